@@ -1,0 +1,183 @@
+#pragma once
+// A decoder-only language model: learned positions, pre-norm blocks of multi-head attention and a gelu MLP (GPT-2's
+// architecture, Radford et al. 2019). Nothing here says how it is cut over the machine: that is the layout's affair.
+//
+// Shapes stand behind each line. A config names the dimensions (configs/demo.hpp); `memory` is `sequence` under a second
+// name, for the keys and values that a query looks back at.
+#include <array>
+#include <cmath>
+
+#include <mtf/mtf.hpp>
+
+namespace transformer {
+
+template <class C, class Upper = void>
+struct model {
+  using batch = typename C::batch;
+  using sequence = typename C::sequence;
+  using memory = typename C::memory;
+  using d_model = typename C::d_model;
+  using heads = typename C::heads;
+  using d_head = typename C::d_head;
+  using d_ff = typename C::d_ff;
+  using vocab = typename C::vocab;
+
+  // --- parameters ---------------------------------------------------------------------------------------------------
+
+  template <template <class...> class Tensor>
+  struct block {
+    Tensor<d_model> gamma1, beta1;                // norm before attention
+    Tensor<d_model, heads, d_head> wq, wk, wv;
+    Tensor<heads, d_head> bq, bk, bv;
+    Tensor<heads, d_head, d_model> wo;
+    Tensor<d_model> bo;
+    Tensor<d_model> gamma2, beta2;                // norm before the MLP
+    Tensor<d_model, d_ff> w1;
+    Tensor<d_ff> b1;
+    Tensor<d_ff, d_model> w2;
+    Tensor<d_model> b2;
+    MTF_FIELDS(gamma1, beta1, wq, bq, wk, bk, wv, bv, wo, bo, gamma2, beta2, w1, b1, w2, b2);
+  };
+
+  // The upper half of the layers may lie on the machine in another layout; without one there is only a lower part.
+  static constexpr bool two_layouts = !std::is_void_v<Upper>;
+  static constexpr std::size_t upper_layers = two_layouts ? C::layers / 2 : 0;
+  static constexpr std::size_t lower_layers = C::layers - upper_layers;
+  template <template <class...> class Tensor, class Layout>
+  struct upper_part {
+    std::array<block<mtf::relaid<Tensor, Layout>::template tensor>, upper_layers> blocks;
+    MTF_FIELDS(blocks);
+  };
+  template <template <class...> class Tensor>
+  struct upper_part<Tensor, void> {
+    MTF_FIELDS();
+  };
+  template <template <class...> class Tensor>
+  struct output_projection {
+    Tensor<d_model, vocab> output;
+    MTF_FIELDS(output);
+  };
+  template <template <class...> class Tensor>
+  struct tied_projection {  // the output is the token embedding, transposed
+    MTF_FIELDS();
+  };
+
+  template <template <class...> class Tensor>
+  struct parameters {
+    Tensor<vocab, d_model> token_embedding;
+    Tensor<sequence, d_model> position_embedding;
+    std::array<block<Tensor>, lower_layers> blocks;
+    upper_part<Tensor, Upper> upper;
+    Tensor<d_model> gamma_f, beta_f;
+    std::conditional_t<C::tied_output, tied_projection<Tensor>, output_projection<Tensor>> head;
+    MTF_FIELDS(token_embedding, position_embedding, blocks, upper, gamma_f, beta_f, head);
+  };
+
+  // --- the network --------------------------------------------------------------------------------------------------
+
+  // x [batch, sequence, d_model] -> the same
+  static auto attention(auto const& p, auto const& x) {
+    auto const h = mtf::layer_norm<d_model>(x, p.gamma1, p.beta1);
+    auto const q = mtf::einsum<batch, sequence, heads, d_head>(h, p.wq) + p.bq;
+    auto const k = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, heads, d_head>(h, p.wk) + p.bk);
+    auto const v = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, heads, d_head>(h, p.wv) + p.bv);
+    auto const scores = mtf::einsum<batch, heads, sequence, memory>(q, k);
+    auto const weights = mtf::causal_softmax<sequence, memory>(scores, 1 / std::sqrt(double{d_head::extent}));
+    auto const seen = mtf::einsum<batch, sequence, heads, d_head>(weights, v);
+    return mtf::einsum<batch, sequence, d_model>(seen, p.wo) + p.bo;
+  }
+
+  struct bias_gelu {
+    template <class X, class B>
+    MTF_FUNCTION auto operator()(X x, B bias) const {
+      return mtf::math::gelu(x + bias);
+    }
+  };
+
+  // x [batch, sequence, d_model] -> the same
+  static auto feed_forward(auto const& p, auto const& x) {
+    auto const h = mtf::layer_norm<d_model>(x, p.gamma2, p.beta2);
+    auto const a = mtf::map(bias_gelu{}, mtf::einsum<batch, sequence, d_ff>(h, p.w1), p.b1);
+    return mtf::einsum<batch, sequence, d_model>(a, p.w2) + p.b2;
+  }
+
+  // What dropout needs; rate 0 for evaluation.
+  struct noise {
+    double rate = 0;
+    mtf::random_key key{0};
+  };
+
+  static auto through(auto const& blocks, auto x, noise n) {
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      auto const key = n.key.of(i);
+      x = x + mtf::dropout(attention(blocks[i], x), n.rate, key.of("attention"));
+      x = x + mtf::dropout(feed_forward(blocks[i], x), n.rate, key.of("feed forward"));
+    }
+    return x;
+  }
+
+  // ids [batch, sequence] -> logits [batch, sequence, vocab]
+  static auto logits(auto const& p, auto const& ids, noise n = {}) {
+    auto x = mtf::dropout(mtf::embedding<vocab>(p.token_embedding, ids) + p.position_embedding, n.rate,
+                          n.key.of("embedding"));
+    using lower = typename decltype(x)::layout_type;
+    x = through(p.blocks, x, {n.rate, n.key.of("lower")});
+    if constexpr (two_layouts)
+      x = mtf::relayout<lower>(through(p.upper.blocks, mtf::relayout<Upper>(x), {n.rate, n.key.of("upper")}));
+    auto const h = mtf::layer_norm<d_model>(x, p.gamma_f, p.beta_f);
+    if constexpr (C::tied_output)
+      return mtf::einsum<batch, sequence, vocab>(h, p.token_embedding);
+    else
+      return mtf::einsum<batch, sequence, vocab>(h, p.head.output);
+  }
+
+  // The mean cross-entropy of predicting labels [batch, sequence], in nats.
+  static auto loss(auto const& p, auto const& ids, auto const& labels, noise n = {}) {
+    return mtf::mean(mtf::cross_entropy<vocab>(logits(p, ids, n), labels));
+  }
+
+  // --- initial values and counts ------------------------------------------------------------------------------------
+
+  // Normal with deviation 0.02; projections into the residual stream less by sqrt(2 layers); biases 0, scales 1.
+  template <class Parameters>
+  static Parameters initial(auto& machine, mtf::random_key key) {
+    Parameters p;
+    mtf::for_each_tensor(
+        [&](std::string_view path, auto& x) {
+          using X = std::remove_reference_t<decltype(x)>;
+          auto const name = path.substr(path.rfind('.') + 1);
+          if (name.starts_with("gamma"))
+            x = mtf::ones<X>(machine);
+          else if (name.starts_with("b"))
+            x = mtf::zeros<X>(machine);
+          else
+            x = mtf::random_normal<X>(machine, key.of(layer_name(path)), 0,
+                                      name == "wo" || name == "w2" ? 0.02 / std::sqrt(2.0 * C::layers) : 0.02);
+        },
+        p);
+    return p;
+  }
+
+  // Contractions of one training step, in flops: three times the forward pass's, attention counted whole.
+  static constexpr double step_flops() {
+    double const tokens = double{batch::extent} * sequence::extent;
+    double const weights = C::layers * (4.0 * d_model::extent * heads::extent * d_head::extent +
+                                        2.0 * d_model::extent * d_ff::extent) +
+                           double{d_model::extent} * vocab::extent;
+    double const attention = C::layers * 2.0 * memory::extent * heads::extent * d_head::extent;
+    return 3 * 2 * tokens * (weights + attention);
+  }
+
+ private:
+  // "upper.blocks.1.wq" of four layers is layer 3, whatever part it is in.
+  static std::string layer_name(std::string_view path) {
+    bool const upper = path.starts_with("upper.");
+    auto const at = path.find("blocks.");
+    if (at == std::string_view::npos) return std::string(path);
+    auto const rest = path.substr(at + 7);
+    auto const layer = std::stoul(std::string(rest)) + (upper ? lower_layers : 0);
+    return "blocks." + std::to_string(layer) + std::string(rest.substr(rest.find('.')));
+  }
+};
+
+}  // namespace transformer

@@ -1,0 +1,93 @@
+#pragma once
+// Descriptions of work on one rank's shard, as small values: extents and strides, in elements, no names.
+// The typed operations compute them at compile time; backends execute them. They are all that crosses the name firewall
+// (docs/design.md, 6).
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace mtf::detail {
+
+using index = std::int64_t;
+inline constexpr int max_rank = 8;
+using extents = std::array<index, max_rank>;
+
+/// A loop nest over `rank` extents, outermost first; operand o advances by stride[o][d] along loop d (0: broadcast).
+template <int Operands>
+struct loops {
+  int rank = 0;
+  extents extent{};
+  std::array<extents, Operands> stride{};
+
+  [[nodiscard]] constexpr index size() const {
+    index n = 1;
+    for (int d = 0; d < rank; ++d) n *= extent[static_cast<std::size_t>(d)];
+    return n;
+  }
+  bool operator==(loops const&) const = default;
+};
+
+/// The same nest with unit loops dropped and neighbours merged where every operand's strides allow it.
+template <int Operands>
+constexpr loops<Operands> collapsed(loops<Operands> const& in) {
+  loops<Operands> out;
+  for (int d = 0; d < in.rank; ++d) {
+    auto const from = static_cast<std::size_t>(d);
+    if (in.extent[from] == 1) continue;
+    bool merge = out.rank > 0;
+    for (std::size_t o = 0; merge && o < Operands; ++o)
+      merge = out.stride[o][static_cast<std::size_t>(out.rank - 1)] == in.stride[o][from] * in.extent[from];
+    auto const to = static_cast<std::size_t>(merge ? out.rank - 1 : out.rank++);
+    out.extent[to] = merge ? out.extent[to] * in.extent[from] : in.extent[from];
+    for (std::size_t o = 0; o < Operands; ++o) out.stride[o][to] = in.stride[o][from];
+  }
+  if (out.rank == 0) {
+    out.rank = 1;
+    out.extent[0] = 1;
+  }
+  return out;
+}
+
+/// out[kept] = reduce over `reduced` of in[kept, reduced]. `kept` has operands (out, in); `reduced` has operand (in).
+struct reduction {
+  loops<2> kept;
+  loops<1> reduced;
+  bool operator==(reduction const&) const = default;
+};
+
+/// c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n], all strided. `batch` has operands (a, b, c).
+/// One of (a_m, a_k), one of (b_k, b_n) is 1, and c_n is 1, unless that extent is 1.
+struct contraction {
+  loops<3> batch;
+  index m = 1, n = 1, k = 1;
+  index a_m = 0, a_k = 0, b_k = 0, b_n = 0, c_m = 0, c_n = 0;
+
+  [[nodiscard]] constexpr double flops() const {
+    return 2.0 * static_cast<double>(batch.size()) * static_cast<double>(m) * static_cast<double>(n) *
+           static_cast<double>(k);
+  }
+  bool operator==(contraction const&) const = default;
+};
+
+/// A tensor seen as [outer, n, inner]: outer*inner rows of n elements that lie `inner` apart.
+struct rows {
+  index outer = 1, n = 1, inner = 1;
+  [[nodiscard]] constexpr index count() const { return outer * inner; }
+  bool operator==(rows const&) const = default;
+};
+
+/// Which elements of the rows of attention scores are visible: key position <= query position, on global positions.
+/// The query of row r is (r / query_stride) % query_extent + query_offset; the key of column j is j + key_offset.
+struct causal_rule {
+  bool on = false;
+  index query_stride = 1, query_extent = 1, query_offset = 0, key_offset = 0;
+};
+
+/// Where a shard lies in the global tensor: the global index of local element (i...) is offset + sum stride[0][d] i[d].
+/// The local storage is dense and row-major over `local`'s extents.
+struct placement {
+  loops<1> local;
+  index offset = 0;
+};
+
+}  // namespace mtf::detail

@@ -1,0 +1,58 @@
+#pragma once
+// Picking types from packs.
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace mtf::detail {
+
+template <std::size_t I, class T>
+struct indexed {
+  using type = T;
+};
+
+template <class, class... T>
+struct indexer;
+template <std::size_t... I, class... T>
+struct indexer<std::index_sequence<I...>, T...> : indexed<I, T>... {};
+
+template <std::size_t I, class T>
+indexed<I, T> select(indexed<I, T> const*);
+
+/// The I-th type of a pack.
+template <std::size_t I, class... T>
+using nth = typename decltype(select<I>(static_cast<indexer<std::index_sequence_for<T...>, T...>*>(nullptr)))::type;
+
+template <class... T>
+struct list {
+  static constexpr std::size_t size = sizeof...(T);
+  template <std::size_t I>
+  using at = nth<I, T...>;
+};
+
+template <class... L>
+struct concat;
+template <>
+struct concat<> {
+  using type = list<>;
+};
+template <template <class...> class L, class... T>
+struct concat<L<T...>> {
+  using type = list<T...>;
+};
+template <template <class...> class L1, class... T, template <class...> class L2, class... U, class... Rest>
+struct concat<L1<T...>, L2<U...>, Rest...> : concat<list<T..., U...>, Rest...> {};
+
+/// The types of several lists (or shapes) in one list.
+template <class... L>
+using concat_t = typename concat<L...>::type;
+
+template <class T, class... U>
+inline constexpr bool all_same = (std::is_same_v<T, U> && ...);
+
+template <class T, template <class...> class Template>
+inline constexpr bool is_a = false;
+template <class... T, template <class...> class Template>
+inline constexpr bool is_a<Template<T...>, Template> = true;
+
+}  // namespace mtf::detail

@@ -1,0 +1,127 @@
+#pragma once
+// Reverse mode: operations on tracked values leave nodes; running them backwards collects gradients in slots.
+// A gradient's partial axes are a run-time value, known to whoever runs the program, the tracing backend included: they
+// depend on all uses of a tensor together, not on one operation (docs/design.md, 9).
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <mtf/detail/execute.hpp>
+
+namespace mtf::detail {
+
+/// A gradient on one rank: its memory (empty: zero), and the axes over which it is partial.
+template <class Backend>
+struct cotangent {
+  buffer<Backend> memory;
+  axis_mask partial = 0;
+};
+
+struct node {
+  virtual ~node() = default;
+  virtual void run() = 0;
+};
+
+template <class Backend>
+class tape {
+ public:
+  explicit tape(Backend& b) : backend_(&b) {}
+  void push(std::unique_ptr<node> n) { nodes_.push_back(std::move(n)); }
+  /// Runs all nodes, last first, and frees each with what it kept as soon as it is done.
+  void run() {
+    while (!nodes_.empty()) {
+      auto last = std::move(nodes_.back());
+      nodes_.pop_back();
+      last->run();
+    }
+  }
+  [[nodiscard]] Backend& backend() const { return *backend_; }
+
+ private:
+  Backend* backend_;
+  std::vector<std::unique_ptr<node>> nodes_;
+};
+
+/// Collects the gradient of one tensor. Contributions that are partial over the same axes are added before anything is
+/// sent: gradients of a tensor that is used often are completed once.
+template <class Backend, class T>
+class gradient_slot {
+ public:
+  int references = 1;
+
+  /// `where`: the tensor's sharding; its partial axes are of no concern here. It must outlive the slot: operations pass
+  /// constants.
+  gradient_slot(tape<Backend>& owner, sharding const& where) : owner_(&owner), where_(&where) {}
+
+  [[nodiscard]] tape<Backend>& owner() const { return *owner_; }
+  [[nodiscard]] sharding const& where() const { return *where_; }
+
+  void add(cotangent<Backend> g) {
+    for (auto& entry : entries_)
+      if (entry.partial == g.partial) {
+        accumulate(entry.memory, std::move(g.memory));
+        return;
+      }
+    entries_.push_back(std::move(g));
+  }
+
+  /// The whole gradient, partial at most over `may_be_partial`; empty memory if nothing flowed here. Leaves zero.
+  cotangent<Backend> take(axis_mask may_be_partial = ~0U) {
+    cotangent<Backend> sum;
+    if (entries_.empty()) return sum;
+    sum.partial = may_be_partial;
+    for (auto const& e : entries_) sum.partial &= e.partial;
+    for (auto& e : entries_) {
+      auto part = completed<T>(*where_, e.partial & ~sum.partial, std::exchange(e.memory, {}));
+      if (sum.memory)
+        accumulate(sum.memory, std::move(part));
+      else
+        sum.memory = std::move(part);
+    }
+    entries_.clear();
+    return sum;
+  }
+
+ private:
+  void accumulate(buffer<Backend>& into, buffer<Backend> x) {
+    Backend& b = owner_->backend();
+    auto const n = where_->local_size(b.ranks().mesh());
+    if (!into.unique() && x.unique()) std::swap(into, x);
+    if (!into.unique()) {  // the same memory is someone else's gradient too
+      auto copy = make_buffer<T>(b, n);
+      loops<2> flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
+      b.copy(flat, data_of<T>(copy), static_cast<T const*>(data_of<T>(into)));
+      into = std::move(copy);
+    }
+    into->completed = {};
+    b.add(n, data_of<T>(into), static_cast<T const*>(data_of<T>(x)));
+  }
+
+  tape<Backend>* owner_;
+  sharding const* where_;
+  std::vector<cotangent<Backend>> entries_;
+};
+
+/// The tape on which an operation with these operands is recorded; null if none is tracked.
+template <class Backend, class... T>
+tape<Backend>* tape_of(value<Backend, T> const&... x) {
+  tape<Backend>* t = nullptr;
+  ((t = x.slot ? &x.slot->owner() : t), ...);
+  return t;
+}
+
+/// Gives `out` a slot and records the node that `make(slot)` returns, if one of the operands is tracked.
+template <class Backend, class T, class Make>
+void record(tape<Backend>* t, value<Backend, T>& out, sharding const& where, Make make) {
+  if (t == nullptr) return;
+  out.slot = ref(new gradient_slot<Backend, T>(*t, where));
+  t->push(make(out.slot));
+}
+
+/// A value whose sum over `axes` is taken. It is the same logical tensor, so it shares the gradient's slot.
+template <class Backend, class T>
+value<Backend, T> completed_value(value<Backend, T> const& x, sharding const& s, axis_mask axes) {
+  return axes == 0 ? x : value<Backend, T>(completed<T>(s, axes, x.memory), x.slot);
+}
+
+}  // namespace mtf::detail

@@ -1,0 +1,180 @@
+#pragma once
+// The function objects behind the elementwise operations. A user's own look the same: a namespace-scope struct with a
+// templated call operator, optionally with the three constants below.
+//
+//   linear              how sums that are not taken yet may pass through (default: none)
+//   derivative_is_one   operands whose gradient is the result's, so that nothing is computed (default: none)
+//   saves_inputs        false: the derivatives do not depend on the operands, which are freed early (default: true)
+#include <array>
+#include <cstddef>
+
+#include <mtf/detail/operand_rule.hpp>
+#include <mtf/math.hpp>
+
+namespace mtf::functions {
+
+using detail::linearity;
+
+struct add {
+  static constexpr linearity linear = linearity::additive;
+  static constexpr std::array derivative_is_one{true, true};
+  static constexpr bool saves_inputs = false;
+  template <class A, class B>
+  MTF_FUNCTION constexpr auto operator()(A a, B b) const {
+    return a + b;
+  }
+};
+struct subtract {
+  static constexpr linearity linear = linearity::additive;
+  static constexpr std::array derivative_is_one{true, false};
+  static constexpr bool saves_inputs = false;
+  template <class A, class B>
+  MTF_FUNCTION constexpr auto operator()(A a, B b) const {
+    return a - b;
+  }
+};
+struct multiply {
+  static constexpr linearity linear = linearity::multiplicative;
+  template <class A, class B>
+  MTF_FUNCTION constexpr auto operator()(A a, B b) const {
+    return a * b;
+  }
+};
+struct divide {
+  static constexpr linearity linear = linearity::first;
+  template <class A, class B>
+  MTF_FUNCTION constexpr auto operator()(A a, B b) const {
+    return a / b;
+  }
+};
+struct negate {
+  static constexpr linearity linear = linearity::multiplicative;
+  static constexpr bool saves_inputs = false;
+  template <class A>
+  MTF_FUNCTION constexpr auto operator()(A a) const {
+    return -a;
+  }
+};
+
+/// x * factor
+template <class T>
+struct scale {
+  static constexpr linearity linear = linearity::multiplicative;
+  static constexpr bool saves_inputs = false;
+  T factor;
+  template <class A>
+  MTF_FUNCTION constexpr auto operator()(A a) const {
+    return a * factor;
+  }
+};
+/// x + number
+template <class T>
+struct shift {
+  static constexpr std::array derivative_is_one{true};
+  static constexpr bool saves_inputs = false;
+  T number;
+  template <class A>
+  MTF_FUNCTION constexpr auto operator()(A a) const {
+    return a + number;
+  }
+};
+/// number - x
+template <class T>
+struct subtract_from {
+  static constexpr bool saves_inputs = false;
+  T number;
+  template <class A>
+  MTF_FUNCTION constexpr auto operator()(A a) const {
+    return number - a;
+  }
+};
+/// number / x
+template <class T>
+struct divide_into {
+  T number;
+  template <class A>
+  MTF_FUNCTION constexpr auto operator()(A a) const {
+    return number / a;
+  }
+};
+/// x^exponent for x > 0
+template <class T>
+struct power {
+  T exponent;
+  template <class A>
+  MTF_FUNCTION auto operator()(A a) const {
+    return math::pow(a, exponent);
+  }
+};
+template <class T>
+struct clip {
+  T low, high;
+  template <class A>
+  MTF_FUNCTION auto operator()(A a) const {
+    return math::clip(a, low, high);
+  }
+};
+
+#define MTF_UNARY(NAME)                 \
+  struct NAME {                         \
+    template <class A>                  \
+    MTF_FUNCTION auto operator()(A a) const { \
+      return math::NAME(a);             \
+    }                                   \
+  };
+MTF_UNARY(exp)
+MTF_UNARY(log)
+MTF_UNARY(sqrt)
+MTF_UNARY(rsqrt)
+MTF_UNARY(tanh)
+MTF_UNARY(sigmoid)
+MTF_UNARY(relu)
+MTF_UNARY(gelu)
+MTF_UNARY(silu)
+MTF_UNARY(square)
+MTF_UNARY(abs)
+#undef MTF_UNARY
+
+#define MTF_BINARY(NAME)                     \
+  struct NAME {                              \
+    template <class A, class B>              \
+    MTF_FUNCTION auto operator()(A a, B b) const { \
+      return math::NAME(a, b);               \
+    }                                        \
+  };
+MTF_BINARY(max)
+MTF_BINARY(min)
+MTF_BINARY(pow)
+#undef MTF_BINARY
+
+struct where {
+  template <class A, class B>
+  MTF_FUNCTION auto operator()(bool c, A if_true, B if_false) const {
+    return math::where(c, if_true, if_false);
+  }
+};
+
+#define MTF_COMPARISON(NAME, OP)              \
+  struct NAME {                               \
+    template <class A, class B>               \
+    MTF_FUNCTION constexpr bool operator()(A a, B b) const { \
+      return a OP b;                          \
+    }                                         \
+  };                                          \
+  template <class T>                          \
+  struct NAME##_number {                      \
+    T number;                                 \
+    template <class A>                        \
+    MTF_FUNCTION constexpr bool operator()(A a) const { \
+      return a OP number;                     \
+    }                                         \
+  };
+MTF_COMPARISON(less, <)
+MTF_COMPARISON(greater, >)
+MTF_COMPARISON(less_equal, <=)
+MTF_COMPARISON(greater_equal, >=)
+MTF_COMPARISON(equal, ==)
+MTF_COMPARISON(not_equal, !=)
+#undef MTF_COMPARISON
+
+}  // namespace mtf::functions

@@ -1,0 +1,248 @@
+#pragma once
+// Elementwise operations with broadcasting by name.
+#include <array>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#include <mtf/functions.hpp>
+#include <mtf/tensor.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+template <class F>
+constexpr linearity linearity_of() {
+  if constexpr (requires { F::linear; })
+    return F::linear;
+  else
+    return linearity::none;
+}
+template <class F>
+constexpr bool passes_gradient(std::size_t i) {
+  if constexpr (requires { F::derivative_is_one; })
+    return F::derivative_is_one[i];
+  else
+    return false;
+}
+template <class F>
+constexpr bool saves_inputs() {
+  if constexpr (requires { F::saves_inputs; })
+    return F::saves_inputs;
+  else
+    return true;
+}
+
+/// What one rank does for an elementwise operation, forward and backward.
+template <std::size_t N>
+struct map_work {
+  sharding out;
+  std::array<sharding, N> in{};
+  std::array<axis_mask, N> complete{};  // sums to take before
+  loops<static_cast<int>(1 + N)> work;
+  index size = 0;
+  axis_mask gradient_may_pass = 0;           // axes over which the incoming gradient may be partial
+  std::array<axis_mask, N> gradient_sums{};  // axes over which each operand's gradient becomes partial
+  std::array<bool, N> same_order{}, broadcast{};
+};
+
+template <std::size_t N>
+constexpr operand_rule<N> merge_for_map(std::array<sharding, N> const& in, linearity linear) {
+  auto r = merge_operands(in, linear);
+  if (r.wrong.what != finding::kind::none) return r;
+  for (std::size_t i = 0; i < N; ++i) {
+    int other = -1;
+    bool shares = in[i].rank == 0;
+    for (std::size_t j = 0; j < N; ++j) {
+      if (i == j || in[j].rank == 0) continue;
+      other = static_cast<int>(j);
+      for (int d = 0; d < in[i].rank; ++d) shares = shares || in[j].has(in[i][d].id);
+    }
+    if (!shares && other >= 0) {
+      r.wrong = {.what = finding::kind::outer_product, .i = static_cast<int>(i), .j = other};
+      return r;
+    }
+  }
+  // The result takes the order of the operand that has all dimensions, if there is one.
+  for (auto const& s : in)
+    if (s.rank == r.together.rank) {
+      auto const pass = r.together.partial;
+      r.together = s;
+      r.together.partial = pass;
+      break;
+    }
+  return r;
+}
+
+template <std::size_t N>
+constexpr map_work<N> derive_map(mesh_shape const& mesh, operand_rule<N> const& merged,
+                                 std::array<sharding, N> const& in) {
+  map_work<N> w;
+  w.out = merged.together;
+  w.in = in;
+  w.complete = merged.complete;
+  w.work = aligned<static_cast<int>(N)>(mesh, w.out, in);
+  w.size = w.out.local_size(mesh);
+  std::array<axis_mask, N> passing{};
+  axis_mask all_passing = 0;
+  for (std::size_t i = 0; i < N; ++i) all_passing |= passing[i] = in[i].partial & ~merged.complete[i];
+  w.gradient_may_pass = ~all_passing;
+  for (std::size_t i = 0; i < N; ++i) {
+    for (std::size_t j = 0; j < N; ++j)
+      if (j != i) w.gradient_sums[i] |= passing[j];
+    w.same_order[i] = in[i].rank == w.out.rank;
+    for (int d = 0; d < w.out.rank; ++d) {
+      if (!in[i].has(w.out[d].id)) {
+        w.broadcast[i] = true;
+        w.gradient_sums[i] |= w.out[d].cut.mask();
+      }
+      w.same_order[i] = w.same_order[i] && in[i][d].id == w.out[d].id;
+    }
+  }
+  return w;
+}
+
+/// Operations linear in all operands together have constant derivatives: their gradients do not meet the operands.
+template <std::size_t N>
+constexpr map_work<N> without_products(map_work<N> w) {
+  w.gradient_may_pass = ~0U;
+  for (std::size_t i = 0; i < N; ++i) {
+    w.gradient_sums[i] = 0;
+    for (int d = 0; d < w.out.rank; ++d)
+      if (!w.in[i].has(w.out[d].id)) w.gradient_sums[i] |= w.out[d].cut.mask();
+  }
+  return w;
+}
+
+template <class Backend, class F, class R, class... T>
+class map_node final : public node {
+ public:
+  static constexpr std::size_t N = sizeof...(T);
+  map_node(F f, map_work<N> const& w, ref<gradient_slot<Backend, R>> out, value<Backend, T> const&... in)
+      : f_(f), w_(&w), out_(std::move(out)), slots_(in.slot...) {
+    if constexpr (saves_inputs<F>()) in_ = {in.memory...};
+  }
+  void run() override { run(std::index_sequence_for<T...>{}); }
+
+ private:
+  template <std::size_t... I>
+  void run(std::index_sequence<I...>) {
+    auto g = out_->take(w_->gradient_may_pass);
+    if (!g.memory) return;
+    Backend& b = *g.memory->backend;
+    std::array<buffer<Backend>, N> dx;
+    ((dx[I] = wanted<I, T>(b, g.memory)), ...);
+    std::array<void*, N> const to{(dx[I] && !passes_gradient<F>(I) ? dx[I]->data : nullptr)...};
+    if (((to[I] != nullptr) || ...)) {
+      if constexpr (saves_inputs<F>())
+        b.map_vjp(f_, w_->work, to, static_cast<R const*>(data_of<R>(g.memory)),
+                  static_cast<T const*>(data_of<T>(in_[I]))...);
+      else  // the derivatives are constants, so any number may stand for the operands
+        b.map_vjp(f_, w_->work, to, static_cast<R const*>(data_of<R>(g.memory)),
+                  static_cast<T const*>(data_of<R>(g.memory))...);
+    }
+    in_ = {};
+    (deliver<I, T>(b, std::move(dx[I]), g.partial), ...);
+  }
+  template <std::size_t I, class Ti>
+  buffer<Backend> wanted(Backend& b, buffer<Backend> const& g) const {
+    if (!std::get<I>(slots_)) return {};
+    return passes_gradient<F>(I) ? g : make_buffer<Ti>(b, w_->size);
+  }
+  template <std::size_t I, class Ti>
+  void deliver(Backend& b, buffer<Backend> dx, axis_mask partial) {
+    if (!dx) return;
+    auto const& mesh = b.ranks().mesh();
+    if (!w_->same_order[I]) {
+      auto small = make_buffer<Ti>(b, w_->in[I].local_size(mesh));
+      auto const r = reduction_to(mesh, w_->in[I], w_->out);
+      if (w_->broadcast[I])
+        b.reduce(combine::sum, r, data_of<Ti>(small), static_cast<Ti const*>(data_of<Ti>(dx)));
+      else
+        b.copy(r.kept, data_of<Ti>(small), static_cast<Ti const*>(data_of<Ti>(dx)));
+      dx = std::move(small);
+    }
+    std::get<I>(slots_)->add({std::move(dx), partial | w_->gradient_sums[I]});
+  }
+
+  F f_;
+  map_work<N> const* w_;
+  ref<gradient_slot<Backend, R>> out_;
+  std::tuple<ref<gradient_slot<Backend, T>>...> slots_;
+  std::array<buffer<Backend>, N> in_;
+};
+
+template <class R, class F, class Backend, class... T, std::size_t... I>
+value<Backend, R> run_map(F f, map_work<sizeof...(T)> const& w, std::index_sequence<I...>,
+                          value<Backend, T> const&... operands) {
+  std::tuple const in{completed_value(operands, w.in[I], w.complete[I])...};
+  Backend& b = std::get<0>(in).backend();
+  auto out = make_value<R>(b, w.size);
+  b.map(f, w.work, out.data(), static_cast<T const*>(std::get<I>(in).data())...);
+  if constexpr (is_floating<R>)
+    record(tape_of(operands...), out, w.out, [&](auto slot) -> std::unique_ptr<node> {
+      return std::make_unique<map_node<Backend, F, R, T...>>(f, w, std::move(slot), std::get<I>(in)...);
+    });
+  return out;
+}
+
+template <class F, class... X>
+struct map_rule {
+  static constexpr std::size_t N = sizeof...(X);
+  static constexpr std::array<sharding, N> in{X::spec...};
+  static constexpr operand_rule<N> merged = merge_for_map<N>(in, linearity_of<F>());
+  static constexpr sharding out = merged.together;
+  static constexpr mesh_shape mesh = first_t<X...>::mesh;
+  static constexpr map_work<N> work() {
+    auto const w = derive_map<N>(mesh, merged, in);
+    return linearity_of<F>() == linearity::additive ? without_products(w) : w;
+  }
+  // What the function returns on the operands' compute types; results as wide as the operands are stored like them.
+  using returned = std::remove_cvref_t<decltype(std::declval<F>()(std::declval<compute_t<typename X::element_type>>()...))>;
+  template <class... T>
+  static auto narrow() {
+    if constexpr ((std::is_same_v<T, bfloat16> || ...) && std::is_same_v<returned, float>)
+      return bfloat16{};
+    else
+      return returned{};
+  }
+  using element = decltype(narrow<typename X::element_type...>());
+};
+
+template <class Rule>
+inline constexpr auto map_work_of = Rule::work();
+
+}  // namespace detail
+
+/// f applied to every element. Operands are broadcast by name: the result has the union of their dimensions, in the order
+/// of the operand that has them all, if one does. f is a function object with a templated call operator, free of state
+/// that depends on the rank; its derivative comes from calling it on dual numbers. Operands that are partial are completed
+/// first, unless f is linear there (`mtf/functions.hpp`). No communication otherwise. Backward: one kernel; the gradient
+/// of a broadcast operand is summed over the missing dimensions, partial where they are cut.
+/// Refused: operands cut differently, one name with two extents, tensors that share no dimension.
+template <class F, operand... X>
+auto map(F f, X const&... x) {
+  if constexpr (detail::any_refused<X...>) {
+    return refused{};
+  } else {
+    using mesh_verdict = decltype(detail::same_mesh_verdict<X...>());
+    if constexpr (!mesh_verdict::value) {
+      detail::require<mesh_verdict>{};
+      return refused{};
+    } else {
+      using rule = detail::map_rule<F, X...>;
+      using verdict = decltype(detail::operands_verdict<rule, typename detail::first_t<X...>::mesh_type, X...>());
+      if constexpr (!verdict::value) {
+        detail::require<verdict>{};
+        return refused{};
+      } else {
+        using out = typename detail::result<typename rule::element, rule, detail::dims_of<X...>, X...>::type;
+        return out(detail::run_map<typename rule::element>(f, detail::map_work_of<rule>, std::index_sequence_for<X...>{},
+                                                           x.value()...));
+      }
+    }
+  }
+}
+
+}  // namespace mtf

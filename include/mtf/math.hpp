@@ -1,0 +1,128 @@
+#pragma once
+// Elementwise functions on numbers, for use in function objects given to `mtf::map`: they take float, double and the dual
+// numbers by which mtf differentiates, and vectorize on the host.
+#include <cmath>
+#include <type_traits>
+
+#include <mtf/detail/dual.hpp>
+#include <mtf/detail/fast_math.hpp>
+
+namespace mtf::math {
+
+namespace detail {
+using namespace mtf::detail;
+
+template <class X>
+struct number_of {
+  using type = X;
+};
+template <class T>
+struct number_of<dual<T>> {
+  using type = T;
+};
+template <class T>
+concept number = std::is_arithmetic_v<T>;
+}  // namespace detail
+
+/// The plain number type under X: float for float and for dual numbers of float.
+template <class X>
+using number_t = typename detail::number_of<X>::type;
+
+template <detail::number T>
+MTF_FUNCTION T exp(T x) {
+  return detail::fast_exp(x);
+}
+template <detail::number T>
+MTF_FUNCTION T log(T x) {
+  return detail::fast_log(x);
+}
+template <detail::number T>
+MTF_FUNCTION T tanh(T x) {
+  return detail::fast_tanh(x);
+}
+template <detail::number T>
+MTF_FUNCTION T sqrt(T x) {
+  return std::sqrt(x);
+}
+template <detail::number T>
+MTF_FUNCTION T abs(T x) {
+  return x < T(0) ? -x : x;
+}
+
+template <class T>
+MTF_FUNCTION detail::dual<T> exp(detail::dual<T> x) {
+  T const e = exp(x.v);
+  return {e, e * x.d};
+}
+template <class T>
+MTF_FUNCTION detail::dual<T> log(detail::dual<T> x) {
+  return {log(x.v), x.d / x.v};
+}
+template <class T>
+MTF_FUNCTION detail::dual<T> tanh(detail::dual<T> x) {
+  T const t = tanh(x.v);
+  return {t, (T(1) - t * t) * x.d};
+}
+template <class T>
+MTF_FUNCTION detail::dual<T> sqrt(detail::dual<T> x) {
+  T const r = sqrt(x.v);
+  return {r, x.d / (T(2) * r)};
+}
+template <class T>
+MTF_FUNCTION detail::dual<T> abs(detail::dual<T> x) {
+  return x.v < T(0) ? -x : x;
+}
+
+template <class X>
+MTF_FUNCTION X rsqrt(X x) {
+  return number_t<X>(1) / sqrt(x);
+}
+template <class X>
+MTF_FUNCTION X square(X x) {
+  return x * x;
+}
+/// 1 / (1 + e^-x)
+template <class X>
+MTF_FUNCTION X sigmoid(X x) {
+  return number_t<X>(1) / (number_t<X>(1) + exp(-x));
+}
+/// if_true where c holds, else if_false.
+template <class A, class B>
+MTF_FUNCTION auto where(bool c, A if_true, B if_false) {
+  using R = detail::mixed_t<A, B>;
+  return c ? R(if_true) : R(if_false);
+}
+template <class A, class B>
+MTF_FUNCTION auto max(A a, B b) {
+  return where(a < b, b, a);
+}
+template <class A, class B>
+MTF_FUNCTION auto min(A a, B b) {
+  return where(b < a, b, a);
+}
+template <class X>
+MTF_FUNCTION X relu(X x) {
+  return max(x, number_t<X>(0));
+}
+/// x sigmoid(x), also called swish.
+template <class X>
+MTF_FUNCTION X silu(X x) {
+  return x / (number_t<X>(1) + exp(-x));
+}
+/// The tanh approximation of Hendrycks & Gimpel 2016, as GPT-2 uses it.
+template <class X>
+MTF_FUNCTION X gelu(X x) {
+  using T = number_t<X>;
+  return T(0.5) * x * (T(1) + tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));
+}
+/// x^y for x > 0.
+template <class A, class B>
+MTF_FUNCTION auto pow(A x, B y) {
+  return exp(log(x) * y);
+}
+template <class X>
+MTF_FUNCTION X clip(X x, number_t<X> low, number_t<X> high) {
+  return min(max(x, low), high);
+}
+
+}  // namespace mtf::math

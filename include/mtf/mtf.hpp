@@ -1,0 +1,9 @@
+#pragma once
+// Everything but the backends: dimensions, meshes, layouts, operations, derivatives, optimizers. Needs Boost.Hana only.
+#include <mtf/cross_entropy.hpp>
+#include <mtf/embedding.hpp>
+#include <mtf/norm.hpp>
+#include <mtf/notation.hpp>
+#include <mtf/optimize.hpp>
+#include <mtf/random.hpp>
+#include <mtf/softmax.hpp>

@@ -1,0 +1,166 @@
+#pragma once
+// Mesh-TensorFlow's textual notation, parsed at compile time to the same types:
+//
+//   mtf::layout_of<"rows:2;cols:2", "batch:rows;hidden:cols", batch, hidden>
+//
+// "batch:pods+rows" cuts one dimension over two axes, outermost first. Separators are ';', ',' or spaces.
+#include <array>
+#include <cstddef>
+
+#include <mtf/layout.hpp>
+
+namespace mtf {
+
+/// A name in an error about a textual layout.
+template <fixed_string Name>
+struct name {};
+
+namespace detail {
+
+/// The text's pieces: names before a colon, and what is after it.
+struct piece {
+  std::size_t begin = 0, end = 0;
+};
+
+constexpr bool is_separator(char c) { return c == ';' || c == ',' || c == ' '; }
+
+/// The I-th entry "key:value" of a text, as positions; beyond the last: empty.
+struct entry {
+  piece key, value;
+};
+constexpr std::size_t entry_count(std::string_view s) {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < s.size(); ++i) n += !is_separator(s[i]) && (i == 0 || is_separator(s[i - 1])) ? 1U : 0U;
+  return n;
+}
+constexpr entry entry_at(std::string_view s, std::size_t wanted) {
+  std::size_t i = 0;
+  while (true) {
+    while (i < s.size() && is_separator(s[i])) ++i;
+    std::size_t const begin = i;
+    while (i < s.size() && !is_separator(s[i])) ++i;
+    if (wanted == 0) {
+      std::size_t colon = begin;
+      while (colon < i && s[colon] != ':') ++colon;
+      return {{begin, colon}, {colon < i ? colon + 1 : i, i}};
+    }
+    --wanted;
+  }
+}
+constexpr int number_in(std::string_view s, piece p) {
+  int n = 0;
+  for (std::size_t i = p.begin; i < p.end; ++i) n = n * 10 + (s[i] - '0');
+  return n;
+}
+constexpr std::size_t part_count(std::string_view s, piece p) {
+  std::size_t n = 1;
+  for (std::size_t i = p.begin; i < p.end; ++i) n += s[i] == '+' ? 1U : 0U;
+  return n;
+}
+constexpr piece part_at(std::string_view s, piece p, std::size_t wanted) {
+  std::size_t begin = p.begin, i = p.begin;
+  for (; i < p.end; ++i)
+    if (s[i] == '+') {
+      if (wanted-- == 0) return {begin, i};
+      begin = i + 1;
+    }
+  return {begin, p.end};
+}
+
+/// The characters of a piece as a string of their own.
+template <fixed_string Text, piece P, std::size_t... I>
+consteval auto cut_out(std::index_sequence<I...>) {
+  constexpr char chars[sizeof...(I) + 1]{Text.chars[P.begin + I]..., '\0'};
+  return fixed_string<sizeof...(I) + 1>(chars);
+}
+template <fixed_string Text, piece P>
+inline constexpr auto text_of = cut_out<Text, P>(std::make_index_sequence<P.end - P.begin>{});
+
+template <fixed_string Text, std::size_t I>
+using axis_at =
+    axis<text_of<Text, entry_at(Text.view(), I).key>, number_in(Text.view(), entry_at(Text.view(), I).value)>;
+
+template <fixed_string Text, std::size_t... I>
+mesh<axis_at<Text, I>...> mesh_from(std::index_sequence<I...>);
+
+/// The positions in a list of names; its size for one that is not there.
+template <class... Named>
+constexpr std::size_t named(std::string_view text, piece p) {
+  std::array<std::string_view, sizeof...(Named) + 1> const names{Named::name..., std::string_view{}};
+  for (std::size_t i = 0; i < sizeof...(Named); ++i)
+    if (names[i] == text.substr(p.begin, p.end - p.begin)) return i;
+  return sizeof...(Named);
+}
+
+template <class Mesh>
+struct axes_in;
+template <class... A>
+struct axes_in<mesh<A...>> {
+  static constexpr std::size_t count = sizeof...(A);
+  static constexpr std::size_t find(std::string_view text, piece p) { return named<A...>(text, p); }
+  template <fixed_string Name>
+  using unknown = error_unknown_name<name<Name>, A...>;
+};
+
+/// The first entry of the rules whose dimension is not in the list, or of whose axes one is not in the mesh.
+template <class Mesh, fixed_string Rules, class... D>
+struct rules_verdict {
+  static constexpr piece unknown_dim() {
+    for (std::size_t i = 0; i < entry_count(Rules.view()); ++i)
+      if (auto const e = entry_at(Rules.view(), i); named<D...>(Rules.view(), e.key) == sizeof...(D)) return e.key;
+    return {1, 0};
+  }
+  static constexpr piece unknown_axis() {
+    for (std::size_t i = 0; i < entry_count(Rules.view()); ++i) {
+      auto const e = entry_at(Rules.view(), i);
+      for (std::size_t k = 0; k < part_count(Rules.view(), e.value); ++k)
+        if (auto const p = part_at(Rules.view(), e.value, k);
+            axes_in<Mesh>::find(Rules.view(), p) == axes_in<Mesh>::count)
+          return p;
+    }
+    return {1, 0};
+  }
+  static auto find() {
+    constexpr piece d = unknown_dim(), a = unknown_axis();
+    if constexpr (d.begin <= d.end)
+      return error_unknown_name<name<text_of<Rules, d>>, D...>{};
+    else if constexpr (a.begin <= a.end)
+      return typename axes_in<Mesh>::template unknown<text_of<Rules, a>>{};
+    else
+      return ok{};
+  }
+  using type = decltype(find());
+};
+
+template <class Mesh, fixed_string Rules, class... D>
+struct parsed_layout : require<typename rules_verdict<Mesh, Rules, D...>::type> {
+  template <std::size_t I, std::size_t... K>
+  static auto rule(std::index_sequence<K...>)
+      -> split<nth<named<D...>(Rules.view(), entry_at(Rules.view(), I).key), D...>,
+               typename Mesh::template at<axes_in<Mesh>::find(
+                   Rules.view(), part_at(Rules.view(), entry_at(Rules.view(), I).value, K))>...>;
+  template <std::size_t... I>
+  static auto make(std::index_sequence<I...>)
+      -> layout<Mesh, decltype(rule<I>(std::make_index_sequence<part_count(
+                          Rules.view(), entry_at(Rules.view(), I).value)>{}))...>;
+  static auto pick() {
+    if constexpr (rules_verdict<Mesh, Rules, D...>::type::value)
+      return static_cast<decltype(make(std::make_index_sequence<entry_count(Rules.view())>{}))*>(nullptr);
+    else
+      return static_cast<layout<Mesh>*>(nullptr);
+  }
+  using type = std::remove_pointer_t<decltype(pick())>;
+};
+
+}  // namespace detail
+
+/// The mesh that a text such as "rows:2;cols:4" names.
+template <fixed_string Text>
+using mesh_of = decltype(detail::mesh_from<Text>(std::make_index_sequence<detail::entry_count(Text.view())>{}));
+
+/// The layout that a mesh and rules in text name; the dimensions that rules may name follow. Refused: a name that is not
+/// among them, and what `layout` refuses.
+template <fixed_string Mesh, fixed_string Rules, dimension... Dims>
+using layout_of = typename detail::parsed_layout<mesh_of<Mesh>, Rules, Dims...>::type;
+
+}  // namespace mtf

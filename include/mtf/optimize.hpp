@@ -1,0 +1,176 @@
+#pragma once
+// Optimizers: they complete the gradients, once a step, and update the parameters in place.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string_view>
+
+#include <mtf/grad.hpp>
+
+namespace mtf {
+
+/// The learning rate at a step counted from 0: a linear rise to `peak` over `warmup` steps, then half a cosine down to
+/// `floor` at step `total` (Loshchilov & Hutter 2017).
+struct warmup_cosine {
+  double peak = 1e-3;
+  int warmup = 0;
+  int total = 1;
+  double floor = 0;
+
+  [[nodiscard]] double at(int step) const {
+    if (step < warmup) return peak * (step + 1) / warmup;
+    double const progress = std::min(1.0, static_cast<double>(step - warmup) / std::max(1, total - warmup));
+    return floor + 0.5 * (peak - floor) * (1 + std::cos(std::numbers::pi * progress));
+  }
+};
+
+/// The Euclidean norm of all gradients together, in double. Each element counts once: a rank adds its shard only if it is
+/// the first of those that hold the same. Completes the gradients; then one all-reduce of one number over the axes that
+/// cut any of them.
+template <class Backend, class Gradients>
+double global_norm(Backend& b, Gradients const& gradients) {
+  auto memory = detail::make_buffer<double>(b, 1);
+  double* total = detail::data_of<double>(memory);
+  b.fill(total, 1, 0.0);
+  axis_mask cut = 0;
+  for_each_tensor(
+      [&](auto, auto const& g) {
+        using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
+        constexpr axis_mask own = X::spec.cut_axes();
+        cut |= own;
+        auto const whole = g.complete();
+        if (b.ranks().mesh().index_within(b.ranks().rank(), ~own) == 0)
+          b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(whole.value().data()));
+      },
+      gradients);
+  if (cut != 0) b.all_reduce(cut, combine::sum, static_cast<double const*>(total), total, 1);
+  double sum = 0;
+  b.to_host(&sum, total, sizeof sum);
+  return std::sqrt(sum);
+}
+
+namespace detail {
+
+/// State that an optimizer keeps for a tensor: cut like it, in its compute type.
+template <template <class...> class Tensor>
+struct state_of {
+  template <class X>
+  using like = mtf::tensor<compute_t<typename X::element_type>, typename X::shape_type, typename X::layout_type, partial<>,
+                           typename X::backend_type>;
+  template <class... D>
+  using tensor = like<Tensor<D...>>;
+};
+template <class Params>
+struct states_of;
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct states_of<Structure<Tensor>> {
+  using type = Structure<state_of<Tensor>::template tensor>;
+};
+template <class Params>
+using state_t = typename states_of<Params>::type;
+
+/// min(1, limit / norm), as in PyTorch; a limit of 0 clips nothing.
+inline double clip_factor(double limit, double norm) { return limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0; }
+
+}  // namespace detail
+
+/// Which parameters decay: those of two or more dimensions, so neither biases nor the scales of norms.
+struct decay_matrices {
+  template <class X>
+  static constexpr bool decays(std::string_view /*name*/, X const&) {
+    return X::shape_type::rank >= 2;
+  }
+};
+
+struct adamw_options {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0.01;
+  double clip_norm = 0;  // gradients are scaled down to this global norm; 0: never
+};
+
+/// Adam with decoupled weight decay and bias correction (Loshchilov & Hutter 2019). `Decay` says by name and tensor which
+/// parameters decay. Its state is cut like the parameters.
+template <class Params, class Decay = decay_matrices>
+class adamw {
+ public:
+  template <class Backend>
+  adamw(Backend& b, adamw_options options, Decay decay = {}) : options_(options), decay_(decay) {
+    for (auto* s : {&first_, &second_})
+      for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, *s);
+  }
+
+  /// One update, in place; returns the gradients' global norm before clipping. Completes each gradient: one all-reduce a
+  /// tensor over the axes over which it is partial.
+  template <class Backend, class Gradients>
+  double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
+    double const norm = global_norm(b, gradients);
+    double const factor = detail::clip_factor(options_.clip_norm, norm);
+    ++steps_;
+    double const correction1 = 1 / (1 - std::pow(options_.beta1, steps_));
+    double const correction2 = 1 / (1 - std::pow(options_.beta2, steps_));
+    for_each_tensor(
+        [&](std::string_view name, auto& p, auto const& g, auto& m, auto& v) {
+          using X = std::remove_cvref_t<decltype(p)>;
+          using T = typename X::element_type;
+          using A = detail::compute_t<T>;
+          auto const whole = g.complete();
+          double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
+          b.adamw(X::local_size, p.value().data(), m.value().data(), v.value().data(),
+                  static_cast<T const*>(whole.value().data()), static_cast<A>(learning_rate),
+                  static_cast<A>(options_.beta1), static_cast<A>(options_.beta2), static_cast<A>(options_.epsilon),
+                  static_cast<A>(decay), static_cast<A>(correction1), static_cast<A>(correction2),
+                  static_cast<A>(factor));
+        },
+        params, gradients, first_, second_);
+    return norm;
+  }
+
+ private:
+  adamw_options options_;
+  Decay decay_;
+  detail::state_t<Params> first_, second_;
+  int steps_ = 0;
+};
+
+struct sgd_options {
+  double momentum = 0;
+  double weight_decay = 0;
+  double clip_norm = 0;
+};
+
+/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u.
+template <class Params, class Decay = decay_matrices>
+class sgd {
+ public:
+  template <class Backend>
+  sgd(Backend& b, sgd_options options, Decay decay = {}) : options_(options), decay_(decay) {
+    for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, momentum_);
+  }
+
+  /// One update, in place; returns the gradients' global norm before clipping. Communication as for adamw.
+  template <class Backend, class Gradients>
+  double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
+    double const norm = global_norm(b, gradients);
+    double const factor = detail::clip_factor(options_.clip_norm, norm);
+    for_each_tensor(
+        [&](std::string_view name, auto& p, auto const& g, auto& u) {
+          using X = std::remove_cvref_t<decltype(p)>;
+          using T = typename X::element_type;
+          using A = detail::compute_t<T>;
+          auto const whole = g.complete();
+          double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
+          b.sgd(X::local_size, p.value().data(), u.value().data(), static_cast<T const*>(whole.value().data()),
+                static_cast<A>(learning_rate), static_cast<A>(options_.momentum), static_cast<A>(decay),
+                static_cast<A>(factor));
+        },
+        params, gradients, momentum_);
+    return norm;
+  }
+
+ private:
+  sgd_options options_;
+  Decay decay_;
+  detail::state_t<Params> momentum_;
+};
+
+}  // namespace mtf

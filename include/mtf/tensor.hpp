@@ -1,0 +1,172 @@
+#pragma once
+// Tensors: global logical arrays whose type says how they are cut.
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <mtf/detail/tape.hpp>
+#include <mtf/detail/typed.hpp>
+#include <mtf/element.hpp>
+#include <mtf/error.hpp>
+
+namespace mtf {
+
+/// For checks without any backend: tensors of it hold nothing.
+struct no_backend {};
+
+/// A global array over the dimensions of `Shape`, cut over the mesh as `Layout` says; each rank holds its shard, dense and
+/// row-major. Over the axes of `Partial` each rank holds one term of a sum that is not taken yet. Copies share memory and
+/// are cheap. Refused: a layout that is not injective on the shape.
+template <class T, class Shape, class Layout, class Partial = partial<>, class Backend = no_backend>
+class tensor : detail::require<tensor_verdict_t<Shape, Layout, Partial>> {
+ public:
+  using element_type = T;
+  using shape_type = Shape;
+  using layout_type = Layout;
+  using partial_type = Partial;
+  using backend_type = Backend;
+  using mesh_type = typename Layout::mesh_type;
+  static constexpr mesh_shape mesh = mesh_type::shape();
+  static constexpr detail::sharding spec = detail::sharding_of<Shape, Layout, Partial>;
+  /// The number of elements of one rank's shard.
+  static constexpr std::int64_t local_size = spec.local_size(mesh);
+
+  /// Holds nothing yet.
+  tensor() = default;
+  explicit tensor(detail::value<Backend, T> v) : value_(std::move(v)) {}
+
+  [[nodiscard]] detail::value<Backend, T> const& value() const { return value_; }
+  [[nodiscard]] Backend& backend() const { return value_.backend(); }
+  [[nodiscard]] bool empty() const { return !value_.memory; }
+
+  /// The rank's shard, copied to the host.
+  [[nodiscard]] std::vector<T> local() const
+    requires(!std::is_same_v<T, bool>)
+  {
+    std::vector<T> out(static_cast<std::size_t>(local_size));
+    backend().to_host(out.data(), value_.data(), out.size() * sizeof(T));
+    return out;
+  }
+
+ private:
+  detail::value<Backend, T> value_;
+};
+
+namespace detail {
+
+template <class X>
+inline constexpr bool is_tensor = false;
+template <class T, class S, class L, class P, class B>
+inline constexpr bool is_tensor<tensor<T, S, L, P, B>> = true;
+
+}  // namespace detail
+
+template <class X>
+concept tensor_type = detail::is_tensor<X>;
+
+/// What tensor operations take besides numbers: a tensor, or the trace of an earlier refusal.
+template <class X>
+concept operand = tensor_type<X> || std::is_same_v<X, refused>;
+
+namespace detail {
+
+/// The dimensions of all operands, with repetitions: where types for a result's dimensions are found.
+template <class... X>
+using dims_of = concat_t<typename X::shape_type...>;
+
+template <class X, class...>
+struct first_of {
+  using type = X;
+};
+template <class... X>
+using first_t = typename first_of<X...>::type;
+
+/// The type of an operation's result: `Rule::out` in types.
+template <class T, class Rule, class Dims, class... X>
+struct result {
+  using first = first_t<X...>;
+  using mesh = typename first::mesh_type;
+  using shape = shape_of_rule<Dims, Rule>;
+  using layout = typename result_layout<mesh, shape, Rule, typename X::layout_type...>::type;
+  using type = tensor<T, shape, layout, partial_of<mesh, Rule::out.partial>, typename first::backend_type>;
+};
+
+template <class... X>
+inline constexpr bool any_refused = (std::is_same_v<X, refused> || ...);
+
+template <class X, class... Rest>
+auto same_mesh_verdict() {
+  if constexpr (sizeof...(Rest) == 0) {
+    return ok{};
+  } else {
+    using Y = first_t<Rest...>;
+    if constexpr (!std::is_same_v<typename X::mesh_type, typename Y::mesh_type>)
+      return error_different_meshes<typename X::mesh_type, typename Y::mesh_type>{};
+    else
+      return same_mesh_verdict<Rest...>();
+  }
+}
+template <class X, class... Rest>
+auto same_element_verdict() {
+  if constexpr (sizeof...(Rest) == 0) {
+    return ok{};
+  } else {
+    using Y = first_t<Rest...>;
+    if constexpr (!std::is_same_v<typename X::element_type, typename Y::element_type>)
+      return error_element_types_differ<typename X::element_type, typename Y::element_type>{};
+    else
+      return same_element_verdict<Rest...>();
+  }
+}
+
+/// The first verdict that is not ok.
+template <class... V>
+struct first_failed {
+  using type = ok;
+};
+template <class V, class... Rest>
+struct first_failed<V, Rest...> : std::conditional<V::value, typename first_failed<Rest...>::type, V> {};
+template <class... V>
+using first_failed_t = typename first_failed<V...>::type;
+
+/// The verdict on dimensions that an operation names: each must be one of the tensor's.
+template <class Shape, class... D>
+struct named_dims {
+  using type = ok;
+};
+template <class Shape, class D, class... Rest>
+struct named_dims<Shape, D, Rest...>
+    : std::conditional<Shape::template has<D>, typename named_dims<Shape, Rest...>::type, error_no_such_dim<D, Shape>> {};
+template <class Shape, class... D>
+using named_dims_t = typename named_dims<Shape, D...>::type;
+
+}  // namespace detail
+
+/// A description of tensors of one element type, layout and backend: what a parameter structure takes as its template
+/// argument, `mlp<mtf::place<float, where, backend>::tensor>`. A leading `under<Layout>` overrides the layout.
+template <layout_type Layout>
+struct under {};
+
+namespace detail {
+template <class T, class Layout, class Backend, class... D>
+struct placed {
+  using type = tensor<T, shape<D...>, Layout, partial<>, Backend>;
+};
+template <class T, class Layout, class Backend, class Other, class... D>
+struct placed<T, Layout, Backend, under<Other>, D...> : placed<T, Other, Backend, D...> {};
+}  // namespace detail
+
+template <class T, layout_type Layout, class Backend = no_backend>
+struct place {
+  template <class... D>
+  using tensor = typename detail::placed<T, Layout, Backend, D...>::type;
+};
+
+/// The same structure template under another layout: `block<mtf::relaid<Tensor, upper>::template tensor>`.
+template <template <class...> class Tensor, layout_type Layout>
+struct relaid {
+  template <class... D>
+  using tensor = Tensor<under<Layout>, D...>;
+};
+
+}  // namespace mtf

@@ -1,0 +1,184 @@
+#pragma once
+// What the compiler refuses: one verdict type for each rule. A rule computes a verdict, `ok` or an error that carries the
+// user's own names; concepts and tests ask it, and `detail::require` turns it into one compiler error with a sentence.
+// docs/errors.md explains each with its cause and its remedy.
+#include <cstdint>
+
+#include <mtf/detail/pack.hpp>
+
+namespace mtf {
+
+/// Nothing is wrong.
+struct ok {
+  static constexpr bool value = true;
+};
+
+namespace detail {
+struct failed {
+  static constexpr bool value = false;
+};
+}  // namespace detail
+
+/// Extents that would fit: the nearest below and above. 0: there is none below.
+template <std::int64_t Below, std::int64_t Above>
+struct nearest {};
+
+template <class Dim>
+struct error_dim_twice : detail::failed {};
+template <class Axis>
+struct error_axis_twice : detail::failed {};
+template <class Dim1, class Dim2, class Axis>
+struct error_two_dims_on_one_axis : detail::failed {};
+template <class Dim, class Axis>
+struct error_dim_cut_where_partial : detail::failed {};
+template <class Dim, std::int64_t Extent, int Processors, class Fitting>
+struct error_not_divisible : detail::failed {};
+template <class Dim, class Axis, class Mesh>
+struct error_axis_not_in_mesh : detail::failed {};
+template <class Dim>
+struct error_two_rules_for_dim : detail::failed {};
+template <class Dim1, class Dim2>
+struct error_one_name_two_extents : detail::failed {};
+template <class Dim, class... Shapes>
+struct error_output_dim_in_no_input : detail::failed {};
+template <class Dim, class Layout1, class Layout2>
+struct error_cut_differently : detail::failed {};
+template <class Mesh1, class Mesh2>
+struct error_different_meshes : detail::failed {};
+template <class Shape1, class Shape2>
+struct error_no_shared_dim : detail::failed {};
+template <class Dim, class Shape>
+struct error_no_such_dim : detail::failed {};
+template <class Dim, class Shape>
+struct error_dim_already_there : detail::failed {};
+template <class Dim1, class Dim2>
+struct error_extents_differ : detail::failed {};
+template <class Shape1, class Shape2>
+struct error_shapes_differ : detail::failed {};
+template <class Element1, class Element2>
+struct error_element_types_differ : detail::failed {};
+template <class Element>
+struct error_element_type : detail::failed {};
+template <class Name, class... Known>
+struct error_unknown_name : detail::failed {};
+template <class Loss>
+struct error_loss_is_not_scalar : detail::failed {};
+
+namespace detail {
+
+template <class...>
+inline constexpr bool never = false;
+
+/// Holds if the verdict is ok; otherwise the one compiler error. Inherit from it: as a base GCC, Clang and nvcc print one
+/// error, as a member two.
+template <class Verdict>
+struct require;
+
+template <>
+struct require<ok> {};
+
+template <class D>
+struct require<error_dim_twice<D>> {
+  static_assert(never<D>,
+                "mtf: a shape names a dimension twice: give one of them another name, e.g. by mtf::rename");
+};
+template <class A>
+struct require<error_axis_twice<A>> {
+  static_assert(never<A>, "mtf: a mesh, or one split, names an axis twice: each axis may appear once");
+};
+template <class D1, class D2, class A>
+struct require<error_two_dims_on_one_axis<D1, D2, A>> {
+  static_assert(never<A>,
+                "mtf: the layout is not injective: two dimensions of one tensor are cut over one mesh axis; cut one of "
+                "them over another axis, or not at all");
+};
+template <class D, class A>
+struct require<error_dim_cut_where_partial<D, A>> {
+  static_assert(never<A>,
+                "mtf: a tensor cannot be partial over a mesh axis that also cuts one of its dimensions");
+};
+template <class D, std::int64_t E, int P, class F>
+struct require<error_not_divisible<D, E, P, F>> {
+  static_assert(never<D>,
+                "mtf: the processors that cut a dimension do not divide its extent; error_not_divisible<dimension, "
+                "extent, processors, nearest extents that fit>");
+};
+template <class D, class A, class M>
+struct require<error_axis_not_in_mesh<D, A, M>> {
+  static_assert(never<D>, "mtf: a layout cuts a dimension over an axis that its mesh lacks");
+};
+template <class D>
+struct require<error_two_rules_for_dim<D>> {
+  static_assert(never<D>,
+                "mtf: a layout has two rules for one dimension; to cut it over two axes write one split<dim, outer, "
+                "inner>");
+};
+template <class D1, class D2>
+struct require<error_one_name_two_extents<D1, D2>> {
+  static_assert(never<D1>, "mtf: one dimension name has two extents in one operation");
+};
+template <class D, class... S>
+struct require<error_output_dim_in_no_input<D, S...>> {
+  static_assert(never<D>, "mtf: the output of einsum names a dimension that no input has");
+};
+template <class D, class L1, class L2>
+struct require<error_cut_differently<D, L1, L2>> {
+  static_assert(never<D>,
+                "mtf: two operands cut one dimension differently; bring one into the other's layout by "
+                "mtf::relayout<Layout>(x)");
+};
+template <class M1, class M2>
+struct require<error_different_meshes<M1, M2>> {
+  static_assert(never<M1>, "mtf: two operands live on different meshes; a program's tensors share one mesh");
+};
+template <class S1, class S2>
+struct require<error_no_shared_dim<S1, S2>> {
+  static_assert(never<S1>,
+                "mtf: a broadcast of tensors that share no dimension would be an outer product; if that is meant, say "
+                "so by mtf::broadcast<dims...>(x) or einsum");
+};
+template <class D, class S>
+struct require<error_no_such_dim<D, S>> {
+  static_assert(never<D>, "mtf: an operation names a dimension that its tensor does not have");
+};
+template <class D, class S>
+struct require<error_dim_already_there<D, S>> {
+  static_assert(never<D>, "mtf: an operation would give a tensor a dimension that it already has");
+};
+template <class D1, class D2>
+struct require<error_extents_differ<D1, D2>> {
+  static_assert(never<D1>, "mtf: a dimension can only be renamed to one of the same extent");
+};
+template <class S1, class S2>
+struct require<error_shapes_differ<S1, S2>> {
+  static_assert(never<S1>, "mtf: two shapes must name the same dimensions here");
+};
+template <class T1, class T2>
+struct require<error_element_types_differ<T1, T2>> {
+  static_assert(never<T1>, "mtf: operands have different element types; convert one by mtf::cast<T>(x)");
+};
+template <class T>
+struct require<error_element_type<T>> {
+  static_assert(never<T>, "mtf: an operation does not take tensors of this element type");
+};
+template <class N, class... K>
+struct require<error_unknown_name<N, K...>> {
+  static_assert(never<N>,
+                "mtf: a textual layout names a dimension or an axis that is not in the list; "
+                "error_unknown_name<name, known names...>");
+};
+template <class L>
+struct require<error_loss_is_not_scalar<L>> {
+  static_assert(never<L>, "mtf: value_and_grad needs a function that returns a scalar tensor: take a mean or a sum");
+};
+
+}  // namespace detail
+
+/// What an operation returns after the compiler has refused it, so that one mistake gives one error: every operation
+/// accepts it and returns it again.
+struct refused {
+  template <class T>
+  operator T() const;  // NOLINT: implicit by purpose, never defined
+};
+
+}  // namespace mtf
