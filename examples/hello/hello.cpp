@@ -28,6 +28,10 @@ auto loss = [](auto const& p, auto const& x, auto const& label) {
   return mtf::mean(mtf::cross_entropy<digit>(logits, label));      // one all-reduce of [batch/2, digit] over cols
 };
 
+struct last_digit {
+  MTF_FUNCTION int operator()(int i) const { return i % 10; }
+};
+
 int main(int argc, char** argv) {
   using backend = mtf::kokkos_backend<>;
   return mtf::run<where::mesh_type, backend>(argc, argv, [](backend& machine) {
@@ -40,12 +44,11 @@ int main(int argc, char** argv) {
       x = mtf::random_normal<std::remove_reference_t<decltype(x)>>(machine, seed.of(name), 0, 0.05);
     }, p);
     auto const x = mtf::random_normal<real::tensor<batch, pixels>>(machine, seed.of("x"));
-    auto const label = mtf::iota<batch, mtf::place<int, where, backend>::tensor<batch>>(machine);
-    auto const digits = mtf::map([](auto i) { return i % 10; }, label);
+    auto const label = mtf::map(last_digit{}, mtf::iota<batch, mtf::place<int, where, backend>::tensor<batch>>(machine));
 
     mtf::adamw<parameters> optimizer(machine, {});
     for (int step = 0; step < 20; ++step) {
-      auto const [value, gradients] = mtf::value_and_grad(loss)(p, x, digits);
+      auto const [value, gradients] = mtf::value_and_grad(loss)(p, x, label);
       optimizer.update(machine, p, gradients, 1e-3);
       double const now = mtf::item(value);
       if (machine.ranks().rank() == 0) std::printf("step %2d  loss %.4f\n", step, now);

@@ -107,9 +107,10 @@ struct model {
     mtf::random_key key{0};
   };
 
-  static auto through(auto const& blocks, auto x, noise n) {
+  // Layers `first`, `first` + 1, ... of the network.
+  static auto through(auto const& blocks, auto x, noise n, std::size_t first) {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      auto const key = n.key.of(i);
+      auto const key = n.key.of(first + i);
       x = x + mtf::dropout(attention(blocks[i], x), n.rate, key.of("attention"));
       x = x + mtf::dropout(feed_forward(blocks[i], x), n.rate, key.of("feed forward"));
     }
@@ -121,9 +122,9 @@ struct model {
     auto x = mtf::dropout(mtf::embedding<vocab>(p.token_embedding, ids) + p.position_embedding, n.rate,
                           n.key.of("embedding"));
     using lower = typename decltype(x)::layout_type;
-    x = through(p.blocks, x, {n.rate, n.key.of("lower")});
+    x = through(p.blocks, x, n, 0);
     if constexpr (two_layouts)
-      x = mtf::relayout<lower>(through(p.upper.blocks, mtf::relayout<Upper>(x), {n.rate, n.key.of("upper")}));
+      x = mtf::relayout<lower>(through(p.upper.blocks, mtf::relayout<Upper>(x), n, lower_layers));
     auto const h = mtf::layer_norm<d_model>(x, p.gamma_f, p.beta_f);
     if constexpr (C::tied_output)
       return mtf::einsum<batch, sequence, vocab>(h, p.token_embedding);

@@ -263,26 +263,32 @@ struct intermediate {
       contracted(X::spec, Y::spec, [](std::uint64_t id) { return Needed::has_id(id); });
 };
 
+/// The pair of operands to contract first, and the others.
+template <class Out, class... X>
+struct first_contraction {
+  static constexpr std::size_t count = sizeof...(X);
+  static constexpr auto order = best_order<count>(first_t<X...>::mesh, {X::spec...}, einsum_output<Out, X...>::out);
+  static constexpr std::size_t other(std::size_t i) {
+    for (std::size_t k = 0, at = 0; k < count; ++k)
+      if (k != order.first && k != order.second && at++ == i) return k;
+    return count;
+  }
+  using a = nth<order.first, X...>;
+  using b = nth<order.second, X...>;
+  template <std::size_t... I>
+  static auto needed(std::index_sequence<I...>) -> any_of_shapes<Out, typename nth<other(I), X...>::shape_type...>;
+  using middle = shape_of_rule<dims_of<a, b>, intermediate<a, b, decltype(needed(std::make_index_sequence<count - 2>{}))>>;
+};
+
 template <class Out, class X, class Y, class Z, class... Rest>
 auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest) {
-  constexpr std::size_t N = 3 + sizeof...(Rest);
-  constexpr auto order =
-      best_order<N>(X::mesh, {X::spec, Y::spec, Z::spec, Rest::spec...}, einsum_output<Out, X, Y, Z, Rest...>::out);
-  std::tuple<X const&, Y const&, Z const&, Rest const&...> const all(x, y, z, rest...);
+  using first = first_contraction<Out, X, Y, Z, Rest...>;
+  auto const all = std::tie(x, y, z, rest...);
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    constexpr auto other = [](std::size_t i) {  // the i-th operand that is not contracted now
-      std::size_t at = 0;
-      for (std::size_t k = 0; k < N; ++k)
-        if (k != order.first && k != order.second && at++ == i) return k;
-      return N;
-    };
-    using A = nth<order.first, X, Y, Z, Rest...>;
-    using B = nth<order.second, X, Y, Z, Rest...>;
-    using needed = any_of_shapes<Out, typename nth<other(I), X, Y, Z, Rest...>::shape_type...>;
-    using middle = shape_of_rule<dims_of<A, B>, intermediate<A, B, needed>>;
-    return einsum_all<Out>(einsum_all<middle>(std::get<order.first>(all), std::get<order.second>(all)),
-                           std::get<other(I)>(all)...);
-  }(std::make_index_sequence<N - 2>{});
+    return einsum_all<Out>(
+        einsum_all<typename first::middle>(std::get<first::order.first>(all), std::get<first::order.second>(all)),
+        std::get<first::other(I)>(all)...);
+  }(std::make_index_sequence<1 + sizeof...(Rest)>{});
 }
 
 }  // namespace detail

@@ -160,6 +160,9 @@ template <class T, layout_type Layout, class Backend = no_backend>
 struct place {
   template <class... D>
   using tensor = typename detail::placed<T, Layout, Backend, D...>::type;
+  /// The same place for another element type.
+  template <class U>
+  using rebound = place<U, Layout, Backend>;
 };
 
 /// The same structure template under another layout: `block<mtf::relaid<Tensor, upper>::template tensor>`.

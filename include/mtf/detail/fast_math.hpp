@@ -1,6 +1,6 @@
 #pragma once
-// exp, log and tanh of float that compilers vectorize: straight-line code without calls. GCC keeps calls to std::exp
-// scalar unless -ffast-math changes the meaning of everything else. double goes to the standard library, device code to
+// exp, log, tanh and square root of float that compilers vectorize: straight-line code without calls. GCC keeps calls to std::exp,
+// and to std::sqrt for its errno, scalar unless -ffast-math changes the meaning of everything else. double goes to the standard library, device code to
 // the device's own functions.
 #include <bit>
 #include <cmath>
@@ -21,12 +21,14 @@ namespace mtf::detail {
 MTF_INLINE double fast_exp(double x) { return std::exp(x); }
 MTF_INLINE double fast_log(double x) { return std::log(x); }
 MTF_INLINE double fast_tanh(double x) { return std::tanh(x); }
+MTF_INLINE double fast_sqrt(double x) { return std::sqrt(x); }
 
 #if defined(MTF_DEVICE_PASS)
 
 MTF_INLINE float fast_exp(float x) { return ::expf(x); }
 MTF_INLINE float fast_log(float x) { return ::logf(x); }
 MTF_INLINE float fast_tanh(float x) { return ::tanhf(x); }
+MTF_INLINE float fast_sqrt(float x) { return ::sqrtf(x); }
 
 #else
 
@@ -97,6 +99,20 @@ MTF_INLINE float fast_tanh(float x) {
   float const size = x < 0.0F ? -x : x;
   float const far = 1.0F - 2.0F / (fast_exp(2.0F * size) + 1.0F);
   return size < 0.625F ? near_zero : (x < 0.0F ? -far : far);
+}
+
+/// The square root to 1 ulp; of negative and of subnormal numbers 0, of infinity infinity.
+MTF_INLINE float fast_sqrt(float x) {
+  float const positive = x < 0x1p-126F ? 1.0F : x;
+  float r = std::bit_cast<float>(0x5f375a86U - (std::bit_cast<std::uint32_t>(positive) >> 1U));  // about 1 / sqrt(x)
+  float const half = 0.5F * positive;
+  r = r * (1.5F - half * r * r);
+  r = r * (1.5F - half * r * r);
+  r = r * (1.5F - half * r * r);
+  float root = positive * r;
+  root = root + 0.5F * r * (positive - root * root);
+  root = x < std::numeric_limits<float>::infinity() ? root : x;
+  return x < 0x1p-126F ? 0.0F : root;
 }
 
 #endif

@@ -23,7 +23,7 @@ struct partial {
 namespace detail {
 
 template <class... D>
-constexpr sharding sharding_from(shape<D...> const*, auto cut_of, axis_mask partial) {
+constexpr sharding sharding_from(shape<D...> const*, [[maybe_unused]] auto cut_of, axis_mask partial) {
   sharding s;
   (s.push({D::id, D::extent, cut_of(D::id)}), ...);
   s.partial = partial;

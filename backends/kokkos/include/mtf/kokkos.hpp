@@ -1,0 +1,4 @@
+#pragma once
+// Local compute for mtf on Kokkos: include this one. Needs Kokkos 5; oneDNN on the host, cuBLASLt on CUDA, rocBLAS on
+// HIP; Random123.
+#include <mtf/kokkos/backend.hpp>

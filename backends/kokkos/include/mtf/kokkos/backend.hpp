@@ -1,0 +1,427 @@
+#pragma once
+// The backend of mtf for one rank's shard: Kokkos computes it, `ranks` moves data. All pointers are pointers of the
+// execution space's memory. Work is asynchronous, in the order of one execution space instance. T: float, double or
+// bfloat16; A: the type in which T is computed; sums are taken in A or wider. (docs/design.md, 6 and 7)
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <mtf/kokkos/contract.hpp>
+#include <mtf/kokkos/copy.hpp>
+#include <mtf/kokkos/cross_entropy.hpp>
+#include <mtf/kokkos/elements.hpp>
+#include <mtf/kokkos/embedding.hpp>
+#include <mtf/kokkos/log_softmax.hpp>
+#include <mtf/kokkos/map.hpp>
+#include <mtf/kokkos/norm.hpp>
+#include <mtf/kokkos/optimizer.hpp>
+#include <mtf/kokkos/random.hpp>
+#include <mtf/kokkos/reduce.hpp>
+#include <mtf/kokkos/row_view.hpp>
+#include <mtf/kokkos/softmax.hpp>
+#include <mtf/kokkos/staging.hpp>
+
+namespace mtf {
+
+template <class Exec = Kokkos::DefaultExecutionSpace>
+class kokkos_backend {
+  template <class T>
+  using compute = std::type_identity_t<detail::compute_t<T>>;
+
+ public:
+  using index = detail::index;
+  using rows = detail::rows;
+  using causal_rule = detail::causal_rule;
+  using placement = detail::placement;
+  using execution_space = Exec;
+
+  explicit kokkos_backend(mtf::collectives& ranks, Exec exec = Exec{}) : ranks_(&ranks), on_{std::move(exec)} {}
+
+  /// Kokkos from construction to destruction: the first object of main().
+  class session {
+   public:
+    session(int& argc, char** argv) { Kokkos::initialize(argc, argv); }
+    ~session() { Kokkos::finalize(); }
+    session(session const&) = delete;
+    session& operator=(session const&) = delete;
+  };
+
+  collectives& ranks() { return *ranks_; }
+  static constexpr bool on_host = detail::host_accessible<Exec>;
+
+  // Memory ------------------------------------------------------------------------------------------------------------
+
+  using memory_use = mtf::memory_use;
+  /// A block of at least `bytes`, aligned to 64 bytes.
+  void* allocate(std::size_t bytes) { return on_.memory.allocate(bytes); }
+  /// The block may be handed out again at once; work already launched still finds it intact.
+  void release(void* p, std::size_t bytes) noexcept { on_.memory.release(p, bytes); }
+  [[nodiscard]] memory_use memory() const { return on_.memory.use(); }
+  /// From now on `peak` counts anew.
+  void reset_peak() { on_.memory.reset_peak(); }
+
+  /// Both return when the data has arrived.
+  void to_host(void* host, void const* from, std::size_t bytes) { detail::to_host(on_.exec, host, from, bytes); }
+  void from_host(void* to, void const* host, std::size_t bytes) { detail::from_host(on_.exec, to, host, bytes); }
+  void fence() { on_.exec.fence("mtf::fence"); }
+
+  // Collectives on device memory: as in class collectives -------------------------------------------------------------
+
+  /// True: MPI reads and writes device memory itself. False: data goes through pinned host memory.
+  bool device_aware = detail::device_aware_by_default;
+
+  template <class T>
+  void all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
+    moved(in, count, out, count, [&](T const* i, T* o) {
+      ranks_->all_reduce(axes, op, detail::element_of<T>, i, o, count);
+    });
+  }
+  template <class T>
+  void reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
+    moved(in, count * group(axes), out, count,
+          [&](T const* i, T* o) { ranks_->reduce_scatter(axes, detail::element_of<T>, i, o, count); });
+  }
+  template <class T>
+  void all_gather(axis_mask axes, T const* in, T* out, std::size_t count) {
+    moved(in, count, out, count * group(axes),
+          [&](T const* i, T* o) { ranks_->all_gather(axes, detail::element_of<T>, i, o, count); });
+  }
+  template <class T>
+  void all_to_all(axis_mask axes, T const* in, T* out, std::size_t count) {
+    moved(in, count * group(axes), out, count * group(axes),
+          [&](T const* i, T* o) { ranks_->all_to_all(axes, detail::element_of<T>, i, o, count); });
+  }
+  template <class T>
+  void permute(axis_mask axes, T const* in, T* out, std::size_t count, int to, int from) {
+    moved(in, count, out, count,
+          [&](T const* i, T* o) { ranks_->permute(axes, detail::element_of<T>, i, o, count, to, from); });
+  }
+
+  // Pointwise ---------------------------------------------------------------------------------------------------------
+
+  /// out[0..n) = value.
+  template <class T>
+  void fill(T* out, index n, std::type_identity_t<T> value) {
+    detail::for_elements("mtf::fill", on_.exec, n, detail::fill_body<T>{out, value});
+  }
+  /// out = in; operands (out, in), any strides; converts the element type.
+  template <class To, class From>
+  void copy(detail::loops<2> const& l, To* out, From const* in) {
+    detail::copy(on_, l, out, in);
+  }
+  /// out = f(in...); operands (out, in...). f sees compute types.
+  template <class R, class F, class... T>
+  void map(F f, detail::loops<1 + static_cast<int>(sizeof...(T))> const& l, R* out, T const*... in) {
+    detail::map(on_, f, l, out, in...);
+  }
+  /// dx[i] = dy * (derivative of f in argument i), where dx[i] is not null; dy and dx have the strides of operand 0.
+  /// dx[i] may be dy only if it is the last one wanted.
+  template <class F, class T, class... Ts>
+  void map_vjp(F f, detail::loops<1 + static_cast<int>(sizeof...(Ts))> const& l, std::array<void*, sizeof...(Ts)> dx,
+               T const* dy, Ts const*... in) {
+    detail::map_vjp(on_, f, l, dx, dy, in...);
+  }
+  /// inout += x.
+  template <class T>
+  void add(index n, T* inout, T const* x) {
+    detail::for_elements("mtf::add", on_.exec, n, detail::add_body<T>{inout, x});
+  }
+  /// out[o, j, i] = j + offset, over r's [outer, n, inner]; T also an integer.
+  template <class T>
+  void iota(rows const& r, index offset, T* out) {
+    detail::for_elements("mtf::iota", on_.exec, r.outer * r.n * r.inner, detail::iota_body<T>{r, offset, out});
+  }
+
+  // Reductions and contractions ---------------------------------------------------------------------------------------
+
+  /// out[kept] = op over the reduced loops of in, combined with out's value if `accumulate`.
+  template <class T>
+  void reduce(combine op, detail::reduction const& r, T* out, T const* in, bool accumulate = false) {
+    detail::reduce(on_, op, r, out, in, accumulate);
+  }
+  /// *out += sum x^2.
+  template <class T>
+  void square_sum(index n, double* out, T const* x) {
+    detail::square_sum(on_, n, out, x);
+  }
+  /// c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n], added to c if `accumulate`.
+  template <class T>
+  void contract(detail::contraction const& what, T const* a, T const* b, T* c, bool accumulate = false) {
+    contractor_.contract(on_, what, a, b, c, accumulate);
+  }
+
+  // Softmax. Tensors [outer, n, inner]; statistics have one A a row ---------------------------------------------------
+
+  /// y = softmax(scale * x) along n over the visible elements; hidden ones are 0, as are rows with nothing visible.
+  template <class T>
+  void softmax(rows r, compute<T> scale, causal_rule rule, T* y, T const* x) {
+    detail::row_result<T, Exec> out(on_, r, y);
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::softmax", r, detail::softmax_body<T>{r.n, scale, rule, out.get(), in.get()});
+  }
+  /// dx = scale * y * (dy - sum(y dy)).
+  template <class T>
+  void softmax_vjp(rows r, compute<T> scale, T* dx, T const* y, T const* dy) {
+    detail::row_result<T, Exec> out(on_, r, dx);
+    detail::row_operand<T, Exec> p(on_, r, y), g(on_, r, dy);
+    run("mtf::softmax_vjp", r, detail::softmax_vjp_body<T>{r.n, scale, out.get(), p.get(), g.get()});
+  }
+  /// The largest visible scale * x of each row; -infinity where nothing is.
+  template <class T>
+  void row_max(rows r, compute<T> scale, causal_rule rule, compute<T>* out, T const* x) {
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::row_max", r, detail::row_max_body<T>{r.n, scale, rule, out, in.get()});
+  }
+  /// The sum of exp(scale * x - max) over the visible elements of each row.
+  template <class T>
+  void row_exp_sum(rows r, compute<T> scale, causal_rule rule, compute<T> const* max, compute<T>* sum, T const* x) {
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::row_exp_sum", r, detail::row_exp_sum_body<T>{r.n, scale, rule, max, sum, in.get()});
+  }
+  /// y = exp(scale * x - max) / sum.
+  template <class T>
+  void softmax_apply(rows r, compute<T> scale, causal_rule rule, compute<T> const* max, compute<T> const* sum, T* y,
+                     T const* x) {
+    detail::row_result<T, Exec> out(on_, r, y);
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::softmax_apply", r, detail::softmax_apply_body<T>{r.n, scale, rule, max, sum, out.get(), in.get()});
+  }
+  /// out = sum(y dy) of each row.
+  template <class T>
+  void row_dot(rows r, compute<T>* out, T const* y, T const* dy) {
+    detail::row_operand<T, Exec> p(on_, r, y), g(on_, r, dy);
+    run("mtf::row_dot", r, detail::row_dot_body<T>{r.n, out, p.get(), g.get()});
+  }
+  /// out = sum(x) of each row.
+  template <class T>
+  void row_sum(rows r, compute<T>* out, T const* x) {
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::row_sum", r, detail::row_sum_body<T>{r.n, out, in.get()});
+  }
+  /// dx = scale * y * (dy - dot).
+  template <class T>
+  void softmax_vjp_apply(rows r, compute<T> scale, compute<T> const* dot, T* dx, T const* y, T const* dy) {
+    detail::row_result<T, Exec> out(on_, r, dx);
+    detail::row_operand<T, Exec> p(on_, r, y), g(on_, r, dy);
+    run("mtf::softmax_vjp_apply", r, detail::softmax_vjp_apply_body<T>{r.n, scale, dot, out.get(), p.get(), g.get()});
+  }
+
+  /// y = x - logsumexp(x) along n.
+  template <class T>
+  void log_softmax(rows r, T* y, T const* x) {
+    detail::row_result<T, Exec> out(on_, r, y);
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::log_softmax", r, detail::log_softmax_body<T>{r.n, out.get(), in.get()});
+  }
+  /// dx = dy - exp(y) * sum(dy).
+  template <class T>
+  void log_softmax_vjp(rows r, T* dx, T const* y, T const* dy) {
+    log_softmax_vjp_apply(r, nullptr, dx, y, dy);
+  }
+  /// y = x - max - log(sum).
+  template <class T>
+  void log_softmax_apply(rows r, compute<T> const* max, compute<T> const* sum, T* y, T const* x) {
+    detail::row_result<T, Exec> out(on_, r, y);
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::log_softmax_apply", r, detail::log_softmax_apply_body<T>{r.n, max, sum, out.get(), in.get()});
+  }
+  /// dx = dy - exp(y) * sum, with the global sum(dy) of each row.
+  template <class T>
+  void log_softmax_vjp_apply(rows r, compute<T> const* sum, T* dx, T const* y, T const* dy) {
+    detail::row_result<T, Exec> out(on_, r, dx);
+    detail::row_operand<T, Exec> p(on_, r, y), g(on_, r, dy);
+    run("mtf::log_softmax_vjp", r, detail::log_softmax_vjp_body<T>{r.n, sum, out.get(), p.get(), g.get()});
+  }
+
+  /// y = log(sum(exp(x))) of each row.
+  template <class T>
+  void logsumexp(rows r, T* y, T const* x) {
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::logsumexp", r, detail::logsumexp_body<T>{r.n, y, in.get()});
+  }
+  /// dx = dy * exp(x - y); y is global, so this serves a dimension cut over ranks too.
+  template <class T>
+  void logsumexp_vjp(rows r, T* dx, T const* x, T const* y, T const* dy) {
+    detail::row_result<T, Exec> out(on_, r, dx);
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::logsumexp_vjp", r, detail::logsumexp_vjp_body<T>{r.n, out.get(), in.get(), y, dy});
+  }
+  /// y = max + log(sum).
+  template <class T>
+  void logsumexp_finish(index count, T* y, compute<T> const* max, compute<T> const* sum) {
+    detail::for_elements("mtf::logsumexp_finish", on_.exec, count, detail::logsumexp_finish_body<T>{y, max, sum});
+  }
+
+  // Layer norm (Centered) and RMS norm (not; mean is then unused, beta null). gamma, beta: [n] ------------------------
+
+  /// y = (x - mean) * rstd * gamma + beta along n; mean and rstd are kept for the backward pass.
+  template <bool Centered, class T>
+  void norm(rows r, compute<T> eps, T* y, compute<T>* mean, compute<T>* rstd, T const* x, T const* gamma,
+            std::type_identity_t<T const*> beta) {
+    detail::row_result<T, Exec> out(on_, r, y);
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::norm", r, detail::norm_body<Centered, T>{r.n, eps, out.get(), mean, rstd, in.get(), gamma, beta});
+  }
+  /// Gradients of norm; dgamma and dbeta are overwritten, with the sums over this rank's rows.
+  template <bool Centered, class T>
+  void norm_vjp(rows r, T* dx, T* dgamma, std::type_identity_t<T*> dbeta, T const* dy, T const* x, T const* gamma,
+                compute<T> const* mean, compute<T> const* rstd) {
+    norm_vjp_apply<Centered>(r, r.n, nullptr, nullptr, dx, dgamma, dbeta, dy, x, gamma, mean, rstd);
+  }
+  /// out = sum of (x - mean)^2 of each row; mean null: 0.
+  template <class T>
+  void row_square_sum(rows r, compute<T> const* mean, compute<T>* out, T const* x) {
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::row_square_sum", r, detail::row_square_sum_body<T>{r.n, mean, out, in.get()});
+  }
+  /// Global square sums to rstd = 1 / sqrt(square sum / n_global + eps), in place.
+  template <class A>
+  void rows_statistics(index count, std::type_identity_t<A> eps, index n_global, A* inout) {
+    detail::for_elements("mtf::rows_statistics", on_.exec, count,
+                         detail::rows_statistics_body<A>{eps, n_global, inout});
+  }
+  /// norm() from global statistics.
+  template <bool Centered, class T>
+  void norm_apply(rows r, compute<T> const* mean, compute<T> const* rstd, T* y, T const* x, T const* gamma,
+                  std::type_identity_t<T const*> beta) {
+    detail::row_result<T, Exec> out(on_, r, y);
+    detail::row_operand<T, Exec> in(on_, r, x);
+    run("mtf::norm_apply", r, detail::norm_apply_body<Centered, T>{r.n, mean, rstd, out.get(), in.get(), gamma, beta});
+  }
+  /// s1 = sum dy gamma, s2 = sum dy gamma xhat of each row.
+  template <bool Centered, class T>
+  void norm_vjp_sums(rows r, compute<T>* s1, compute<T>* s2, T const* dy, T const* x, T const* gamma,
+                     compute<T> const* mean, compute<T> const* rstd) {
+    detail::row_operand<T, Exec> g(on_, r, dy), in(on_, r, x);
+    run("mtf::norm_vjp_sums", r,
+        detail::norm_vjp_sums_body<Centered, T>{r.n, s1, s2, g.get(), in.get(), gamma, mean, rstd});
+  }
+  /// norm_vjp() from global s1 and s2.
+  template <bool Centered, class T>
+  void norm_vjp_apply(rows r, index n_global, compute<T> const* s1, compute<T> const* s2, T* dx, T* dgamma,
+                      std::type_identity_t<T*> dbeta, T const* dy, T const* x, T const* gamma, compute<T> const* mean,
+                      compute<T> const* rstd) {
+    detail::row_result<T, Exec> out(on_, r, dx);
+    detail::row_operand<T, Exec> g(on_, r, dy), in(on_, r, x);
+    detail::norm_backward(on_,
+                          detail::norm_vjp_body<Centered, T>{r.n, n_global, r.count(), 0, s1, s2, out.get(), nullptr,
+                                                             g.get(), in.get(), gamma, mean, rstd},
+                          dgamma, dbeta);
+  }
+
+  // Cross entropy of logits [outer, n, inner] with a global class number for each row ---------------------------------
+
+  /// loss = lse - logits[label], lse = logsumexp(logits) of each row.
+  template <class T>
+  void cross_entropy(rows r, T* loss, compute<T>* lse, T const* logits, std::int32_t const* labels) {
+    detail::row_operand<T, Exec> in(on_, r, logits);
+    run("mtf::cross_entropy", r, detail::cross_entropy_body<T>{r.n, loss, lse, in.get(), labels});
+  }
+  /// dlogits = dloss * (exp(logits - lse) - [class == label]); class j here is class_offset + j.
+  template <class T>
+  void cross_entropy_vjp(rows r, index class_offset, T* dlogits, T const* logits, std::int32_t const* labels,
+                         compute<T> const* lse, T const* dloss) {
+    detail::row_result<T, Exec> out(on_, r, dlogits);
+    detail::row_operand<T, Exec> in(on_, r, logits);
+    run("mtf::cross_entropy_vjp", r,
+        detail::cross_entropy_vjp_body<T>{r.n, class_offset, out.get(), in.get(), labels, lse, dloss});
+  }
+  /// With global maxima: the sums of exponentials of the classes here, then the labels' logits (0 where not here);
+  /// both are summed over ranks.
+  template <class T>
+  void cross_entropy_local(rows r, index class_offset, compute<T> const* max, compute<T>* sum_and_picked,
+                           T const* logits, std::int32_t const* labels) {
+    detail::row_operand<T, Exec> in(on_, r, logits);
+    run("mtf::cross_entropy_local", r,
+        detail::cross_entropy_local_body<T>{r.n, r.count(), class_offset, max, sum_and_picked, in.get(), labels});
+  }
+  template <class T>
+  void cross_entropy_finish(index count, T* loss, compute<T>* lse, compute<T> const* max,
+                            compute<T> const* sum_and_picked) {
+    detail::for_elements("mtf::cross_entropy_finish", on_.exec, count,
+                         detail::cross_entropy_finish_body<T>{count, loss, lse, max, sum_and_picked});
+  }
+
+  // Embedding: table [vocab, width] holds global rows from vocab_offset on; ids are global ----------------------------
+
+  /// out[c] = table[ids[c]]; zeros where that row is not here.
+  template <class T>
+  void take_rows(index count, index width, index vocab, index vocab_offset, T* out, T const* table,
+                 std::int32_t const* ids) {
+    detail::for_rows("mtf::take_rows", on_.exec, count, width,
+                     detail::take_rows_body<T>{width, vocab, vocab_offset, out, table, ids});
+  }
+  /// table_gradient[ids[c]] += dy[c] for the rows that are here.
+  template <class T>
+  void add_rows(index count, index width, index vocab, index vocab_offset, T* table_gradient, T const* dy,
+                std::int32_t const* ids) {
+    detail::add_rows(on_, count, width, vocab, vocab_offset, table_gradient, dy, ids);
+  }
+
+  // Random numbers by global element ----------------------------------------------------------------------------------
+
+  /// Uniform in [low, high).
+  template <class T>
+  void random_uniform(placement const& p, std::uint64_t key, T* out, double low, double high) {
+    detail::generate(on_, p, out, detail::uniform_numbers{key, low, high - low});
+  }
+  template <class T>
+  void random_normal(placement const& p, std::uint64_t key, T* out, double mean, double stddev) {
+    detail::generate(on_, p, out, detail::normal_numbers{key, mean, stddev});
+  }
+  /// Normal, redrawn beyond two standard deviations.
+  template <class T>
+  void random_truncated_normal(placement const& p, std::uint64_t key, T* out, double mean, double stddev) {
+    detail::generate(on_, p, out, detail::truncated_normal_numbers{key, mean, stddev});
+  }
+  /// y = x / (1 - rate) with probability 1 - rate, 0 otherwise. Its own vjp.
+  template <class T>
+  void dropout(placement const& p, std::uint64_t key, double rate, T* y, T const* x) {
+    detail::dropout(on_, p, key, rate, y, x);
+  }
+
+  // Optimizers. corrections: 1 / (1 - beta^step); gradients are multiplied by grad_scale first ------------------------
+
+  /// Adam with decoupled weight decay.
+  template <class T>
+  void adamw(index n, T* p, compute<T>* m, compute<T>* v, compute<T> const* g, compute<T> lr, compute<T> beta1,
+             compute<T> beta2, compute<T> eps, compute<T> weight_decay, compute<T> correction1,
+             compute<T> correction2, compute<T> grad_scale) {
+    detail::for_elements("mtf::adamw", on_.exec, n,
+                         detail::adamw_body<T>{p, m, v, g, lr, beta1, beta2, eps, weight_decay, correction1,
+                                               correction2, grad_scale});
+  }
+  /// momentum may be null.
+  template <class T>
+  void sgd(index n, T* p, compute<T>* momentum, compute<T> const* g, compute<T> lr, compute<T> momentum_factor,
+           compute<T> weight_decay, compute<T> grad_scale) {
+    detail::for_elements("mtf::sgd", on_.exec, n,
+                         detail::sgd_body<T>{p, momentum, g, lr, momentum_factor, weight_decay, grad_scale});
+  }
+
+ private:
+  [[nodiscard]] std::size_t group(axis_mask axes) const { return static_cast<std::size_t>(ranks_->mesh().size(axes)); }
+
+  template <class Body>
+  void run(char const* label, rows const& r, Body const& body) {
+    detail::for_rows(label, on_.exec, r.count(), r.n, body);
+  }
+
+  /// Calls `collective` with pointers that MPI can read and write.
+  template <class T, class Collective>
+  void moved(T const* in, std::size_t in_count, T* out, std::size_t out_count, Collective const& collective) {
+    fence();
+    if (on_host || device_aware)
+      collective(in, out);
+    else
+      detail::staged(on_.exec, staging_, in, in_count, out, out_count, collective);
+  }
+
+  collectives* ranks_;
+  detail::device<Exec> on_;
+  detail::contractor<Exec> contractor_;
+  detail::staging_memory<Exec> staging_;
+};
+
+}  // namespace mtf

@@ -1,0 +1,152 @@
+#pragma once
+// Matrix products on the host: oneDNN. The only file that knows it. Strides are passed on, primitives are made once for
+// each shape, and scratch memory comes from the pool.
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+
+#include <mtf/kokkos/contract_loops.hpp>
+#include <oneapi/dnnl/dnnl.hpp>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+namespace mtf::detail {
+
+/// oneDNN takes the calling thread's OpenMP team; a Serial instance has one thread only.
+template <class Exec>
+class onednn_threads {
+ public:
+#if defined(_OPENMP)
+  onednn_threads() : before_(omp_get_max_threads()) { omp_set_num_threads(std::min(before_, wanted())); }
+  ~onednn_threads() { omp_set_num_threads(before_); }
+
+ private:
+  static int wanted() {
+#if defined(KOKKOS_ENABLE_SERIAL)
+    if constexpr (std::is_same_v<Exec, Kokkos::Serial>) return 1;
+#endif
+    return Exec().concurrency();
+  }
+  int before_;
+#else
+  onednn_threads() {}
+  ~onednn_threads() {}
+#endif
+ public:
+  onednn_threads(onednn_threads const&) = delete;
+  onednn_threads& operator=(onednn_threads const&) = delete;
+};
+
+template <class Exec>
+class contractor {
+ public:
+  template <class T>
+  void contract(device<Exec>& on, contraction const& what, T const* a, T const* b, T* c, bool accumulate) {
+    if (what.batch.size() * what.m * what.n == 0) return;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, bfloat16>) {
+      onednn_threads<Exec> const threads;
+      product& p = find(key{what, std::is_same_v<T, float>, accumulate});
+      if (p.primitive) return run(on, p, a, b, c);
+    }
+    contract_with_loops(on.exec, what, a, b, c, accumulate);
+  }
+
+ private:
+  struct key {
+    contraction what;
+    bool f32, accumulate;
+    bool operator==(key const&) const = default;
+  };
+  struct hash {
+    std::size_t operator()(key const& k) const {
+      std::size_t h = (k.f32 ? 1U : 0U) + (k.accumulate ? 2U : 0U);
+      auto const mix = [&](index x) { h = (h ^ std::hash<index>{}(x)) * 0x9e3779b97f4a7c15ULL; };
+      for (index x : {k.what.m, k.what.n, k.what.k, k.what.a_m, k.what.a_k, k.what.b_k, k.what.b_n, k.what.c_m}) mix(x);
+      for (index x : k.what.batch.extent) mix(x);
+      return h;
+    }
+  };
+  struct product {
+    std::optional<dnnl::matmul> primitive;  // empty: oneDNN has none for this processor
+    dnnl::memory a, b, c, scratch;
+    std::size_t scratch_bytes = 0;
+  };
+
+  product& find(key const& k) {
+    auto [at, made] = products_.try_emplace(k);
+    if (made) make(k, at->second);
+    return at->second;
+  }
+
+  void make(key const& k, product& p) {
+    auto const type = k.f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
+    auto const& w = k.what;
+    auto const a = matrix(w, 0, w.m, w.k, w.a_m, w.a_k, type);
+    auto const b = matrix(w, 1, w.k, w.n, w.b_k, w.b_n, type);
+    auto const c = matrix(w, 2, w.m, w.n, w.c_m, w.c_n, type);
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (k.accumulate) {
+      dnnl::post_ops add;
+      add.append_sum(1.0F);
+      attributes.set_post_ops(add);
+    }
+    try {
+      dnnl::matmul::primitive_desc const description(dnnl::matmul::desc(a, b, c), attributes, engine_);
+      p.primitive.emplace(description);
+      p.scratch_bytes = description.scratchpad_desc().get_size();
+      p.scratch = dnnl::memory(description.scratchpad_desc(), engine_, nullptr);
+    } catch (dnnl::error const& e) {
+      if (e.status != dnnl_unimplemented) throw;
+      return;
+    }
+    p.a = dnnl::memory(a, engine_, nullptr);
+    p.b = dnnl::memory(b, engine_, nullptr);
+    p.c = dnnl::memory(c, engine_, nullptr);
+  }
+
+  /// One operand: the batch loops, then rows and columns. A batch loop along which it does not move has extent 1.
+  static dnnl::memory::desc matrix(contraction const& w, std::size_t operand, index rows, index columns,
+                                   index row_stride, index column_stride, dnnl::memory::data_type type) {
+    dnnl::memory::dims extent, stride;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(w.batch.rank); ++d) {
+      if (w.batch.extent[d] == 1) continue;
+      index const s = w.batch.stride[operand][d];
+      extent.push_back(s == 0 ? 1 : w.batch.extent[d]);
+      stride.push_back(s);
+    }
+    // The stride of a unit loop means nothing; as that of a plain matrix it does not send oneDNN to its slow path.
+    if (columns == 1 && row_stride != 1) column_stride = 1;
+    if (columns == 1 && row_stride == 1) column_stride = rows;
+    if (rows == 1) row_stride = column_stride == 1 ? columns : 1;
+    for (std::size_t d = 0; d < stride.size(); ++d)
+      if (extent[d] == 1) stride[d] = std::max(rows * row_stride, columns * column_stride);
+    extent.insert(extent.end(), {rows, columns});
+    stride.insert(stride.end(), {row_stride, column_stride});
+    return {extent, type, stride};
+  }
+
+  template <class T>
+  void run(device<Exec>& on, product& p, T const* a, T const* b, T* c) {
+    on.exec.fence();
+    workspace<std::byte, Exec> scratch(on, static_cast<index>(p.scratch_bytes));
+    p.a.set_data_handle(const_cast<T*>(a));  // oneDNN has no handles to constant memory
+    p.b.set_data_handle(const_cast<T*>(b));
+    p.c.set_data_handle(c);
+    p.scratch.set_data_handle(scratch.get());
+    p.primitive->execute(stream_, {{DNNL_ARG_SRC, p.a},
+                                   {DNNL_ARG_WEIGHTS, p.b},
+                                   {DNNL_ARG_DST, p.c},
+                                   {DNNL_ARG_SCRATCHPAD, p.scratch}});
+    stream_.wait();
+  }
+
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  std::unordered_map<key, product, hash> products_;
+};
+
+}  // namespace mtf::detail

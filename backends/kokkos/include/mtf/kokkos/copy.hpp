@@ -1,0 +1,162 @@
+#pragma once
+// Copies between strided arrays, with conversion of the element type. A copy that is contiguous along different loops
+// in its source and its destination (a transposition) goes through square tiles.
+#include <algorithm>
+#include <array>
+
+#include <mtf/kokkos/nest.hpp>
+
+namespace mtf::detail {
+
+template <class To, class From>
+struct copy_kernel {
+  nest<2> where;
+  index n;
+  To* out;
+  From const* in;
+
+  KOKKOS_FUNCTION void element(index i) const {
+    index at[2];
+    where.locate(i, at);
+    out[at[0]] = convert<To>(in[at[1]]);
+  }
+  void block(index b) const {
+    index const to_stride = where.inner_stride(0), from_stride = where.inner_stride(1);
+    where.for_runs(b * host_grain, std::min(n, (b + 1) * host_grain), [&](index const(&at)[2], index m) {
+      To* const to = out + at[0];
+      From const* const from = in + at[1];
+      if (to_stride == 1 && from_stride == 1) {
+        MTF_SIMD
+        for (index j = 0; j < m; ++j) to[j] = convert<To>(from[j]);
+      } else if (to_stride == 1 && from_stride == 0) {
+        To const value = convert<To>(*from);
+        MTF_SIMD
+        for (index j = 0; j < m; ++j) to[j] = value;
+      } else {
+        for (index j = 0; j < m; ++j) to[j * to_stride] = convert<To>(from[j * from_stride]);
+      }
+    });
+  }
+};
+
+/// out[i * i_stride + j] = in[i + j * j_stride], i < i_extent, j < j_extent, for all of `rest`.
+template <class To, class From>
+struct transpose_kernel {
+  static constexpr int tile = 32;
+  nest<2> rest;
+  index i_extent, j_extent, i_stride, j_stride;
+  To* out;
+  From const* in;
+
+  [[nodiscard]] KOKKOS_FUNCTION index tiles() const {
+    return rest.l.size() * ceil_div(i_extent, tile) * ceil_div(j_extent, tile);
+  }
+
+  struct place {
+    To* out;
+    From const* in;
+    int i_size, j_size;
+  };
+  KOKKOS_FUNCTION place tile_at(index t) const {
+    index const j_tiles = ceil_div(j_extent, tile), i_tiles = ceil_div(i_extent, tile);
+    index const j = t % j_tiles * tile;
+    index const i = t / j_tiles % i_tiles * tile;
+    index at[2];
+    rest.locate(t / j_tiles / i_tiles, at);
+    index const i_left = i_extent - i, j_left = j_extent - j;
+    return {out + at[0] + i * i_stride + j, in + at[1] + i + j * j_stride, static_cast<int>(i_left < tile ? i_left : tile),
+            static_cast<int>(j_left < tile ? j_left : tile)};
+  }
+};
+
+template <class To, class From>
+struct host_transpose {
+  transpose_kernel<To, From> kernel;
+
+  void operator()(index t) const {
+    constexpr int tile = transpose_kernel<To, From>::tile;
+    auto const p = kernel.tile_at(t);
+    To buffer[tile][tile + 1];
+    for (int j = 0; j < p.j_size; ++j)
+      for (int i = 0; i < p.i_size; ++i) buffer[i][j] = convert<To>(p.in[i + j * kernel.j_stride]);
+    for (int i = 0; i < p.i_size; ++i)
+      for (int j = 0; j < p.j_size; ++j) p.out[i * kernel.i_stride + j] = buffer[i][j];
+  }
+};
+
+template <class Exec, class To, class From>
+struct device_transpose {
+  using member = typename Kokkos::TeamPolicy<Exec>::member_type;
+  transpose_kernel<To, From> kernel;
+
+  KOKKOS_FUNCTION void operator()(member const& m) const {
+    constexpr int tile = transpose_kernel<To, From>::tile;
+    auto const p = kernel.tile_at(m.league_rank());
+    auto* const buffer = static_cast<To*>(m.team_shmem().get_shmem(bytes));  // rows padded against bank conflicts
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(m, tile * tile), [&](int e) {
+      int const i = e % tile, j = e / tile;
+      if (i < p.i_size && j < p.j_size) buffer[i * (tile + 1) + j] = convert<To>(p.in[i + j * kernel.j_stride]);
+    });
+    m.team_barrier();
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(m, tile * tile), [&](int e) {
+      int const i = e / tile, j = e % tile;
+      if (i < p.i_size && j < p.j_size) p.out[i * kernel.i_stride + j] = buffer[i * (tile + 1) + j];
+    });
+  }
+  static constexpr int bytes = transpose_kernel<To, From>::tile * (transpose_kernel<To, From>::tile + 1) * sizeof(To);
+};
+
+/// The loops with the largest strides of operand 0 outermost, so that it is written in order.
+inline loops<2> ordered_by_output(loops<2> const& l) {
+  std::array<std::size_t, max_rank> order{};
+  for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
+  std::stable_sort(order.begin(), order.begin() + l.rank,
+                   [&](std::size_t a, std::size_t b) { return l.stride[0][a] > l.stride[0][b]; });
+  loops<2> sorted = l;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(l.rank); ++d) {
+    sorted.extent[d] = l.extent[order[d]];
+    for (std::size_t o = 0; o < 2; ++o) sorted.stride[o][d] = l.stride[o][order[d]];
+  }
+  return collapsed(sorted);
+}
+
+/// out = in, over operands (out, in) with any strides; the element type is converted.
+template <class Exec, class To, class From>
+void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
+  index const n = l.size();
+  if (n == 0) return;
+  loops<2> const sorted = ordered_by_output(l);
+  auto const last = static_cast<std::size_t>(sorted.rank - 1);
+
+  std::size_t source = last;  // the loop along which the source is contiguous
+  for (std::size_t d = 0; d < last; ++d)
+    if (sorted.stride[1][d] == 1 && sorted.extent[d] >= 4) source = d;
+  bool const transposes =
+      source != last && sorted.stride[0][last] == 1 && sorted.stride[1][last] != 0 && sorted.extent[last] >= 4;
+  if (!transposes) {
+    launch_nest("mtf::copy", on.exec, copy_kernel<To, From>{{sorted}, n, out, in});
+    return;
+  }
+
+  loops<2> rest = sorted;
+  rest.extent[source] = rest.extent[last] = 1;
+  transpose_kernel<To, From> const kernel{
+      nest_of(rest),      sorted.extent[source], sorted.extent[last], sorted.stride[0][source], sorted.stride[1][last],
+      out,                in};
+  if constexpr (runs_on_host<Exec>) {
+    Kokkos::parallel_for("mtf::transpose", range_policy<Exec>(on.exec, 0, kernel.tiles()),
+                         host_transpose<To, From>{kernel});
+  } else {
+    using body = device_transpose<Exec, To, From>;
+    using policy = Kokkos::TeamPolicy<Exec>;
+    auto const league = static_cast<int>(kernel.tiles());
+    int const most = policy(on.exec, league, 1)
+                         .set_scratch_size(0, Kokkos::PerTeam(body::bytes))
+                         .team_size_max(body{kernel}, Kokkos::ParallelForTag{});
+    Kokkos::parallel_for("mtf::transpose",
+                         policy(on.exec, league, std::min(most, 256)).set_scratch_size(0, Kokkos::PerTeam(body::bytes)),
+                         body{kernel});
+  }
+}
+
+}  // namespace mtf::detail

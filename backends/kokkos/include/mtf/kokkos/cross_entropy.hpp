@@ -1,0 +1,92 @@
+#pragma once
+// Cross entropy of dense rows of logits with one integer label a row: loss = logsumexp(logits) - logits[label].
+#include <cstdint>
+
+#include <mtf/kokkos/softmax.hpp>
+
+namespace mtf::detail {
+
+template <class T>
+struct cross_entropy_body {
+  using A = compute_t<T>;
+  index n;
+  T* loss;
+  A* lse;
+  T const* logits;
+  std::int32_t const* labels;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
+    T const* const in = logits + r * n;
+    A const max = team.template max<A>(n, [=](index j) { return load(in[j]); });
+    A const sum = team.template sum<A>(n, [=](index j) { return fast_exp(load(in[j]) - max); });
+    team.once([&] {
+      A const total = max + fast_log(sum);
+      auto const label = static_cast<index>(labels[r]);
+      lse[r] = total;
+      loss[r] = convert<T>(label >= 0 && label < n ? total - load(in[label]) : total);
+    });
+  }
+};
+
+template <class T>
+struct cross_entropy_vjp_body {
+  using A = compute_t<T>;
+  index n, class_offset;
+  T* dlogits;
+  T const* logits;
+  std::int32_t const* labels;
+  A const* lse;
+  T const* dloss;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
+    T const* const in = logits + r * n;
+    T* const out = dlogits + r * n;
+    A const total = lse[r], g = load(dloss[r]);
+    auto const label = static_cast<index>(labels[r]) - class_offset;
+    team.each(n, [=](index j) {
+      A const p = fast_exp(load(in[j]) - total);
+      out[j] = convert<T>(g * (j == label ? p - A(1) : p));
+    });
+  }
+};
+
+template <class T>
+struct cross_entropy_local_body {
+  using A = compute_t<T>;
+  index n, count, class_offset;
+  A const* max;
+  A* sum_and_picked;
+  T const* logits;
+  std::int32_t const* labels;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
+    T const* const in = logits + r * n;
+    A const shift = max[r];
+    A const sum = team.template sum<A>(n, [=](index j) { return fast_exp(load(in[j]) - shift); });
+    team.once([&] {
+      auto const label = static_cast<index>(labels[r]) - class_offset;
+      sum_and_picked[r] = sum;
+      sum_and_picked[count + r] = label >= 0 && label < n ? load(in[label]) : A(0);
+    });
+  }
+};
+
+template <class T>
+struct cross_entropy_finish_body {
+  using A = compute_t<T>;
+  index count;
+  T* loss;
+  A* lse;
+  A const* max;
+  A const* sum_and_picked;
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const {
+    A const total = max[r] + fast_log(sum_and_picked[r]);
+    lse[r] = total;
+    loss[r] = convert<T>(total - sum_and_picked[count + r]);
+  }
+};
+
+}  // namespace mtf::detail

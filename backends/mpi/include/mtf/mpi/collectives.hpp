@@ -1,0 +1,224 @@
+#pragma once
+// Collectives between processes: one communicator for each set of mesh axes, made once.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <mtf/collectives.hpp>
+#include <mtf/error.hpp>
+#include <mtf/mpi/device.hpp>
+#include <mtf/mpi/error.hpp>
+#include <mtf/mpi/request.hpp>
+#include <mtf/mpi/types.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+inline std::string wrong_rank_count(std::string const& mesh, int needed, int started) {
+  auto const n = std::to_string(needed);
+  return "mesh " + mesh + " needs " + n + (needed == 1 ? " rank" : " ranks") + "; mpirun started " +
+         std::to_string(started) + ": use mpirun -n " + n;
+}
+
+inline int mpi_world_rank() {
+  int rank = 0;
+  mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), {"MPI_Comm_rank"});
+  return rank;
+}
+
+}  // namespace detail
+
+/// The ranks of MPI_COMM_WORLD as a mesh, row-major. Making one is a collective call; MPI must be initialized, and be
+/// finalized after the object is gone. Axes of extent 1 cost nothing: what runs over them alone is a local copy.
+class mpi_collectives final : public collectives {
+ public:
+  /// The most elements that one MPI call moves or reduces; larger counts go in pieces.
+  static constexpr std::size_t most_elements = std::size_t{1} << 30U;
+
+  /// `text` names the mesh in errors, "rows:2 cols:4". `largest` is for tests of large counts. Throws user_error if the
+  /// number of ranks is not the size of the mesh.
+  explicit mpi_collectives(mesh_shape const& mesh, std::string text = {}, std::size_t largest = most_elements)
+      : collectives(mesh, detail::mpi_world_rank()), text_(std::move(text)), largest_(largest) {
+    int started = 0;
+    detail::mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &started), {"MPI_Comm_size"});
+    if (text_.empty()) text_ = default_text(mesh);
+    if (started != mesh.size()) throw user_error(detail::wrong_rank_count(text_, mesh.size(), started));
+    for (int a = 0; a < mesh.rank; ++a)
+      if (mesh.size(axis_mask{1} << a) > 1) wide_ |= axis_mask{1} << a;
+    keep(world_, MPI_Comm_dup(MPI_COMM_WORLD, &world_), {"MPI_Comm_dup", text_});
+    for (axis_mask axes = 1; axes < comms_.size(); ++axes)
+      if ((axes & ~wide_) == 0) {
+        auto& made = comms_[axes];
+        keep(made, MPI_Comm_split(world_, mesh.group_of(rank(), axes), mesh.index_within(rank(), axes), &made),
+             {"MPI_Comm_split", text_, axes});
+      }
+  }
+  ~mpi_collectives() override {
+    for (auto& c : comms_)
+      if (c != MPI_COMM_NULL) MPI_Comm_free(&c);
+    MPI_Comm_free(&world_);
+  }
+  mpi_collectives(mpi_collectives const&) = delete;
+  mpi_collectives& operator=(mpi_collectives const&) = delete;
+
+  void barrier() override { detail::mpi_check(MPI_Barrier(world_), at("MPI_Barrier", wide_)); }
+  bool any(bool mine) override {
+    int theirs = mine ? 1 : 0;
+    detail::mpi_check(MPI_Allreduce(MPI_IN_PLACE, &theirs, 1, MPI_INT, MPI_LOR, world_), at("MPI_Allreduce", wide_));
+    return theirs != 0;
+  }
+
+ protected:
+  void do_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) override {
+    if (alone(axes)) return copy(type, in, out, count);
+    each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
+      detail::mpi_check(MPI_Allreduce(from, to, n, detail::mpi_type(type), operations_.find(op, type), comm(axes)),
+                        at("MPI_Allreduce", axes));
+    });
+  }
+  std::unique_ptr<request> do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
+                                               std::size_t count) override {
+    auto started = std::make_unique<detail::mpi_request>(at("MPI_Iallreduce", axes));
+    if (alone(axes)) return copy(type, in, out, count), std::move(started);
+    each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
+      detail::mpi_check(
+          MPI_Iallreduce(from, to, n, detail::mpi_type(type), operations_.find(op, type), comm(axes), started->add()),
+          at("MPI_Iallreduce", axes));
+    });
+    return started;
+  }
+
+  // Reductions take no derived types, and a piece of every block is not contiguous: many elements go as one reduction
+  // to each rank of the group.
+  void do_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
+    if (alone(axes)) return copy(type, in, out, count);
+    auto const mpi_type = detail::mpi_type(type);
+    auto const sum = operations_.find(combine::sum, type);
+    if (!many(axes, count))
+      return detail::mpi_check(MPI_Reduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes)),
+                               at("MPI_Reduce_scatter_block", axes));
+    each_block_piece(axes, type, in, out, count, [&](void const* from, void* to, int n, int root) {
+      detail::mpi_check(MPI_Reduce(from, to, n, mpi_type, sum, root, comm(axes)), at("MPI_Reduce", axes));
+    });
+  }
+  std::unique_ptr<request> do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
+                                                   std::size_t count) override {
+    auto const place = at("MPI_Ireduce_scatter_block", axes);
+    auto started = std::make_unique<detail::mpi_request>(place);
+    if (alone(axes)) return copy(type, in, out, count), std::move(started);
+    auto const mpi_type = detail::mpi_type(type);
+    auto const sum = operations_.find(combine::sum, type);
+    if (!many(axes, count))
+      detail::mpi_check(
+          MPI_Ireduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes), started->add()),
+          place);
+    else
+      each_block_piece(axes, type, in, out, count, [&](void const* from, void* to, int n, int root) {
+        detail::mpi_check(MPI_Ireduce(from, to, n, mpi_type, sum, root, comm(axes), started->add()), place);
+      });
+    return started;
+  }
+
+  void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
+    if (alone(axes)) return copy(type, in, out, count);
+    as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
+      detail::mpi_check(MPI_Allgather(in, n, block, out, n, block, comm(axes)), at("MPI_Allgather", axes));
+    });
+  }
+  std::unique_ptr<request> do_start_all_gather(axis_mask axes, element type, void const* in, void* out,
+                                               std::size_t count) override {
+    auto const place = at("MPI_Iallgather", axes);
+    auto started = std::make_unique<detail::mpi_request>(place);
+    if (alone(axes)) return copy(type, in, out, count), std::move(started);
+    as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
+      detail::mpi_check(MPI_Iallgather(in, n, block, out, n, block, comm(axes), started->add()), place);
+    });
+    return started;
+  }
+
+  void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
+    if (alone(axes)) return copy(type, in, out, count);
+    as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
+      detail::mpi_check(MPI_Alltoall(in, n, block, out, n, block, comm(axes)), at("MPI_Alltoall", axes));
+    });
+  }
+
+  void do_permute(element type, void const* in, void* out, std::size_t count, int to, int from) override {
+    as_int(count > largest_, type, count, [&](int n, MPI_Datatype block) {
+      int const code = MPI_Sendrecv(in, n, block, to, 0, out, n, block, from, 0, world_, MPI_STATUS_IGNORE);
+      if (code == MPI_SUCCESS) return;
+      throw mpi_error("MPI_Sendrecv to rank " + std::to_string(to) + " and from rank " + std::to_string(from) +
+                      " of mesh " + text_ + " failed: " + detail::mpi_text(code));
+    });
+  }
+
+ private:
+  static std::string default_text(mesh_shape const& mesh) {
+    std::string s;
+    for (int a = 0; a < mesh.rank; ++a)
+      s += (a > 0 ? " " : "") + std::to_string(a) + ":" + std::to_string(mesh.extent[static_cast<std::size_t>(a)]);
+    return s;
+  }
+  static void keep(MPI_Comm const& made, int code, detail::mpi_place const& place) {
+    detail::mpi_check(code, place);
+    detail::mpi_check(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), place);
+  }
+
+  [[nodiscard]] detail::mpi_place at(char const* call, axis_mask axes) const { return {call, text_, axes}; }
+  [[nodiscard]] bool alone(axis_mask axes) const { return (axes & wide_) == 0; }
+  [[nodiscard]] MPI_Comm comm(axis_mask axes) const { return comms_[axes & wide_]; }
+  // Libraries also count the elements of all blocks together in an int.
+  [[nodiscard]] bool many(axis_mask axes, std::size_t count) const { return count * group_size(axes) > largest_; }
+
+  // Device memory is beyond memcpy; an MPI that takes it copies it.
+  void copy(element type, void const* in, void* out, std::size_t count) {
+    if (in == out || count == 0) return;
+    if (mpi_device_aware()) return do_permute(type, in, out, count, rank(), rank());
+    std::memcpy(out, in, count * detail::size_of(type));
+  }
+
+  // f(in, out, n) for pieces of at most `largest_` elements. All ranks cut alike.
+  template <class F>
+  void each_piece(element type, void const* in, void* out, std::size_t count, F const& f) const {
+    auto const size = detail::size_of(type);
+    for (std::size_t i = 0; i < count; i += largest_) {
+      void* const to = static_cast<std::byte*>(out) + i * size;
+      void const* const from = in == out ? MPI_IN_PLACE : static_cast<std::byte const*>(in) + i * size;
+      f(from, to, static_cast<int>(std::min(largest_, count - i)));
+    }
+  }
+  // The same for each block of `in`, with the rank of the group that the block is for.
+  template <class F>
+  void each_block_piece(axis_mask axes, element type, void const* in, void* out, std::size_t count, F const& f) const {
+    auto const stride = count * detail::size_of(type);
+    for (std::size_t b = 0; b < group_size(axes); ++b)
+      each_piece(type, static_cast<std::byte const*>(in) + b * stride, out, count,
+                 [&](void const* from, void* to, int n) { f(from, to, n, static_cast<int>(b)); });
+  }
+  // f(n, datatype) for a block of `count` elements: elements as they are, or one large datatype.
+  template <class F>
+  void as_int(bool large, element type, std::size_t count, F const& f) const {
+    auto const mpi_type = detail::mpi_type(type);
+    if (!large) return f(static_cast<int>(count), mpi_type);
+    detail::block_type const block(mpi_type, detail::size_of(type), count, largest_);
+    f(1, block.get());
+  }
+
+  std::string text_;
+  std::size_t largest_;
+  axis_mask wide_ = 0;  // the axes with more than one rank
+  MPI_Comm world_ = MPI_COMM_NULL;
+  std::array<MPI_Comm, std::size_t{1} << static_cast<unsigned>(mesh_shape::max_axes)> comms_ = [] {
+    decltype(comms_) none;
+    none.fill(MPI_COMM_NULL);
+    return none;
+  }();
+  detail::mpi_operations operations_;
+};
+
+}  // namespace mtf

@@ -1,0 +1,91 @@
+#pragma once
+// MPI's life in a program, and how ranks leave together after an error.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#include <mtf/error.hpp>
+#include <mtf/mpi/error.hpp>
+#include <mtf/mpi/request.hpp>
+
+namespace mtf::detail {
+
+/// Initializes MPI and finalizes it at the end of its life, unless the program had initialized MPI before.
+class mpi_environment {
+ public:
+  static constexpr int user_exit = 2;
+  static constexpr int other_exit = 1;
+
+  mpi_environment(int& argc, char**& argv) {
+    int initialized = 0, finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (finalized != 0) throw std::logic_error("mtf: MPI cannot start twice in one program: call mtf::run once");
+    owner_ = initialized == 0;
+    int provided = 0;
+    if (owner_) mpi_check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), {"MPI_Init_thread"});
+    mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), {"MPI_Comm_rank"});
+    mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size_), {"MPI_Comm_size"});
+    mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &leaving_), {"MPI_Comm_dup"});
+    mpi_check(MPI_Comm_set_errhandler(leaving_, MPI_ERRORS_RETURN), {"MPI_Comm_set_errhandler"});
+  }
+  ~mpi_environment() {
+    MPI_Comm_free(&leaving_);
+    if (owner_) MPI_Finalize();
+  }
+  mpi_environment(mpi_environment const&) = delete;
+  mpi_environment& operator=(mpi_environment const&) = delete;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+
+  /// Runs `body` and gives its exit code; a user_error that all ranks throw becomes exit code 2 on all. Every other
+  /// exception ends all ranks here, before the stack unwinds further: destructors could wait for ranks that wait
+  /// elsewhere.
+  template <class Body>
+  int guard(Body const& body) const {
+    try {
+      return body();
+    } catch (user_error const& e) {
+      if (!all_leave()) {
+        auto const seconds = std::to_string(patience.count());
+        end_all(std::string(e.what()) + " (not all ranks reported an error within " + seconds + " s)", user_exit);
+      }
+      return report(e.what());
+    } catch (std::exception const& e) {
+      end_all(e.what(), other_exit);
+    } catch (...) {
+      end_all("an exception that is not a std::exception", other_exit);
+    }
+  }
+  /// Rank 0 prints an error that all ranks have; gives its exit code.
+  [[nodiscard]] int report(std::string const& text) const {
+    if (rank_ == 0) print("mtf: " + text);
+    return user_exit;
+  }
+
+ private:
+  // One write: lines of several ranks do not mix.
+  static void print(std::string const& line) {
+    std::fputs((line + "\n").c_str(), stderr);
+    std::fflush(stderr);
+  }
+  [[nodiscard]] bool all_leave() const {
+    MPI_Request arrived = MPI_REQUEST_NULL;
+    return MPI_Ibarrier(leaving_, &arrived) == MPI_SUCCESS && done_in_time(arrived);
+  }
+  [[noreturn]] void end_all(std::string const& text, int code) const {
+    print("mtf: rank " + std::to_string(rank_) + ": " + text);
+    MPI_Abort(MPI_COMM_WORLD, code);
+    std::_Exit(code);
+  }
+
+  bool owner_ = false;
+  int rank_ = 0;
+  int size_ = 1;
+  MPI_Comm leaving_ = MPI_COMM_NULL;
+};
+
+}  // namespace mtf::detail

@@ -1,0 +1,52 @@
+#pragma once
+// Operations that have started.
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include <mtf/collectives.hpp>
+#include <mtf/mpi/error.hpp>
+
+namespace mtf::detail {
+
+/// How long a rank that leaves because of an error waits for the others before it ends them.
+inline constexpr std::chrono::seconds patience{3};
+
+/// Waits for a request at most `patience`; false if it is still open.
+inline bool done_in_time(MPI_Request& request) {
+  auto const end = std::chrono::steady_clock::now() + patience;
+  for (int done = 0;;) {
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (done != 0) return true;
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+/// One collective that has started: one MPI request, or several where the count exceeds an int.
+class mpi_request final : public collectives::request {
+ public:
+  explicit mpi_request(mpi_place at) : at_(at), unwinding_(std::uncaught_exceptions()) {}
+  // The buffers go away with the caller, so an operation that nobody waited for ends here. While an exception passes
+  // through, the other ranks may never take part: then not for ever.
+  ~mpi_request() override {
+    bool const failing = std::uncaught_exceptions() > unwinding_;
+    for (auto& r : open_) {
+      if (failing && !done_in_time(r)) return;
+      MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
+  }
+  void wait() override {
+    for (auto& r : open_) mpi_check(MPI_Wait(&r, MPI_STATUS_IGNORE), at_);
+    open_.clear();
+  }
+  MPI_Request* add() { return &open_.emplace_back(MPI_REQUEST_NULL); }
+
+ private:
+  mpi_place at_;
+  int unwinding_;
+  std::vector<MPI_Request> open_;
+};
+
+}  // namespace mtf::detail

@@ -1,0 +1,42 @@
+#pragma once
+// The frame of a program: MPI, the backend's session, errors and exit codes.
+//
+//   int main(int argc, char** argv) {
+//     return mtf::run<my_mesh, mtf::kokkos_backend>(argc, argv, [&](auto& backend) { ... });
+//   }
+#include <type_traits>
+#include <utility>
+
+#include <mtf/mpi/collectives.hpp>
+#include <mtf/mpi/environment.hpp>
+
+namespace mtf {
+
+/// Initializes MPI, checks that mpirun started as many ranks as `Mesh` has, opens a `Backend::session(argc, argv)`,
+/// makes a `Backend` from the rank's collectives and calls `f(backend)`. Gives f's exit code, 0 if f returns nothing.
+///
+/// A user_error that all ranks throw is printed once: exit code 2. Any other exception, or one that the other ranks do
+/// not share, is printed by its rank and ends all ranks: exit code 1, or 2 for a user_error. No rank waits for ever.
+template <class Mesh, class Backend, class F>
+int run(int& argc, char**& argv, F&& f) {
+  detail::mpi_environment const mpi(argc, argv);
+  if (auto const needed = Mesh::shape().size(); mpi.size() != needed)
+    return mpi.report(detail::wrong_rank_count(Mesh::text(), needed, mpi.size()));
+  return mpi.guard([&] {
+    [[maybe_unused]] typename Backend::session session(argc, argv);
+    mpi_collectives ranks(Mesh::shape(), Mesh::text());
+    return mpi.guard([&] {
+      Backend backend(ranks);
+      return mpi.guard([&] {
+        if constexpr (std::is_void_v<std::invoke_result_t<F, Backend&>>) {
+          std::forward<F>(f)(backend);
+          return 0;
+        } else {
+          return static_cast<int>(std::forward<F>(f)(backend));
+        }
+      });
+    });
+  });
+}
+
+}  // namespace mtf

@@ -1,0 +1,21 @@
+# What `cmake --install` lays down: headers, targets, mtfConfig.cmake and what that includes. A Kokkos that was built
+# here installs itself into the same prefix.
+include(CMakePackageConfigHelpers)
+
+set(mtf_config_dir "${CMAKE_INSTALL_DATAROOTDIR}/cmake/mtf")
+install(TARGETS mtf EXPORT mtfTargets FILE_SET HEADERS)
+foreach(component IN ITEMS kokkos mpi)
+  if(TARGET mtf_${component})
+    install(TARGETS mtf_${component} EXPORT mtf_${component}Targets FILE_SET HEADERS)
+    install(EXPORT mtf_${component}Targets NAMESPACE mtf:: DESTINATION "${mtf_config_dir}")
+  endif()
+endforeach()
+install(EXPORT mtfTargets NAMESPACE mtf:: DESTINATION "${mtf_config_dir}")
+
+configure_package_config_file(cmake/mtfConfig.cmake.in "${PROJECT_BINARY_DIR}/mtfConfig.cmake"
+  INSTALL_DESTINATION "${mtf_config_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/mtfConfigVersion.cmake"
+  COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
+install(FILES "${PROJECT_BINARY_DIR}/mtfConfig.cmake" "${PROJECT_BINARY_DIR}/mtfConfigVersion.cmake"
+  cmake/mtf_compute_libraries.cmake cmake/FindDNNL.cmake cmake/FindRandom123.cmake
+  DESTINATION "${mtf_config_dir}")

@@ -1,0 +1,22 @@
+# How mtf's own programs (tests, examples, benchmarks) are compiled and linked.
+
+# Flags for mtf's own programs only: a user's flags are the user's. The sums and products stay IEEE's (no -ffast-math):
+# without errno and traps, square roots and conditionals vectorize.
+add_library(mtf_program_flags INTERFACE)
+target_compile_options(mtf_program_flags INTERFACE -fno-math-errno -fno-trapping-math)
+
+# mtf_add_program(TARGET SOURCES...): an executable with local compute and collectives.
+function(mtf_add_program target)
+  add_executable(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE mtf::kokkos mtf::mpi mtf_warnings mtf_program_flags)
+endfunction()
+
+# mtf_marker(FILE WORD OUT): what follows `// WORD: ` within a source's first lines, as a list; empty when not there.
+function(mtf_marker file word out)
+  file(STRINGS "${file}" line REGEX "^// ${word}:" LIMIT_INPUT 2000 LIMIT_COUNT 1)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+  string(REGEX REPLACE "^// ${word}: *" "" values "${line}")
+  string(STRIP "${values}" values)
+  string(REGEX REPLACE "[ ,]+" ";" values "${values}")
+  set(${out} "${values}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,111 @@
+# Functions that register tests. Labels (ctest -L): local, mesh, refused, install, readme, example.
+
+if(MTF_ENABLE_MPI)
+  execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version OUTPUT_VARIABLE mpiexec_version ERROR_QUIET)
+  set(mtf_mpiexec_flags "")
+  if(mpiexec_version MATCHES "Open MPI|OpenRTE")
+    # More ranks than cores is the rule in tests.
+    set(mtf_mpiexec_flags --oversubscribe --bind-to none)
+  endif()
+endif()
+
+# Open MPI otherwise refuses to start for root, who runs CI's containers. LeakSanitizer calls what Open MPI and oneDNN
+# keep until exit leaks.
+set(mtf_test_environment
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_PROC_BIND=false
+  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1)
+
+add_custom_target(mtf_local_tests)
+add_custom_target(mtf_mesh_tests)
+
+# A room's main.cpp, when it has one, is compiled once and linked into each of its tests.
+function(mtf_add_test_program target)
+  mtf_add_program(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE doctest::doctest)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(${target} PRIVATE "MTF_TEST_DIR=\"${PROJECT_SOURCE_DIR}/tests\"")
+  set(main "${CMAKE_CURRENT_SOURCE_DIR}/main.cpp")
+  if(EXISTS "${main}" AND NOT "${ARGN}" MATCHES "(^|/)main.cpp")
+    get_filename_component(room "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+    if(NOT TARGET mtf_${room}_main)
+      add_library(mtf_${room}_main OBJECT "${main}")
+      target_link_libraries(mtf_${room}_main PRIVATE mtf::kokkos mtf::mpi mtf_warnings mtf_program_flags
+        doctest::doctest)
+      target_include_directories(mtf_${room}_main PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+    endif()
+    target_link_libraries(${target} PRIVATE mtf_${room}_main $<TARGET_OBJECTS:mtf_${room}_main>)
+  endif()
+endfunction()
+
+# mtf_add_local_test(NAME name SOURCES file... [ARGS arg...]): one process, no mpiexec, two threads.
+function(mtf_add_local_test)
+  cmake_parse_arguments(PARSE_ARGV 0 test "" "NAME" "SOURCES;ARGS")
+  mtf_add_test_program(local-${test_NAME} ${test_SOURCES})
+  add_dependencies(mtf_local_tests local-${test_NAME})
+  add_test(NAME local.${test_NAME} COMMAND local-${test_NAME} ${test_ARGS})
+  set(threads 1)
+  if(Kokkos_ENABLE_OPENMP)
+    set(threads 2)
+  endif()
+  set_tests_properties(local.${test_NAME} PROPERTIES LABELS local TIMEOUT 300 PROCESSORS ${threads}
+    ENVIRONMENT "${mtf_test_environment};OMP_NUM_THREADS=${threads}")
+endfunction()
+
+# mtf_run_on_ranks(NAME name TARGET executable RANKS n... [ARGS arg...] [LABEL label]): for each n the test name.nranks,
+# which starts the executable on n ranks of one thread each.
+function(mtf_run_on_ranks)
+  cmake_parse_arguments(PARSE_ARGV 0 test "" "NAME;TARGET;LABEL" "RANKS;ARGS")
+  foreach(ranks IN LISTS test_RANKS)
+    set(name ${test_NAME}.${ranks}ranks)
+    add_test(NAME ${name} COMMAND
+      "${MPIEXEC_EXECUTABLE}" ${mtf_mpiexec_flags} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS}
+      $<TARGET_FILE:${test_TARGET}> ${MPIEXEC_POSTFLAGS} ${test_ARGS})
+    set(processors ${ranks})
+    if(processors GREATER 2)
+      set(processors 2)  # the smallest machine that the tests are run on has two cores
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "${test_LABEL}" TIMEOUT 300 PROCESSORS ${processors}
+      ENVIRONMENT "${mtf_test_environment};OMP_NUM_THREADS=1")
+  endforeach()
+endfunction()
+
+# mtf_add_mesh_test(NAME name SOURCES file... RANKS n... [ARGS arg...]): the tests mesh.name.nranks.
+function(mtf_add_mesh_test)
+  cmake_parse_arguments(PARSE_ARGV 0 test "" "NAME" "SOURCES;RANKS;ARGS")
+  mtf_add_test_program(mesh-${test_NAME} ${test_SOURCES})
+  add_dependencies(mtf_mesh_tests mesh-${test_NAME})
+  mtf_run_on_ranks(NAME mesh.${test_NAME} TARGET mesh-${test_NAME} RANKS ${test_RANKS} ARGS ${test_ARGS} LABEL mesh)
+endfunction()
+
+# mtf_add_mesh_script(NAME name PROGRAM file SCRIPT file): the test mesh.name, a script that starts the program itself,
+# on as many ranks as it likes, and judges what it prints and returns. Run as
+#   cmake -DPROGRAM=executable "-DMPIEXEC=mpirun;flags" -DNUMPROC_FLAG=-n -P SCRIPT
+function(mtf_add_mesh_script)
+  cmake_parse_arguments(PARSE_ARGV 0 test "" "NAME;PROGRAM;SCRIPT" "")
+  mtf_add_test_program(mesh-${test_NAME} "${test_PROGRAM}")
+  add_dependencies(mtf_mesh_tests mesh-${test_NAME})
+  add_test(NAME mesh.${test_NAME} COMMAND "${CMAKE_COMMAND}" -D "PROGRAM=$<TARGET_FILE:mesh-${test_NAME}>"
+    -D "MPIEXEC=${MPIEXEC_EXECUTABLE};${mtf_mpiexec_flags}" -D "NUMPROC_FLAG=${MPIEXEC_NUMPROC_FLAG}"
+    -P "${test_SCRIPT}")
+  set_tests_properties(mesh.${test_NAME} PROPERTIES LABELS mesh TIMEOUT 300 PROCESSORS 2
+    ENVIRONMENT "${mtf_test_environment};OMP_NUM_THREADS=1")
+endfunction()
+
+# mtf_add_refused_tests(DIR): each DIR/*.cpp is a program that must not compile; expect_compile_error.cmake says how it
+# tells. It sees the core's headers only.
+function(mtf_add_refused_tests dir)
+  set(id "${CMAKE_CXX_COMPILER_ID}")
+  if(Kokkos_ENABLE_CUDA)
+    set(id NVIDIA)  # nvcc_wrapper calls itself by its host compiler's name
+  endif()
+  file(GLOB cases CONFIGURE_DEPENDS "${dir}/*.cpp")
+  foreach(case IN LISTS cases)
+    get_filename_component(name "${case}" NAME_WE)
+    add_test(NAME refused.${name} COMMAND "${CMAKE_COMMAND}"
+      -D "COMPILER=${CMAKE_CXX_COMPILER}" -D "COMPILER_ID=${id}" -D "CASE=${case}"
+      -D "INCLUDES=${PROJECT_SOURCE_DIR}/include;$<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>"
+      -D "OBJECT=${CMAKE_CURRENT_BINARY_DIR}/${name}.o"
+      -P "${PROJECT_SOURCE_DIR}/cmake/expect_compile_error.cmake")
+    set_tests_properties(refused.${name} PROPERTIES LABELS refused TIMEOUT 120)
+  endforeach()
+endfunction()

@@ -1,0 +1,138 @@
+#pragma once
+// What a person sees of a training run: a line of progress, a log, a plot. Only rank 0 makes one that speaks.
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace transformer {
+
+struct progress {
+  int step = 0, steps = 0;
+  double loss = 0;             // nats, of the last step
+  double validation_bits = 0;  // bits a byte
+  double tokens_per_second = 0, gflops = 0, peak_share = 0;
+  double seconds_left = 0;
+  double learning_rate = 0, gradient_norm = 0;
+};
+
+class report {
+ public:
+  explicit report(bool speaks) : speaks_(speaks), terminal_(speaks && isatty(STDOUT_FILENO) == 1) {}
+
+  /// Opens the log; false, with a reason in errno, if it cannot be written.
+  bool open(std::string const& path) {
+    if (!speaks_ || path.empty()) return true;
+    log_.open(path);
+    return static_cast<bool>(log_);
+  }
+  void say(std::string const& line) const {
+    if (!speaks_) return;
+    std::printf("%s%s\n", terminal_ ? "\r\033[K" : "", line.c_str());
+    std::fflush(stdout);
+  }
+  /// A step without evaluation: shown on a terminal only, over the last line.
+  void step(progress const& p) const {
+    if (!terminal_) return;
+    std::printf("\r\033[K%s", line(p).c_str());
+    std::fflush(stdout);
+  }
+  void evaluation(progress const& p) {
+    say(line(p));
+    steps_.push_back(p);
+    if (!log_.is_open()) return;
+    log_ << nlohmann::json{{"step", p.step},
+                           {"loss", p.loss},
+                           {"validation_bits_per_byte", p.validation_bits},
+                           {"tokens_per_second", p.tokens_per_second},
+                           {"gflops", p.gflops},
+                           {"peak_share", p.peak_share},
+                           {"learning_rate", p.learning_rate},
+                           {"gradient_norm", p.gradient_norm}}
+                .dump()
+         << std::endl;
+  }
+  /// The validation figures so far against the steps, in rows of characters; `reference` is drawn as a dashed line.
+  void plot(double reference, char const* name) const {
+    if (!speaks_ || steps_.size() < 2) return;
+    constexpr int width = 60, height = 12;
+    auto const [low, high] = range(reference);
+    auto const row = [&](double bits) { return static_cast<int>(std::lround((high - bits) / (high - low) * (height - 1))); };
+    std::vector<std::string> rows(height, std::string(width, ' '));
+    for (int x = 0; x < width; x += 2) rows[static_cast<std::size_t>(row(reference))][static_cast<std::size_t>(x)] = '-';
+    for (int x = 0; x < width; ++x)
+      rows[static_cast<std::size_t>(row(at(x / (width - 1.0))))][static_cast<std::size_t>(x)] = '*';
+    std::printf("\nvalidation, bits per byte (dashes: %s)\n", name);
+    for (int y = 0; y < height; ++y)
+      std::printf("%6.2f |%s\n", high - (high - low) * y / (height - 1), rows[static_cast<std::size_t>(y)].c_str());
+    std::printf("       +%s\n        step %d%*d\n", std::string(width, '-').c_str(), steps_.front().step, width - 6, steps_.back().step);
+  }
+  /// The same as an SVG file; false if it cannot be written.
+  bool plot_svg(std::string const& path, double reference) const {
+    if (!speaks_ || path.empty()) return true;
+    std::ofstream svg(path);
+    auto const [low, high] = range(reference);
+    auto const y = [&, low = low, high = high](double bits) { return 20 + (high - bits) / (high - low) * 300; };
+    svg << "<svg xmlns='http://www.w3.org/2000/svg' width='640' height='360' font-family='sans-serif' font-size='12'>"
+        << "<rect width='640' height='360' fill='white'/><line x1='50' x2='620' stroke='gray' stroke-dasharray='4' y1='"
+        << y(reference) << "' y2='" << y(reference) << "'/><polyline fill='none' stroke='steelblue' stroke-width='2' points='";
+    for (auto const& p : steps_)
+      svg << 50 + 570.0 * p.step / std::max(1, steps_.back().step) << ',' << y(p.validation_bits) << ' ';
+    svg << "'/><text x='50' y='345'>step 0 to " << steps_.back().step << "</text><text x='5' y='" << y(high) + 4 << "'>" << high
+        << "</text><text x='5' y='" << y(low) + 4 << "'>" << low << "</text><text x='230' y='15'>validation, bits per byte</text></svg>\n";
+    return static_cast<bool>(svg.flush());
+  }
+  [[nodiscard]] bool speaks() const { return speaks_; }
+
+ private:
+  static std::string line(progress const& p) {
+    std::array<char, 240> text{};
+    std::snprintf(text.data(), text.size(),
+                  "step %4d/%d  loss %.4f  validation %.3f bits/byte  %6.0f tokens/s  %6.1f GFLOP/s (%2.0f%% of peak)  %d:%02d left",
+                  p.step, p.steps, p.loss, p.validation_bits, p.tokens_per_second, p.gflops, 100 * p.peak_share,
+                  static_cast<int>(p.seconds_left) / 60, static_cast<int>(p.seconds_left) % 60);
+    return text.data();
+  }
+  [[nodiscard]] std::pair<double, double> range(double reference) const {
+    double low = reference, high = reference;
+    for (auto const& p : steps_) {
+      low = std::min(low, p.validation_bits);
+      high = std::max(high, p.validation_bits);
+    }
+    return {low, high > low ? high : low + 1};
+  }
+  /// The validation figure at a share of all steps, between evaluations on a line.
+  [[nodiscard]] double at(double share) const {
+    double const step = steps_.front().step + share * (steps_.back().step - steps_.front().step);
+    for (std::size_t i = 1; i < steps_.size(); ++i)
+      if (step <= steps_[i].step) {
+        auto const &a = steps_[i - 1], &b = steps_[i];
+        return a.validation_bits + (b.validation_bits - a.validation_bits) * (step - a.step) / std::max(1, b.step - a.step);
+      }
+    return steps_.back().validation_bits;
+  }
+
+  bool speaks_, terminal_;
+  std::ofstream log_;
+  std::vector<progress> steps_;
+};
+
+/// Seconds since construction.
+class stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace transformer

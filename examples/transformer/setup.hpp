@@ -1,0 +1,25 @@
+#pragma once
+// What an executable is built for: a config, a mesh and a layout, given by CMake (mtf_add_transformer).
+#include <mtf/kokkos.hpp>
+#include <mtf/mpi.hpp>
+
+#include MTF_EXAMPLE_CONFIG
+#include "model.hpp"
+
+namespace transformer {
+
+using mesh = mtf::mesh_of<MTF_EXAMPLE_MESH>;
+
+template <mtf::fixed_string Rules>
+using layout_from = mtf::layout_of<MTF_EXAMPLE_MESH, Rules, config::batch, config::sequence, config::memory,
+                                   config::d_model, config::heads, config::d_head, config::d_ff, config::vocab>;
+using layout = layout_from<MTF_EXAMPLE_LAYOUT>;
+using upper_layout = layout_from<MTF_EXAMPLE_UPPER_LAYOUT>;
+
+using language_model = model<config, std::conditional_t<std::is_same_v<layout, upper_layout>, void, upper_layout>>;
+using backend = mtf::kokkos_backend<>;
+using real = mtf::place<float, layout, backend>;
+using parameters = language_model::parameters<real::tensor>;
+using tokens = mtf::place<std::int32_t, layout, backend>::tensor<config::batch, config::sequence>;
+
+}  // namespace transformer

@@ -1,0 +1,140 @@
+// Trains the language model of model.hpp on the bytes of a text. See --help.
+#include "options.hpp"
+#include "report.hpp"
+#include "setup.hpp"
+#include "text.hpp"
+
+namespace transformer {
+namespace {
+
+using model_type = language_model;
+constexpr std::int64_t batch = config::batch::extent, sequence = config::sequence::extent, vocab = config::vocab::extent;
+constexpr int evaluation_batches = 8;
+
+/// Flops a second of one matrix product of 2048^3, on all ranks together.
+double matrix_peak(backend& machine) {
+  constexpr mtf::detail::index n = 2048;
+  mtf::detail::contraction c{.m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
+  std::array<mtf::detail::buffer<backend>, 3> matrix;
+  for (auto& m : matrix) {
+    m = mtf::detail::make_buffer<float>(machine, n * n);
+    machine.fill(mtf::detail::data_of<float>(m), n * n, 0.5F);
+  }
+  double best = 1e9;
+  for (int i = 0; i < 4; ++i) {
+    machine.fence();
+    machine.ranks().barrier();
+    stopwatch const watch;
+    machine.contract(c, static_cast<float const*>(mtf::detail::data_of<float>(matrix[0])),
+                     static_cast<float const*>(mtf::detail::data_of<float>(matrix[1])), mtf::detail::data_of<float>(matrix[2]));
+    machine.fence();
+    machine.ranks().barrier();
+    if (i > 0) best = std::min(best, watch.seconds());
+  }
+  return c.flops() / best * mesh::size;
+}
+
+double validation_bits(backend& machine, parameters const& p, text const& data) {
+  double sum = 0;
+  for (int i = 0; i < evaluation_batches; ++i) {
+    auto const b = data.validation(batch, i, evaluation_batches);
+    sum += mtf::item(model_type::loss(p, mtf::from_global<tokens>(machine, b.ids), mtf::from_global<tokens>(machine, b.labels)));
+  }
+  return sum / evaluation_batches / std::log(2.0);
+}
+
+/// Continues a few words of the text, byte by byte: each is drawn from the softmax of the logits at temperature 0.8. The
+/// model sees the last `sequence` bytes; all ranks draw the same.
+std::string generate(backend& machine, parameters const& p, int count, mtf::random_key key) {
+  std::string written = "And ";
+  for (int n = 0; n < count; ++n) {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(batch * sequence), ' ');
+    auto const seen = std::min(static_cast<std::int64_t>(written.size()), sequence);
+    for (std::int64_t i = 0; i < seen; ++i)
+      ids[static_cast<std::size_t>(i)] = static_cast<unsigned char>(written[written.size() - static_cast<std::size_t>(seen - i)]);
+    auto const logits = mtf::to_global(model_type::logits(p, mtf::from_global<tokens>(machine, ids)));
+    float const* row = logits.data() + (seen - 1) * vocab;
+    std::array<double, static_cast<std::size_t>(vocab)> weight{};
+    float const largest = *std::max_element(row, row + vocab);
+    double total = 0;
+    for (std::size_t v = 0; v < weight.size(); ++v) total += weight[v] = std::exp((row[v] - largest) / 0.8);
+    double left = total * static_cast<double>(key.of(static_cast<std::uint64_t>(n)).bits() >> 11U) * 0x1p-53;
+    std::size_t drawn = 0;
+    while (drawn + 1 < weight.size() && (left -= weight[drawn]) >= 0) ++drawn;
+    written += static_cast<char>(drawn);
+  }
+  return written;
+}
+
+int train(backend& machine, options const& o) {
+  report out(machine.ranks().rank() == 0);
+  text const data(o.data, sequence);
+  if (bool const failed = !out.open(o.log); machine.ranks().any(failed))
+    throw mtf::user_error("--log " + o.log + ": cannot be written" + (failed ? std::string(": ") + std::strerror(errno) : ""));
+
+  mtf::random_key const seed(o.seed);
+  auto p = model_type::initial<parameters>(machine, seed.of("initial"));
+  mtf::adamw<parameters> optimizer(machine, {.beta2 = 0.95, .weight_decay = o.weight_decay, .clip_norm = o.clip});
+  mtf::warmup_cosine const schedule{o.learning_rate, o.warmup, o.steps, o.learning_rate / 10};
+  auto const step_function = mtf::value_and_grad(
+      [](auto const& q, auto const& ids, auto const& labels, model_type::noise const& n) { return model_type::loss(q, ids, labels, n); });
+
+  double const peak = matrix_peak(machine), unigram = data.unigram_bits();
+  std::array<char, 200> line{};
+  std::snprintf(line.data(), line.size(),
+                "%lld parameters, mesh %s, layout \"%s\"; %lld bytes of text; matrix peak %.0f GFLOP/s on all ranks",
+                static_cast<long long>(mtf::parameter_count(p)), mesh::text().c_str(), MTF_EXAMPLE_LAYOUT,
+                static_cast<long long>(data.size()), peak / 1e9);
+  out.say(line.data());
+
+  progress now{.steps = o.steps};
+  now.validation_bits = validation_bits(machine, p, data);
+  double trained = 0;  // seconds in training steps
+  for (int step = 0; step < o.steps; ++step) {
+    stopwatch const watch;
+    auto const b = data.training(batch, seed.of("batch").of(static_cast<std::uint64_t>(step)));
+    auto const [value, gradients] =
+        step_function(p, mtf::from_global<tokens>(machine, b.ids), mtf::from_global<tokens>(machine, b.labels),
+                      model_type::noise{o.dropout, seed.of("dropout").of(static_cast<std::uint64_t>(step))});
+    now.learning_rate = schedule.at(step);
+    now.gradient_norm = optimizer.update(machine, p, gradients, now.learning_rate);
+    now.loss = mtf::item(value);
+    if (step == 0) out.evaluation(now);
+    trained += watch.seconds();
+    now.step = step + 1;
+    now.gflops = model_type::step_flops() * now.step / trained / 1e9;
+    now.peak_share = now.gflops * 1e9 / peak;
+    now.tokens_per_second = static_cast<double>(batch * sequence * now.step) / trained;
+    now.seconds_left = trained / now.step * (o.steps - now.step);
+    if (now.step % o.eval_every == 0 || now.step == o.steps) {
+      now.validation_bits = validation_bits(machine, p, data);
+      out.evaluation(now);
+    } else {
+      out.step(now);
+    }
+  }
+
+  out.plot(unigram, "counting letters");
+  if (bool const failed = !out.plot_svg(o.plot, unigram); machine.ranks().any(failed))
+    throw mtf::user_error("--plot " + o.plot + ": cannot be written");
+  std::snprintf(line.data(), line.size(), "\nvalidation %.3f bits per byte; a unigram model has %.3f; peak memory %.1f MB a rank",
+                now.validation_bits, unigram, static_cast<double>(machine.memory().peak) / 1e6);
+  out.say(line.data());
+  if (o.sample > 0) {
+    auto const written = generate(machine, p, o.sample, seed.of("sample"));
+    out.say("\n--- a sample ---\n" + written + "\n----------------");
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace transformer
+
+int main(int argc, char** argv) {
+  auto const line = transformer::parse<config>(argc, argv, MTF_EXAMPLE_MESH, MTF_EXAMPLE_LAYOUT);
+  if (line.help) return 0;
+  return mtf::run<transformer::mesh, transformer::backend>(argc, argv, [&](transformer::backend& machine) {
+    if (line.wrong) throw mtf::user_error(*line.wrong);
+    return transformer::train(machine, line.chosen);
+  });
+}

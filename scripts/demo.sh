@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Trains a small Transformer on the King James Bible, on two ranks that share each batch, and lets it write.
+#   scripts/demo.sh [train's options, such as --steps 1000]
+# A few minutes, after the build.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+ranks=2
+build=build/gcc
+text=build/kjv.txt
+
+scripts/setup.sh
+mkdir -p build
+cmake --preset gcc >build/demo-configure.log || { cat build/demo-configure.log; exit 1; }
+cmake --build "$build" --target train-data-2 --parallel "$(nproc)"
+
+# One verse a line, without its number.
+if [[ ! -s "$text" ]]; then
+  bible -f gen1:1-rev22:21 | sed 's/^[^ ]* //' >"$text"
+fi
+
+# Open MPI otherwise refuses to start for root.
+if ((EUID == 0)); then
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+threads=$(($(nproc) / ranks))
+export OMP_NUM_THREADS=$((threads > 0 ? threads : 1)) OMP_PROC_BIND=false
+
+exec mpirun -n "$ranks" --oversubscribe --bind-to none "$build/examples/transformer/train-data-2" \
+  --data "$text" --steps 300 --log build/demo.jsonl --sample 400 "$@"

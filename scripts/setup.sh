@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Installs what mtf's build, tests and demo need, on Debian 12, and brings Kokkos' source to the download cache
+# ($MTF_DOWNLOAD_CACHE, or else ~/.cache/mtf). Takes a second when everything is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(
+  g++-12 clang-19 libomp-19-dev cmake ninja-build ca-certificates          # compilers and build
+  libboost-dev libdnnl-dev librandom123-dev libopenmpi-dev openmpi-bin     # what mtf itself uses
+  doctest-dev libcli11-dev nlohmann-json3-dev libbenchmark-dev             # tests, examples, benchmarks
+  bible-kjv bible-kjv-text                                                 # the demo's text
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  status="$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)"
+  [[ "$status" == installed ]] || missing+=("$package")
+done
+
+if ((${#missing[@]} > 0)); then
+  echo "setup: installing ${missing[*]}"
+  sudo=()
+  ((EUID == 0)) || sudo=(sudo)
+  "${sudo[@]}" apt-get update -qq
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+fi
+
+cmake -P cmake/mtf_kokkos_source.cmake

@@ -1,0 +1,176 @@
+// Random numbers (the same wherever the layout puts an element; moments) and optimizers.
+#include <algorithm>
+
+#include "kernels_fixture.hpp"
+
+namespace kernels {
+namespace {
+
+using mtf::detail::placement;
+
+struct moments {
+  double mean, variance;
+};
+moments moments_of(std::vector<double> const& x) {
+  double mean = 0, variance = 0;
+  for (double v : x) mean += v / static_cast<double>(x.size());
+  for (double v : x) variance += (v - mean) * (v - mean) / static_cast<double>(x.size());
+  return {mean, variance};
+}
+
+placement dense(index n) { return {{1, {n}, {{{1}}}}, 0}; }
+
+template <class T, class Generate>
+void check_placements(Generate const& generate) {
+  index const m = 12, n = 50;
+  array<T> whole(m * n);
+  generate(placement{{2, {m, n}, {{{n, 1}}}}, 0}, whole.get());
+  auto const all = whole.raw();
+  for (index row_cuts : {1, 3})
+    for (index column_cuts : {1, 2, 5})
+      for (index r = 0; r < row_cuts; ++r)
+        for (index c = 0; c < column_cuts; ++c) {
+          index const rows_here = m / row_cuts, columns_here = n / column_cuts;
+          array<T> part(rows_here * columns_here);
+          index const offset = r * rows_here * n + c * columns_here;
+          generate(placement{{2, {rows_here, columns_here}, {{{n, 1}}}}, offset}, part.get());
+          auto const got = part.raw();
+          bool same = true;
+          for (index i = 0; i < rows_here; ++i)
+            for (index j = 0; j < columns_here; ++j)
+              same = same && got[static_cast<std::size_t>(i * columns_here + j)] ==
+                                 all[static_cast<std::size_t>(offset + i * n + j)];
+          CHECK(same);
+        }
+  array<T> transposed(m * n);
+  generate(placement{{2, {n, m}, {{{1, n}}}}, 0}, transposed.get());
+  auto const got = transposed.raw();
+  bool same = true;
+  for (index i = 0; i < m; ++i)
+    for (index j = 0; j < n; ++j)
+      same = same && got[static_cast<std::size_t>(j * m + i)] == all[static_cast<std::size_t>(i * n + j)];
+  CHECK(same);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("random numbers do not depend on the placement", T, float, double, bfloat16) {
+  auto& d = device();
+  check_placements<T>([&](placement const& p, T* out) { d.random_uniform(p, 42, out, -1.0, 3.0); });
+  check_placements<T>([&](placement const& p, T* out) { d.random_normal(p, 43, out, 1.0, 2.0); });
+  check_placements<T>([&](placement const& p, T* out) { d.random_truncated_normal(p, 44, out, 0.0, 0.02); });
+  check_placements<T>([&](placement const& p, T* out) {
+    index const n = p.local.size();
+    array<T> x(n);
+    d.fill(x.get(), n, convert<T>(1.0));
+    d.dropout(p, 45, 0.25, out, x.get());
+  });
+}
+
+TEST_CASE("random numbers have the right moments, and agree between element types") {
+  auto& d = device();
+  index const n = 400000;
+  array<double> x(n);
+  d.random_uniform(dense(n), 1, x.get(), -1.0, 3.0);
+  auto uniform = x.host();
+  auto m = moments_of(uniform);
+  CHECK(m.mean == doctest::Approx(1.0).epsilon(0.01));
+  CHECK(m.variance == doctest::Approx(16.0 / 12).epsilon(0.01));
+  CHECK(*std::min_element(uniform.begin(), uniform.end()) >= -1.0);
+  CHECK(*std::max_element(uniform.begin(), uniform.end()) < 3.0);
+
+  d.random_normal(dense(n), 2, x.get(), 1.0, 2.0);
+  auto const normal = x.host();
+  m = moments_of(normal);
+  CHECK(std::abs(m.mean - 1.0) < 0.015);
+  CHECK(m.variance == doctest::Approx(4.0).epsilon(0.01));
+  double correlation = 0;
+  for (std::size_t i = 1; i < normal.size(); ++i)
+    correlation += (normal[i] - 1) * (normal[i - 1] - 1) / 4 / static_cast<double>(n);
+  CHECK(std::abs(correlation) < 0.01);
+  array<float> y(n);
+  d.random_normal(dense(n), 2, y.get(), 1.0, 2.0);
+  check_close(y.host(), normal, 1e-7);
+  d.random_normal(dense(n), 3, x.get(), 1.0, 2.0);
+  CHECK(x.host() != normal);
+
+  d.random_truncated_normal(dense(n), 4, x.get(), 0.0, 1.0);
+  auto const truncated = x.host();
+  m = moments_of(truncated);
+  CHECK(std::abs(m.mean) < 0.01);
+  CHECK(m.variance == doctest::Approx(0.7737).epsilon(0.01));
+  CHECK(*std::max_element(truncated.begin(), truncated.end()) <= 2.0);
+  CHECK(*std::min_element(truncated.begin(), truncated.end()) >= -2.0);
+
+  d.fill(x.get(), n, 1.0);
+  d.dropout(dense(n), 5, 0.1, x.get(), x.get());
+  m = moments_of(x.host());
+  CHECK(m.mean == doctest::Approx(1.0).epsilon(0.005));
+  CHECK(m.variance == doctest::Approx(0.1 / 0.9).epsilon(0.02));
+  d.fill(x.get(), n, 1.0);
+  d.dropout(dense(n), 5, 0.0, x.get(), x.get());
+  CHECK(moments_of(x.host()).variance == 0.0);
+}
+
+TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
+  using A = compute_t<T>;
+  for (index n : {1, 7, 1000, 20000}) {
+    array<T> p(numbers(n, 1));
+    array<A> m(numbers(n, 2)), g(numbers(n, 4));
+    auto squares = numbers(n, 3);
+    for (double& x : squares) x = x * x;
+    array<A> v(squares);
+    auto ph = p.host(), mh = m.host(), vh = v.host();
+    auto const gh = g.host();
+    double const lr = 0.1, b1 = 0.9, b2 = 0.99, eps = 1e-6, decay = 0.05, c1 = 3, c2 = 5, scale = 0.5;
+    device().adamw(n, p.get(), m.get(), v.get(), g.get(), A(lr), A(b1), A(b2), A(eps), A(decay), A(c1), A(c2),
+                   A(scale));
+    for (std::size_t i = 0; i < ph.size(); ++i) {
+      double const grad = gh[i] * scale;
+      mh[i] = b1 * mh[i] + (1 - b1) * grad;
+      vh[i] = b2 * vh[i] + (1 - b2) * grad * grad;
+      ph[i] -= lr * (mh[i] * c1 / (std::sqrt(vh[i] * c2) + eps) + decay * ph[i]);
+    }
+    check_close(m.host(), mh, tolerance<A>);
+    check_close(v.host(), vh, tolerance<A>);
+    check_close(p.host(), ph, tolerance<T>);
+
+    ph = p.host();
+    mh = m.host();
+    device().sgd(n, p.get(), m.get(), g.get(), A(lr), A(b1), A(decay), A(scale));
+    for (std::size_t i = 0; i < ph.size(); ++i) {
+      mh[i] = b1 * mh[i] + gh[i] * scale + decay * ph[i];
+      ph[i] -= lr * mh[i];
+    }
+    check_close(p.host(), ph, tolerance<T>);
+    device().sgd(n, p.get(), nullptr, g.get(), A(0), A(b1), A(decay), A(scale));
+    check_close(p.host(), ph, tolerance<T>);
+  }
+}
+
+TEST_CASE("the float versions of exp, log, tanh and sqrt") {
+  using namespace mtf::detail;
+  for (float x = -110.0F; x < 95.0F; x += 0.0137F) {
+    double const e = std::exp(static_cast<double>(x));
+    if (e < 3e38) REQUIRE(std::abs(static_cast<double>(fast_exp(x)) - e) <= e * 2.4e-7 + 1e-45);
+    REQUIRE(static_cast<double>(fast_tanh(x)) == doctest::Approx(std::tanh(static_cast<double>(x))).epsilon(3e-7));
+  }
+  for (float x = 1e-30F; x < 1e30F; x *= 1.0137F) {
+    double const d = x;
+    REQUIRE(static_cast<double>(fast_log(x)) == doctest::Approx(std::log(d)).epsilon(3e-7));
+    REQUIRE(static_cast<double>(fast_sqrt(x)) == doctest::Approx(std::sqrt(d)).epsilon(2e-7));
+  }
+  float const infinity = std::numeric_limits<float>::infinity();
+  CHECK(fast_exp(200.0F) == infinity);
+  CHECK(fast_exp(infinity) == infinity);
+  CHECK(fast_exp(-infinity) == 0.0F);
+  CHECK(std::isnan(fast_exp(std::nanf(""))));
+  CHECK(fast_log(0.0F) == -infinity);
+  CHECK(fast_log(infinity) == infinity);
+  CHECK(std::isnan(fast_log(-1.0F)));
+  CHECK(fast_tanh(infinity) == 1.0F);
+  CHECK(fast_sqrt(0.0F) == 0.0F);
+  CHECK(fast_sqrt(infinity) == infinity);
+}
+
+}  // namespace kernels

@@ -1,0 +1,360 @@
+// Row kernels (softmax, norms, cross entropy), embedding: against plain loops in double, whole and in pieces.
+#include "kernels_fixture.hpp"
+
+namespace kernels {
+namespace {
+
+using mtf::detail::causal_rule;
+using vec = std::vector<double>;
+
+std::size_t size(index n) { return static_cast<std::size_t>(n); }
+index elements(rows const& r) { return r.outer * r.n * r.inner; }
+
+bool seen(causal_rule const& rule, std::size_t row, index j) {
+  auto const r = static_cast<index>(row);
+  return !rule.on || j + rule.key_offset <= r / rule.query_stride % rule.query_extent + rule.query_offset;
+}
+
+vec softmax(rows const& r, double scale, causal_rule const& rule, vec const& x) {
+  vec y(x.size());
+  each_row(r, [&](std::size_t row, std::size_t at, std::size_t step) {
+    double max = -1e300, sum = 0;
+    for (index j = 0; j < r.n; ++j)
+      if (seen(rule, row, j)) max = std::max(max, scale * x[at + size(j) * step]);
+    for (index j = 0; j < r.n; ++j)
+      if (seen(rule, row, j)) sum += std::exp(scale * x[at + size(j) * step] - max);
+    for (index j = 0; j < r.n; ++j)
+      if (seen(rule, row, j)) y[at + size(j) * step] = std::exp(scale * x[at + size(j) * step] - max) / sum;
+  });
+  return y;
+}
+
+/// Cuts [outer, n, inner] data along n: elements [from, from + n).
+vec cut(rows const& r, vec const& x, index from, index n) {
+  vec out;
+  for (index o = 0; o < r.outer; ++o)
+    for (index j = from; j < from + n; ++j)
+      for (index i = 0; i < r.inner; ++i) out.push_back(x[size((o * r.n + j) * r.inner + i)]);
+  return out;
+}
+
+vec labels_for(rows const& r) {
+  vec out;
+  for (index i = 0; i < r.count(); ++i) out.push_back(static_cast<double>(i * 5 % r.n));
+  return out;
+}
+
+vec logsumexp(rows const& r, vec const& x) {
+  vec out(size(r.count()));
+  each_row(r, [&](std::size_t row, std::size_t at, std::size_t step) {
+    double sum = 0;
+    for (index j = 0; j < r.n; ++j) sum += std::exp(x[at + size(j) * step]);
+    out[row] = std::log(sum);
+  });
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("softmax and its vjp, masked or not", T, float, double, bfloat16) {
+  using A = compute_t<T>;
+  for (rows const r : row_shapes)
+    for (bool masked : {false, true}) {
+      // rows with one to few visible elements, and with query 0 shifted before all keys, some with none
+      causal_rule const rule{masked, 1, r.count(), -1, 0};
+      double const scale = 0.5;
+      array<T> x(numbers(elements(r), 1)), y(elements(r)), dy(numbers(elements(r), 2)), dx(elements(r));
+      device().softmax(r, A(scale), rule, y.get(), x.get());
+      auto const expected = softmax(r, scale, rule, x.host());
+      check_close(y.host(), expected, tolerance<T>);
+      auto const got = y.host();
+      for (std::size_t i = 0; i < got.size(); ++i)
+        if (expected[i] == 0) REQUIRE(got[i] == 0);
+
+      device().softmax_vjp(r, A(scale), dx.get(), y.get(), dy.get());
+      vec const p = y.host(), g = dy.host();
+      vec d(p.size());
+      each_row(r, [&](std::size_t, std::size_t at, std::size_t step) {
+        double dot = 0;
+        for (index j = 0; j < r.n; ++j) dot += p[at + size(j) * step] * g[at + size(j) * step];
+        for (index j = 0; j < r.n; ++j) {
+          auto const e = at + size(j) * step;
+          d[e] = scale * p[e] * (g[e] - dot);
+        }
+      });
+      check_close(dx.host(), d, tolerance<T>);
+    }
+}
+
+TEST_CASE_TEMPLATE("log_softmax, logsumexp and their vjps", T, float, double, bfloat16) {
+  for (rows const r : row_shapes) {
+    array<T> x(numbers(elements(r), 1)), y(elements(r)), dy(numbers(elements(r), 2)), dx(elements(r));
+    auto const lse = logsumexp(r, x.host());
+    device().log_softmax(r, y.get(), x.get());
+    vec expected = x.host();
+    each_row(r, [&](std::size_t row, std::size_t at, std::size_t step) {
+      for (index j = 0; j < r.n; ++j) expected[at + size(j) * step] -= lse[row];
+    });
+    check_close(y.host(), expected, tolerance<T>);
+
+    device().log_softmax_vjp(r, dx.get(), y.get(), dy.get());
+    vec const yh = y.host();
+    vec d = dy.host();
+    each_row(r, [&](std::size_t, std::size_t at, std::size_t step) {
+      double sum = 0;
+      for (index j = 0; j < r.n; ++j) sum += d[at + size(j) * step];
+      for (index j = 0; j < r.n; ++j) d[at + size(j) * step] -= std::exp(yh[at + size(j) * step]) * sum;
+    });
+    check_close(dx.host(), d, tolerance<T> * 10);
+
+    array<T> z(r.count()), dz(numbers(r.count(), 3));
+    device().logsumexp(r, z.get(), x.get());
+    check_close(z.host(), lse, tolerance<T>);
+    device().logsumexp_vjp(r, dx.get(), x.get(), z.get(), dz.get());
+    vec const zh = z.host(), gz = dz.host();
+    d = x.host();
+    each_row(r, [&](std::size_t row, std::size_t at, std::size_t step) {
+      for (index j = 0; j < r.n; ++j) {
+        double& e = d[at + size(j) * step];
+        e = gz[row] * std::exp(e - zh[row]);
+      }
+    });
+    check_close(dx.host(), d, tolerance<T>);
+  }
+}
+
+TEST_CASE_TEMPLATE("softmax in pieces is softmax", T, float, double, bfloat16) {
+  using A = compute_t<T>;
+  for (rows const r : {rows{6, 64, 1}, rows{4, 10, 3}}) {
+    index const half = r.n / 2;
+    rows const part{r.outer, half, r.inner};
+    vec const all = numbers(elements(r), 1), dall = numbers(elements(r), 2);
+    causal_rule const whole_rule{true, 1, r.count(), 0, 0};
+    auto const expected = softmax(r, 0.5, whole_rule, array<T>(all).host());
+    vec max(size(r.count()), -1e300), sum(max.size()), plain_max = max, plain_sum = sum, dot = sum;
+    auto const each_half = [&](auto const& f) {
+      for (index h : {0, 1}) {
+        causal_rule rule = whole_rule;
+        rule.key_offset = h * half;
+        array<T> const x(cut(r, all, h * half, half)), dy(cut(r, dall, h * half, half)),
+            y(cut(r, expected, h * half, half));
+        f(h, rule, x, y, dy);
+      }
+    };
+    array<A> stat(r.count());
+    auto const combine_into = [&](vec& total, bool maximum) {
+      vec const got = stat.host();
+      for (std::size_t i = 0; i < total.size(); ++i) total[i] = maximum ? std::max(total[i], got[i]) : total[i] + got[i];
+    };
+    each_half([&](index, causal_rule rule, array<T> const& x, array<T> const&, array<T> const&) {
+      device().row_max(part, A(0.5), rule, stat.get(), x.get());
+      combine_into(max, true);
+      device().row_max(part, A(1), {}, stat.get(), x.get());
+      combine_into(plain_max, true);
+    });
+    array<A> const max_d(max), plain_max_d(plain_max);
+    each_half([&](index, causal_rule rule, array<T> const& x, array<T> const& y, array<T> const& dy) {
+      device().row_exp_sum(part, A(0.5), rule, max_d.get(), stat.get(), x.get());
+      combine_into(sum, false);
+      device().row_exp_sum(part, A(1), {}, plain_max_d.get(), stat.get(), x.get());
+      combine_into(plain_sum, false);
+      device().row_dot(part, stat.get(), y.get(), dy.get());
+      combine_into(dot, false);
+    });
+    array<A> const sum_d(sum), plain_sum_d(plain_sum), dot_d(dot);
+    array<T> whole(all), whole_y(expected), whole_dy(dall), log_y(elements(r)), dx(elements(r)), log_dx(elements(r));
+    device().log_softmax(r, log_y.get(), whole.get());
+    device().softmax_vjp(r, A(0.5), dx.get(), whole_y.get(), whole_dy.get());
+    device().log_softmax_vjp(r, log_dx.get(), log_y.get(), whole_dy.get());
+    vec total_dy(size(r.count()));
+    array<A> row_sum(r.count());
+    device().row_sum(r, row_sum.get(), whole_dy.get());
+    each_half([&](index h, causal_rule rule, array<T> const& x, array<T> const& y, array<T> const& dy) {
+      array<T> out(elements(part));
+      auto const same = [&](vec const& w) { check_close(out.host(), cut(r, w, h * half, half), tolerance<T>); };
+      device().softmax_apply(part, A(0.5), rule, max_d.get(), sum_d.get(), out.get(), x.get());
+      same(expected);
+      device().softmax_vjp_apply(part, A(0.5), dot_d.get(), out.get(), y.get(), dy.get());
+      same(dx.host());
+      device().log_softmax_apply(part, plain_max_d.get(), plain_sum_d.get(), out.get(), x.get());
+      same(log_y.host());
+      array<T> const log_part(cut(r, log_y.host(), h * half, half));
+      device().log_softmax_vjp_apply(part, row_sum.get(), out.get(), log_part.get(), dy.get());
+      same(log_dx.host());
+    });
+    array<T> finished(r.count());
+    device().logsumexp_finish(r.count(), finished.get(), plain_max_d.get(), plain_sum_d.get());
+    check_close(finished.host(), logsumexp(r, whole.host()), tolerance<T>);
+  }
+}
+
+TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces", T, float, double, bfloat16) {
+  using A = compute_t<T>;
+  auto const check = [](auto centered, rows const r) {
+    constexpr bool is_centered = decltype(centered)::value;
+    double const eps = 1e-3, n = static_cast<double>(r.n);
+    auto const shifted = [](vec v) {
+      for (double& e : v) e += 1.5;
+      return v;
+    };
+    array<T> x(numbers(elements(r), 1)), gamma(shifted(numbers(r.n, 2))), beta(numbers(r.n, 3));
+    array<T> y(elements(r)), dy(numbers(elements(r), 4)), dx(elements(r)), dgamma(r.n), dbeta(r.n);
+    array<A> mean(r.count()), rstd(r.count());
+    device().template norm<is_centered>(r, A(eps), y.get(), mean.get(), rstd.get(), x.get(), gamma.get(),
+                                        is_centered ? beta.get() : nullptr);
+    device().template norm_vjp<is_centered>(r, dx.get(), dgamma.get(), is_centered ? dbeta.get() : nullptr, dy.get(),
+                                            x.get(), gamma.get(), mean.get(), rstd.get());
+    vec const xh = x.host(), w = gamma.host(), b = beta.host(), g = dy.host();
+    vec ey(xh.size()), edx(xh.size()), edgamma(w.size()), edbeta(w.size());
+    each_row(r, [&](std::size_t, std::size_t at, std::size_t step) {
+      double m = 0, v = 0, s1 = 0, s2 = 0;
+      for (index j = 0; is_centered && j < r.n; ++j) m += xh[at + size(j) * step] / n;
+      for (index j = 0; j < r.n; ++j) v += std::pow(xh[at + size(j) * step] - m, 2) / n;
+      double const f = 1 / std::sqrt(v + eps);
+      for (index j = 0; j < r.n; ++j) {
+        auto const e = at + size(j) * step;
+        double const hat = (xh[e] - m) * f;
+        ey[e] = hat * w[size(j)] + (is_centered ? b[size(j)] : 0.0);
+        s1 += g[e] * w[size(j)];
+        s2 += g[e] * w[size(j)] * hat;
+        edgamma[size(j)] += g[e] * hat;
+        edbeta[size(j)] += g[e];
+      }
+      for (index j = 0; j < r.n; ++j) {
+        auto const e = at + size(j) * step;
+        edx[e] = f * (g[e] * w[size(j)] - (is_centered ? s1 / n : 0.0) - (xh[e] - m) * f * s2 / n);
+      }
+    });
+    double const t = tolerance<T> * 10;
+    check_close(y.host(), ey, t);
+    // a row of one element has nothing left but rounding, times 1 / sqrt(eps)
+    check_close(dx.host(), edx, r.n == 1 ? t * 100 : t);
+    check_close(dgamma.host(), edgamma, t);
+    if (is_centered) check_close(dbeta.host(), edbeta, t);
+
+    if (r.n % 2 != 0) return;
+    index const half = r.n / 2;
+    rows const part{r.outer, half, r.inner};
+    vec zero(size(r.count()));
+    array<A> sums(zero), squares(zero), s1(zero), s2(zero), stat(r.count()), stat2(r.count());
+    auto const each_half = [&](auto const& f) {
+      for (index h : {0, 1}) {
+        array<T> const px(cut(r, xh, h * half, half)), pdy(cut(r, g, h * half, half)),
+            pw(cut({1, r.n, 1}, w, h * half, half)), pb(cut({1, r.n, 1}, b, h * half, half));
+        f(h, px, pdy, pw, pb);
+      }
+    };
+    each_half([&](index, array<T> const& px, array<T> const&, array<T> const&, array<T> const&) {
+      device().row_sum(part, stat.get(), px.get());
+      device().add(r.count(), sums.get(), stat.get());
+    });
+    vec means = sums.host();
+    for (double& m : means) m = is_centered ? m / n : 0.0;
+    array<A> const mean_d(means);
+    each_half([&](index, array<T> const& px, array<T> const&, array<T> const&, array<T> const&) {
+      device().row_square_sum(part, is_centered ? mean_d.get() : nullptr, stat.get(), px.get());
+      device().add(r.count(), squares.get(), stat.get());
+    });
+    device().rows_statistics(r.count(), A(eps), r.n, squares.get());
+    check_close(squares.host(), rstd.host(), tolerance<float>);
+    each_half([&](index, array<T> const& px, array<T> const& pdy, array<T> const& pw, array<T> const&) {
+      device().template norm_vjp_sums<is_centered>(part, stat.get(), stat2.get(), pdy.get(), px.get(), pw.get(),
+                                                   mean_d.get(), squares.get());
+      device().add(r.count(), s1.get(), stat.get());
+      device().add(r.count(), s2.get(), stat2.get());
+    });
+    each_half([&](index h, array<T> const& px, array<T> const& pdy, array<T> const& pw, array<T> const& pb) {
+      array<T> out(elements(part)), part_dgamma(half), part_dbeta(half);
+      device().template norm_apply<is_centered>(part, mean_d.get(), squares.get(), out.get(), px.get(), pw.get(),
+                                                is_centered ? pb.get() : nullptr);
+      check_close(out.host(), cut(r, ey, h * half, half), t);
+      device().template norm_vjp_apply<is_centered>(part, r.n, s1.get(), s2.get(), out.get(), part_dgamma.get(),
+                                                    is_centered ? part_dbeta.get() : nullptr, pdy.get(), px.get(),
+                                                    pw.get(), mean_d.get(), squares.get());
+      check_close(out.host(), cut(r, edx, h * half, half), t);
+      check_close(part_dgamma.host(), cut({1, r.n, 1}, edgamma, h * half, half), t);
+    });
+  };
+  for (rows const r : row_shapes) {
+    check(std::true_type{}, r);
+    check(std::false_type{}, r);
+  }
+  check(std::true_type{}, {2000, 64, 1});
+}
+
+TEST_CASE_TEMPLATE("cross entropy and its vjp, whole and in pieces", T, float, double, bfloat16) {
+  using A = compute_t<T>;
+  for (rows const r : row_shapes) {
+    vec const labels = labels_for(r);
+    array<std::int32_t> const ids(labels);
+    array<T> x(numbers(elements(r), 1)), loss(r.count()), dloss(numbers(r.count(), 2)), dx(elements(r));
+    array<A> lse(r.count());
+    device().cross_entropy(r, loss.get(), lse.get(), x.get(), ids.get());
+    device().cross_entropy_vjp(r, 0, dx.get(), x.get(), ids.get(), lse.get(), dloss.get());
+    vec const xh = x.host(), g = dloss.host(), total = logsumexp(r, xh);
+    vec expected(total.size()), edx(xh.size());
+    each_row(r, [&](std::size_t row, std::size_t at, std::size_t step) {
+      expected[row] = total[row] - xh[at + static_cast<std::size_t>(labels[row]) * step];
+      for (index j = 0; j < r.n; ++j) {
+        auto const e = at + size(j) * step;
+        edx[e] = g[row] * (std::exp(xh[e] - total[row]) - (static_cast<double>(j) == labels[row] ? 1 : 0));
+      }
+    });
+    check_close(lse.host(), total, tolerance<A>);
+    check_close(loss.host(), expected, tolerance<T>);
+    check_close(dx.host(), edx, tolerance<T>);
+
+    if (r.n % 2 != 0) continue;
+    index const half = r.n / 2;
+    rows const part{r.outer, half, r.inner};
+    vec max(size(r.count()), -1e300), sums(2 * max.size());
+    for (int pass : {0, 1})
+      for (index h : {0, 1}) {
+        array<T> const px(cut(r, xh, h * half, half));
+        if (pass == 0) {
+          array<A> stat(r.count());
+          device().row_max(part, A(1), {}, stat.get(), px.get());
+          vec const got = stat.host();
+          for (std::size_t i = 0; i < max.size(); ++i) max[i] = std::max(max[i], got[i]);
+        } else {
+          array<A> const max_d(max);
+          array<A> stat(2 * r.count());
+          device().cross_entropy_local(part, h * half, max_d.get(), stat.get(), px.get(), ids.get());
+          vec const got = stat.host();
+          for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += got[i];
+          array<T> pdx(elements(part));
+          device().cross_entropy_vjp(part, h * half, pdx.get(), px.get(), ids.get(), lse.get(), dloss.get());
+          check_close(pdx.host(), cut(r, edx, h * half, half), tolerance<T>);
+        }
+      }
+    array<A> const max_d(max), sums_d(sums);
+    device().cross_entropy_finish(r.count(), loss.get(), lse.get(), max_d.get(), sums_d.get());
+    check_close(loss.host(), expected, tolerance<T>);
+    check_close(lse.host(), total, tolerance<A>);
+  }
+}
+
+TEST_CASE_TEMPLATE("embedding rows and their gradients", T, float, double, bfloat16) {
+  for (index width : {1, 7, 64, 1000}) {
+    index const vocab = 5, offset = 3, count = 40;
+    vec ids;
+    for (index i = 0; i < count; ++i) ids.push_back(static_cast<double>(i * 7 % 11));
+    array<std::int32_t> const ids_d(ids);
+    array<T> table(numbers(vocab * width, 1)), out(count * width), dy(numbers(count * width, 2));
+    vec const t = table.host(), g = dy.host();
+    vec expected(size(count * width)), expected_table = t;
+    for (index c = 0; c < count; ++c)
+      for (index j = 0; j < width; ++j) {
+        index const id = static_cast<index>(ids[size(c)]) - offset;
+        if (id < 0 || id >= vocab) continue;
+        expected[size(c * width + j)] = t[size(id * width + j)];
+        expected_table[size(id * width + j)] += g[size(c * width + j)];
+      }
+    device().take_rows(count, width, vocab, offset, out.get(), table.get(), ids_d.get());
+    CHECK(out.host() == expected);
+    device().add_rows(count, width, vocab, offset, table.get(), dy.get(), ids_d.get());
+    check_close(table.host(), expected_table, tolerance<T> * 2);
+  }
+}
+
+}  // namespace kernels

@@ -1,0 +1,257 @@
+// Memory, pointwise kernels, copies, reductions and contractions against plain loops in double.
+#include "kernels_fixture.hpp"
+
+namespace kernels {
+namespace {
+
+struct multiply_add {
+  template <class A, class B, class C>
+  MTF_FUNCTION constexpr auto operator()(A a, B b, C c) const {
+    return a * b + c;
+  }
+};
+struct square {
+  template <class A>
+  MTF_FUNCTION constexpr auto operator()(A a) const {
+    return a * a;
+  }
+};
+struct pick {
+  template <class C, class A, class B>
+  MTF_FUNCTION constexpr auto operator()(C c, A a, B b) const {
+    using R = mtf::detail::mixed_t<A, B>;
+    return c ? R(a) : R(b);
+  }
+};
+struct less {
+  template <class A>
+  MTF_FUNCTION constexpr bool operator()(A a, A b) const {
+    return a < b;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the pool hands blocks out again and counts") {
+  auto& d = device();
+  auto const before = d.memory();
+  void* p = d.allocate(1000);
+  CHECK(d.memory().live == before.live + 1024);
+  CHECK(reinterpret_cast<std::uintptr_t>(p) % 64 == 0);
+  d.release(p, 1000);
+  CHECK(d.memory().live == before.live);
+  auto const system = d.memory().system_allocations;
+  void* q = d.allocate(1001);
+  CHECK(q == p);
+  CHECK(d.memory().system_allocations == system);
+  d.release(q, 1001);
+  for (std::size_t n : {1UL, 64UL, 65UL, 1000UL, 100000UL, 12345678UL}) {
+    auto const block = mtf::detail::memory_pool<Kokkos::HostSpace>::block_size(n);
+    CHECK(block >= n);
+    CHECK(block % 64 == 0);
+    CHECK(static_cast<double>(block) <= std::max(64.0, 1.25 * static_cast<double>(n) + 64));
+  }
+}
+
+TEST_CASE("collectives reach the ranks and are counted") {
+  array<float> in(numbers(100, 1)), out(index(100));
+  device().ranks().reset_counts();
+  device().all_reduce(0, combine::sum, in.get(), out.get(), 100);
+  device().permute(0, in.get(), out.get(), 100, 0, 0);
+  CHECK(out.host() == in.host());
+  REQUIRE(device().ranks().counts().size() == 2);
+  CHECK(device().ranks().counts()[0].payload == 400);
+}
+
+TEST_CASE_TEMPLATE("fill, add, iota", T, float, double, bfloat16) {
+  for (index n : {1, 7, 64, 1000, 20000}) {
+    array<T> a(n), b(numbers(n, 2));
+    device().fill(a.get(), n, convert<T>(1.5));
+    device().add(n, a.get(), b.get());
+    auto expected = b.host();
+    for (double& x : expected) x += 1.5;
+    check_close(a.host(), expected, tolerance<T>);
+  }
+  rows const r{3, 5, 4};
+  array<T> out(index(60));
+  device().iota(r, 10, out.get());
+  auto const got = out.host();
+  for (std::size_t i = 0; i < 60; ++i) CHECK(got[i] == static_cast<double>(i / 4 % 5 + 10));
+}
+
+TEST_CASE_TEMPLATE("map broadcasts, its vjp differentiates", T, float, double, bfloat16) {
+  // [4, 6, n]: a whole, b along the last dimension, c along the first; then the same with a strided output
+  for (index n : {1, 7, 64, 1000})
+    for (index out_step : {index(1), index(2)}) {
+      index const total = 4 * 6 * n;
+      loops<4> const l{3,
+                       {4, 6, n},
+                       {{{6 * n * out_step, n * out_step, out_step}, {6 * n, n, 1}, {0, 0, 1}, {1, 0, 0}}}};
+      array<T> a(numbers(total, 1)), b(numbers(n, 2)), c(numbers(4, 3)), y(total * out_step);
+      device().fill(y.get(), total * out_step, convert<T>(0.0));
+      device().map(multiply_add{}, mtf::detail::collapsed(l), y.get(), a.get(), b.get(), c.get());
+      auto const ah = a.host(), bh = b.host(), ch = c.host();
+      std::vector<double> expected(static_cast<std::size_t>(total * out_step));
+      each(l, [&](auto const& at, std::size_t) { expected[at[0]] = ah[at[1]] * bh[at[2]] + ch[at[3]]; });
+      check_close(y.host(), expected, tolerance<T>);
+
+      array<T> dy(numbers(total * out_step, 4)), da(total * out_step), dc(total * out_step);
+      device().fill(da.get(), total * out_step, convert<T>(0.0));
+      device().fill(dc.get(), total * out_step, convert<T>(0.0));
+      device().map_vjp(multiply_add{}, l, std::array<void*, 3>{da.get(), nullptr, dc.get()}, dy.get(), a.get(),
+                       b.get(), c.get());
+      auto const g = dy.host();
+      auto expected_a = expected, expected_c = expected;
+      std::fill(expected_a.begin(), expected_a.end(), 0.0);
+      std::fill(expected_c.begin(), expected_c.end(), 0.0);
+      each(l, [&](auto const& at, std::size_t) {
+        expected_a[at[0]] = g[at[0]] * bh[at[2]];
+        expected_c[at[0]] = g[at[0]];
+      });
+      check_close(da.host(), expected_a, tolerance<T>);
+      check_close(dc.host(), expected_c, tolerance<T>);
+    }
+}
+
+TEST_CASE("map over booleans, integers and in place") {
+  index const n = 1000;
+  array<float> a(numbers(n, 1)), b(numbers(n, 2)), y(n);
+  array<bool> is_less(n);
+  loops<3> const two{1, {n}, {{{1}, {1}, {1}}}};
+  loops<4> const three{1, {n}, {{{1}, {1}, {1}, {1}}}};
+  device().map(less{}, two, is_less.get(), a.get(), b.get());
+  device().map(pick{}, three, y.get(), is_less.get(), a.get(), b.get());
+  auto const ah = a.host(), bh = b.host(), yh = y.host();
+  for (std::size_t i = 0; i < yh.size(); ++i) REQUIRE(yh[i] == std::min(ah[i], bh[i]));
+
+  array<float> dy(numbers(n, 3)), da(n), db(n);
+  device().map_vjp(pick{}, three, {nullptr, da.get(), db.get()}, dy.get(), is_less.get(), a.get(), b.get());
+  auto const g = dy.host(), dah = da.host(), dbh = db.host();
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    REQUIRE(dah[i] == (ah[i] < bh[i] ? g[i] : 0.0));
+    REQUIRE(dbh[i] == (ah[i] < bh[i] ? 0.0 : g[i]));
+  }
+
+  array<std::int32_t> k(std::vector<double>{1, 2, 3, -4});
+  loops<2> const four{1, {4}, {{{1}, {1}}}};
+  device().map(square{}, four, k.get(), k.get());
+  CHECK(k.host() == std::vector<double>{1, 4, 9, 16});
+}
+
+TEST_CASE_TEMPLATE("copy: permutations, slices, broadcasts, conversions", T, float, double, bfloat16) {
+  auto const check = [](loops<2> const& l, index out_size, index in_size) {
+    array<float> in(numbers(in_size, 5));
+    array<T> out(out_size);
+    device().fill(out.get(), out_size, convert<T>(0.0));
+    device().copy(mtf::detail::collapsed(l), out.get(), in.get());
+    auto const h = in.host();
+    std::vector<double> expected(static_cast<std::size_t>(out_size));
+    each(l, [&](auto const& at, std::size_t) { expected[at[0]] = h[at[1]]; });
+    CHECK(out.host() == expected);
+  };
+  for (index n : {1, 7, 64, 1000}) {
+    check({1, {n}, {{{1}, {1}}}}, n, n);
+    check({1, {n}, {{{1}, {0}}}}, n, 1);
+    check({1, {n}, {{{1}, {3}}}}, n, 3 * n);
+    check({2, {5, n}, {{{n, 1}, {1, 5}}}}, 5 * n, 5 * n);                                // transpose
+    check({2, {65, n}, {{{1, 65}, {n, 1}}}}, 65 * n, 65 * n);                            // and back
+    check({3, {3, 33, n}, {{{33 * n, n, 1}, {33, 1, 99}}}}, 99 * n, 99 * n);             // n to the back
+    check({4, {2, 3, 4, n}, {{{12 * n, 4 * n, n, 1}, {12 * n, n, 3 * n, 1}}}}, 24 * n, 24 * n);  // swap inside
+    check({2, {6, n}, {{{2 * n, 1}, {n, 1}}}}, 12 * n, 6 * n);                           // into a slice
+  }
+  array<std::int64_t> i(std::vector<double>{0, 1, 2, -3});
+  array<bool> b(index(4));
+  array<T> x(index(4));
+  loops<2> const four{1, {4}, {{{1}, {1}}}};
+  device().copy(four, b.get(), i.get());
+  device().copy(four, x.get(), b.get());
+  CHECK(x.host() == std::vector<double>{0, 1, 1, 1});
+}
+
+TEST_CASE_TEMPLATE("reduce over any loops", T, float, double, bfloat16) {
+  auto const check = [](mtf::detail::reduction const& r, index out_size, index in_size) {
+    for (combine op : {combine::sum, combine::max, combine::min})
+      for (bool accumulate : {false, true}) {
+        array<T> in(numbers(in_size, 7)), out(numbers(out_size, 8));
+        auto expected = out.host();
+        auto const h = in.host();
+        device().reduce(op, r, out.get(), in.get(), accumulate);
+        double const terms = static_cast<double>(r.reduced.size());
+        each(r.kept, [&](auto const& k, std::size_t) {
+          bool first = !accumulate;
+          double& to = expected[k[0]];
+          each(r.reduced, [&](auto const& at, std::size_t) {
+            double const x = h[k[1] + at[0]];
+            to = first                  ? x
+                 : op == combine::sum   ? to + x
+                 : op == combine::max   ? std::max(to, x)
+                                        : std::min(to, x);
+            first = false;
+          });
+        });
+        check_close(out.host(), expected, tolerance<T> * std::max(1.0, std::sqrt(terms) / 10));
+      }
+  };
+  for (index n : {1, 7, 64, 1000}) {
+    check({{1, {5}, {{{1}, {n}}}}, {1, {n}, {{{1}}}}}, 5, 5 * n);                  // rows
+    check({{1, {n}, {{{1}, {1}}}}, {1, {9}, {{{n}}}}}, n, 9 * n);                  // columns
+    check({{1, {n}, {{{1}, {1}}}}, {1, {300}, {{{n}}}}}, n, 300 * n);              // long columns
+    check({{2, {3, n}, {{{n, 1}, {5 * n, 1}}}}, {1, {5}, {{{n}}}}}, 3 * n, 15 * n);  // the middle
+    check({{1, {4}, {{{1}, {n}}}}, {2, {3, n}, {{{4 * n, 1}}}}}, 4, 12 * n);       // all but the middle
+    check({{1, {6}, {{{2}, {1}}}}, {1, {n}, {{{6}}}}}, 12, 6 * n);                 // strided results
+  }
+  check({{1, {1}, {{{1}, {1}}}}, {1, {200000}, {{{1}}}}}, 1, 200000);  // everything
+  array<T> x(numbers(100000, 9));
+  array<double> total(std::vector<double>{1.0});
+  device().square_sum(100000, total.get(), x.get());
+  double expected = 1.0;
+  for (double v : x.host()) expected += v * v;
+  CHECK(total.host()[0] == doctest::Approx(expected).epsilon(1e-9));
+}
+
+TEST_CASE_TEMPLATE("contract: strides, batches, accumulation", T, float, double, bfloat16) {
+  struct shape {
+    index m, n, k;
+  };
+  for (auto const [m, n, k] : {shape{1, 1, 1}, {1, 7, 64}, {64, 1, 7}, {7, 64, 1}, {33, 65, 129}, {100, 64, 200}})
+    for (int transposed = 0; transposed < 4; ++transposed)
+      for (int batch = 0; batch < 4; ++batch)
+        for (bool accumulate : {false, true}) {
+          mtf::detail::contraction w;
+          w.m = m, w.n = n, w.k = k;
+          bool const ta = (transposed & 1) != 0, tb = (transposed & 2) != 0;
+          index const outer = batch == 0 ? 1 : batch == 1 ? 3 : 6;
+          // batch 2: two loops that do not merge, a not moving along the first; 3: heads inside the rows (attention)
+          if (batch == 0) w.batch = {1, {1}, {{{0}, {0}, {0}}}};
+          if (batch == 1) w.batch = {1, {3}, {{{m * k}, {k * n}, {m * n}}}};
+          if (batch == 2) w.batch = {2, {2, 3}, {{{0, m * k}, {3 * k * n, k * n}, {m * n, 2 * m * n}}}};
+          if (batch == 3) w.batch = {2, {2, 3}, {{{3 * m * k, 0}, {3 * k * n, k * n}, {3 * m * n, n}}}};
+          w.a_m = ta ? 1 : k, w.a_k = ta ? m : 1;
+          w.b_k = tb ? 1 : n, w.b_n = tb ? k : 1;
+          w.c_m = batch == 3 ? 3 * n : n, w.c_n = 1;
+          if (batch == 3 && !ta) w.a_m = 3 * k, w.batch.stride[0][1] = k;
+          array<T> a(numbers(outer * m * k, 1)), b(numbers(outer * k * n, 2)), c(numbers(outer * m * n, 3));
+          auto expected = c.host();
+          auto const ah = a.host(), bh = b.host();
+          device().contract(w, a.get(), b.get(), c.get(), accumulate);
+          each(w.batch, [&](auto const& at, std::size_t) {
+            for (index i = 0; i < m; ++i)
+              for (index j = 0; j < n; ++j) {
+                double s = 0;
+                for (index q = 0; q < k; ++q)
+                  s += ah[at[0] + static_cast<std::size_t>(i * w.a_m + q * w.a_k)] *
+                       bh[at[1] + static_cast<std::size_t>(q * w.b_k + j * w.b_n)];
+                double& to = expected[at[2] + static_cast<std::size_t>(i * w.c_m + j)];
+                to = accumulate ? to + s : s;
+              }
+          });
+          CAPTURE(m);
+          CAPTURE(n);
+          CAPTURE(k);
+          CAPTURE(transposed);
+          CAPTURE(batch);
+          check_close(c.host(), expected, tolerance<T>);
+        }
+}
+
+}  // namespace kernels

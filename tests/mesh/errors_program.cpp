@@ -1,0 +1,78 @@
+// A program that fails in the way that its first argument names; errors_test.cmake looks at what it prints and returns.
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include <mtf/error.hpp>
+#include <mtf/mesh.hpp>
+#include <mtf/mpi.hpp>
+
+namespace {
+
+struct rows : mtf::axis<"rows", 2> {};
+struct cols : mtf::axis<"cols", 2> {};
+struct lone : mtf::axis<"lone", 1> {};
+
+void check_before_finalize(char const* what) {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized != 0) std::fprintf(stderr, "mtf: %s outlived MPI\n", what);
+}
+
+struct backend {
+  struct session {
+    session(int&, char**&) {}
+    ~session() { check_before_finalize("the session"); }
+    session(session const&) = delete;
+    session& operator=(session const&) = delete;
+  };
+  explicit backend(mtf::collectives& c) : ranks(c) {}
+  ~backend() { check_before_finalize("the backend"); }
+  backend(backend const&) = delete;
+  backend& operator=(backend const&) = delete;
+
+  mtf::collectives& ranks;
+};
+
+struct session_fails : backend {
+  struct session : backend::session {
+    session(int& argc, char**& argv) : backend::session(argc, argv) { throw mtf::user_error("no such device"); }
+  };
+  using backend::backend;
+};
+
+int act(std::string const& how, mtf::collectives& c) {
+  bool const chosen = c.rank() == c.mesh().size() - 1;
+  double one = 1, sum = 0;
+  auto const everyone = (mtf::axis_mask{1} << c.mesh().rank) - 1U;
+  auto const wait_for_all = [&] { c.all_reduce(everyone, mtf::combine::sum, mtf::element::f64, &one, &sum, 1); };
+  if (how == "code") return 7;
+  if (how == "user-all") throw mtf::user_error("no file a.txt");
+  if (how == "user-one" && chosen) throw mtf::user_error("no file b.txt");
+  if (how == "user-one-barrier") {
+    if (chosen) throw mtf::user_error("no file c.txt");
+    c.barrier();
+  }
+  if (how == "user-one-started" && chosen) {
+    auto const open = c.start_all_reduce(everyone, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    throw mtf::user_error("no file d.txt");
+  }
+  if (how == "user-one-others-done") {
+    if (chosen) throw mtf::user_error("no file e.txt");
+    return 0;
+  }
+  if (how == "other-one" && chosen) throw std::runtime_error("out of luck");
+  if (how == "mpi-one" && chosen) c.permute(everyone, mtf::element::f64, &one, &sum, 1, c.mesh().size(), c.rank());
+  if (how == "unknown-one" && chosen) throw 3;
+  wait_for_all();
+  return sum == c.mesh().size() ? 0 : 9;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string const how = argc > 1 ? argv[1] : "";
+  if (how == "lone") return mtf::run<mtf::mesh<lone>, backend>(argc, argv, [](backend& b) { act("none", b.ranks); });
+  if (how == "session") return mtf::run<mtf::mesh<rows, cols>, session_fails>(argc, argv, [](backend&) {});
+  return mtf::run<mtf::mesh<rows, cols>, backend>(argc, argv, [&](backend& b) { return act(how, b.ranks); });
+}

@@ -1,0 +1,10 @@
+// A broadcast to a shape that lacks one of the tensor's dimensions.
+// expect: error_no_such_dim<sequence, mtf::shape<batch, hidden>
+// expect: error: static assertion failed.*mtf: an operation names a dimension that its tensor does not have
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+auto f(tensor<batch, sequence> const& x) { return mtf::broadcast<batch, sequence, hidden>(x); }
+#else
+auto f(tensor<batch, sequence> const& x) { return mtf::broadcast<batch, hidden>(x); }
+#endif

@@ -1,0 +1,10 @@
+// A broadcast would give a tensor a second dimension on one axis.
+// expect: error_two_dims_on_one_axis<hidden, heads, cols>
+// expect: error: static assertion failed.*mtf: the layout is not injective: two dimensions of one tensor are cut over one mesh axis
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+auto f(tensor<hidden> const& x) { return mtf::broadcast<hidden, digit>(x); }
+#else
+auto f(tensor<hidden> const& x) { return mtf::broadcast<hidden, heads>(x); }
+#endif

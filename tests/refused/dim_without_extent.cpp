@@ -1,0 +1,12 @@
+// A dimension has no elements.
+// expect: empty
+// expect: error: static assertion failed.*mtf: a dimension has an extent of at least 1
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+struct empty : mtf::dim<"empty", 1> {};
+#else
+struct empty : mtf::dim<"empty", 0> {};
+#endif
+
+tensor<empty> x;

@@ -1,0 +1,14 @@
+// Two operands of einsum live on different meshes.
+// expect: error_different_meshes<mtf::mesh<rows, cols>, mtf::mesh<pods>
+// expect: error: static assertion failed.*mtf: two operands live on different meshes
+#include "names.hpp"
+
+using other = mtf::layout<mtf::mesh<pods>>;
+template <class... Dims>
+using stranger = mtf::place<float, other, fake_backend>::tensor<Dims...>;
+
+#ifdef MTF_CONTROL
+auto f(tensor<digit> const& x, tensor<digit> const& y) { return mtf::einsum<>(x, y); }
+#else
+auto f(tensor<digit> const& x, stranger<digit> const& y) { return mtf::einsum<>(x, y); }
+#endif

@@ -1,0 +1,13 @@
+// The operands of einsum have different element types.
+// expect: error_element_types_differ<float, mtf::bfloat16>
+// expect: error: static assertion failed.*mtf: operands have different element types
+#include "names.hpp"
+
+template <class... Dims>
+using narrow = mtf::place<mtf::bfloat16, where, fake_backend>::tensor<Dims...>;
+
+#ifdef MTF_CONTROL
+auto f(tensor<batch, hidden> const& x, narrow<hidden, digit> const& y) { return mtf::einsum<batch, digit>(x, mtf::cast<float>(y)); }
+#else
+auto f(tensor<batch, hidden> const& x, narrow<hidden, digit> const& y) { return mtf::einsum<batch, digit>(x, y); }
+#endif

@@ -1,0 +1,12 @@
+// One name has two extents among the operands of einsum.
+// expect: error_one_name_two_extents<batch, small_batch>
+// expect: error: static assertion failed.*mtf: one dimension name has two extents in one operation
+#include "names.hpp"
+
+struct small_batch : mtf::dim<"batch", 32> {};
+
+#ifdef MTF_CONTROL
+auto f(tensor<batch, hidden> const& x, tensor<batch, digit> const& y) { return mtf::einsum<hidden, digit>(x, y); }
+#else
+auto f(tensor<batch, hidden> const& x, tensor<small_batch, digit> const& y) { return mtf::einsum<hidden, digit>(x, y); }
+#endif

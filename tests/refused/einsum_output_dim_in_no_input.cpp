@@ -1,0 +1,10 @@
+// The output of einsum names a dimension that no input has.
+// expect: error_output_dim_in_no_input<vocab, mtf::shape<batch, hidden>, mtf::shape<hidden, digit>
+// expect: error: static assertion failed.*mtf: the output of einsum names a dimension that no input has
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+auto f(tensor<batch, hidden> const& x, tensor<hidden, digit> const& y) { return mtf::einsum<batch, digit>(x, y); }
+#else
+auto f(tensor<batch, hidden> const& x, tensor<hidden, digit> const& y) { return mtf::einsum<batch, vocab>(x, y); }
+#endif

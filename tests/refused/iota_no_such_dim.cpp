@@ -1,0 +1,10 @@
+// Positions along a dimension that the tensor lacks.
+// expect: error_no_such_dim<digit, mtf::shape<batch, sequence>
+// expect: error: static assertion failed.*mtf: an operation names a dimension that its tensor does not have
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+auto f(fake_backend& b) { return mtf::iota<batch, numbers<batch, sequence>>(b); }
+#else
+auto f(fake_backend& b) { return mtf::iota<digit, numbers<batch, sequence>>(b); }
+#endif

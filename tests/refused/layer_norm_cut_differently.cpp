@@ -1,0 +1,10 @@
+// The scale of a normalization is cut differently than the tensor.
+// expect: error_cut_differently<hidden, mtf::layout<
+// expect: error: static assertion failed.*mtf: two operands cut one dimension differently
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+auto f(tensor<batch, hidden> const& x, tensor<hidden> const& g) { return mtf::rms_norm<hidden>(x, g); }
+#else
+auto f(tensor<batch, hidden> const& x, tensor_elsewhere<hidden> const& g) { return mtf::rms_norm<hidden>(x, g); }
+#endif

@@ -1,0 +1,12 @@
+// A layout cuts a dimension over an axis that its mesh lacks.
+// expect: error_axis_not_in_mesh<batch, pods, mtf::mesh<rows, cols>
+// expect: error: static assertion failed.*mtf: a layout cuts a dimension over an axis that its mesh lacks
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+using it = mtf::layout<machine, mtf::split<batch, rows>>;
+#else
+using it = mtf::layout<machine, mtf::split<batch, pods>>;
+#endif
+
+mtf::place<float, it>::tensor<batch> x;

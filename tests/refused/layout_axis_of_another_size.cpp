@@ -1,0 +1,12 @@
+// An axis has the name of one of the mesh, but another size.
+// expect: error_axis_not_in_mesh<batch, more_rows, mtf::mesh<rows, cols>
+// expect: error: static assertion failed.*mtf: a layout cuts a dimension over an axis that its mesh lacks
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+struct more_rows : mtf::axis<"rows", 2> {};
+#else
+struct more_rows : mtf::axis<"rows", 4> {};
+#endif
+
+mtf::place<float, mtf::layout<machine, mtf::split<batch, more_rows>>>::tensor<batch> x;

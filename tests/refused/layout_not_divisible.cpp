@@ -1,0 +1,12 @@
+// The processors do not divide an extent; the nearest extents that fit are offered.
+// expect: error_not_divisible<digit, 10, 4, mtf::nearest<8, 12>
+// expect: error: static assertion failed.*mtf: the processors that cut a dimension do not divide its extent
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+using it = mtf::layout<machine, mtf::split<digit, rows>>;
+#else
+using it = mtf::layout<machine, mtf::split<digit, cols>>;
+#endif
+
+mtf::place<float, it>::tensor<digit> x;

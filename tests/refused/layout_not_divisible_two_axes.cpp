@@ -1,0 +1,14 @@
+// The processors of two axes together do not divide an extent.
+// expect: error_not_divisible<odd, 20, 8, mtf::nearest<16, 24>
+// expect: error: static assertion failed.*mtf: the processors that cut a dimension do not divide its extent
+#include "names.hpp"
+
+struct odd : mtf::dim<"odd", 20> {};
+
+#ifdef MTF_CONTROL
+using it = mtf::layout<machine, mtf::split<odd, cols>>;
+#else
+using it = mtf::layout<machine, mtf::split<odd, rows, cols>>;
+#endif
+
+mtf::place<float, it>::tensor<odd> x;

@@ -1,0 +1,12 @@
+// A layout has two rules for one dimension.
+// expect: error_two_rules_for_dim<batch>
+// expect: error: static assertion failed.*mtf: a layout has two rules for one dimension
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+using it = mtf::layout<machine, mtf::split<batch, rows, cols>>;
+#else
+using it = mtf::layout<machine, mtf::split<batch, rows>, mtf::split<batch, cols>>;
+#endif
+
+mtf::place<float, it>::tensor<batch> x;

@@ -1,0 +1,10 @@
+// The sum of two tensors would have two dimensions on one axis.
+// expect: error_two_dims_on_one_axis<hidden, heads, cols>
+// expect: error: static assertion failed.*mtf: the layout is not injective: two dimensions of one tensor are cut over one mesh axis
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+auto f(tensor<batch, hidden> const& x, tensor<batch, digit> const& y) { return x + y; }
+#else
+auto f(tensor<batch, hidden> const& x, tensor<batch, heads> const& y) { return x + y; }
+#endif

@@ -1,0 +1,28 @@
+#pragma once
+// The names that the refused programs share.
+#include <mtf/mtf.hpp>
+
+#include "fake_backend.hpp"
+
+struct batch : mtf::dim<"batch", 64> {};
+struct sequence : mtf::dim<"sequence", 32> {};
+struct memory : mtf::dim<"memory", 32> {};
+struct hidden : mtf::dim<"hidden", 1024> {};
+struct heads : mtf::dim<"heads", 16> {};
+struct vocab : mtf::dim<"vocab", 512> {};
+struct digit : mtf::dim<"digit", 10> {};
+
+struct rows : mtf::axis<"rows", 2> {};
+struct cols : mtf::axis<"cols", 4> {};
+struct pods : mtf::axis<"pods", 3> {};
+
+using machine = mtf::mesh<rows, cols>;
+using where = mtf::layout<machine, mtf::split<batch, rows>, mtf::split<hidden, cols>, mtf::split<heads, cols>>;
+using elsewhere = mtf::layout<machine, mtf::split<batch, cols>>;
+
+template <class... Dims>
+using tensor = mtf::place<float, where, fake_backend>::tensor<Dims...>;
+template <class... Dims>
+using numbers = mtf::place<std::int32_t, where, fake_backend>::tensor<Dims...>;
+template <class... Dims>
+using tensor_elsewhere = mtf::place<float, elsewhere, fake_backend>::tensor<Dims...>;

@@ -1,0 +1,10 @@
+// mtf::reduce_max along a dimension that the tensor lacks.
+// expect: error_no_such_dim<digit, mtf::shape<batch, sequence>
+// expect: error: static assertion failed.*mtf: an operation names a dimension that its tensor does not have
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+auto f(tensor<batch, sequence> const& x) { return mtf::reduce_max<sequence>(x); }
+#else
+auto f(tensor<batch, sequence> const& x) { return mtf::reduce_max<digit>(x); }
+#endif

@@ -1,0 +1,12 @@
+// A relayout to another mesh.
+// expect: error_different_meshes<mtf::mesh<rows, cols>, mtf::mesh<pods>
+// expect: error: static assertion failed.*mtf: two operands live on different meshes
+#include "names.hpp"
+
+using other = mtf::layout<mtf::mesh<pods>>;
+
+#ifdef MTF_CONTROL
+auto f(tensor<digit> const& x) { return mtf::relayout<elsewhere>(x); }
+#else
+auto f(tensor<digit> const& x) { return mtf::relayout<other>(x); }
+#endif

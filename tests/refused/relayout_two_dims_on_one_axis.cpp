@@ -1,0 +1,10 @@
+// A relayout would cut two dimensions of one tensor over one axis.
+// expect: error_two_dims_on_one_axis<hidden, heads, cols>
+// expect: error: static assertion failed.*mtf: the layout is not injective: two dimensions of one tensor are cut over one mesh axis
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+auto f(tensor_elsewhere<hidden, digit> const& x) { return mtf::relayout<where>(x); }
+#else
+auto f(tensor_elsewhere<hidden, heads> const& x) { return mtf::relayout<where>(x); }
+#endif

@@ -1,0 +1,12 @@
+// A renamed dimension would be cut over the axis of another one.
+// expect: error_two_dims_on_one_axis<hidden, heads, cols>
+// expect: error: static assertion failed.*mtf: the layout is not injective: two dimensions of one tensor are cut over one mesh axis
+#include "names.hpp"
+
+struct plain : mtf::dim<"plain", 16> {};
+
+#ifdef MTF_CONTROL
+auto f(tensor<digit, plain> const& x) { return mtf::rename<plain, heads>(x); }
+#else
+auto f(tensor<hidden, plain> const& x) { return mtf::rename<plain, heads>(x); }
+#endif

@@ -1,0 +1,12 @@
+// A tensor is partial over an axis that cuts one of its dimensions.
+// expect: error_dim_cut_where_partial<hidden, cols>
+// expect: error: static assertion failed.*mtf: a tensor cannot be partial over a mesh axis that also cuts one of its dimensions
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+using over = mtf::partial<rows>;
+#else
+using over = mtf::partial<cols>;
+#endif
+
+mtf::tensor<float, mtf::shape<hidden>, where, over> x;

@@ -1,0 +1,12 @@
+// Two dimensions of one tensor are cut over one axis.
+// expect: error_two_dims_on_one_axis<hidden, heads, cols>
+// expect: error: static assertion failed.*mtf: the layout is not injective: two dimensions of one tensor are cut over one mesh axis
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+using it = tensor<batch, hidden>;
+#else
+using it = tensor<batch, hidden, heads>;
+#endif
+
+it x;

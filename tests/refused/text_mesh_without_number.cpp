@@ -1,0 +1,12 @@
+// A textual mesh gives an axis no number of processors.
+// expect: "rows"
+// expect: error: static assertion failed.*mtf: a mesh axis has at least one processor
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+using it = mtf::mesh_of<"rows:2;cols:4">;
+#else
+using it = mtf::mesh_of<"rows:two;cols:4">;
+#endif
+
+constexpr int processors = it::size;

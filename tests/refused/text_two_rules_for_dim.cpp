@@ -1,0 +1,12 @@
+// A textual layout has two rules for one dimension.
+// expect: error_two_rules_for_dim<batch>
+// expect: error: static assertion failed.*mtf: a layout has two rules for one dimension
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+using it = mtf::layout_of<"rows:2;cols:4", "batch:rows+cols", batch>;
+#else
+using it = mtf::layout_of<"rows:2;cols:4", "batch:rows;batch:cols", batch>;
+#endif
+
+mtf::place<float, it>::tensor<batch> x;

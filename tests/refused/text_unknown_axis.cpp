@@ -1,0 +1,12 @@
+// A textual layout names an axis that its mesh lacks.
+// expect: error_unknown_name<mtf::name<.*"column"
+// expect: error: static assertion failed.*mtf: a textual layout names a dimension or an axis that is not in the list
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+using it = mtf::layout_of<"rows:2;cols:4", "batch:rows;hidden:cols", batch, hidden>;
+#else
+using it = mtf::layout_of<"rows:2;cols:4", "batch:rows;hidden:column", batch, hidden>;
+#endif
+
+mtf::place<float, it>::tensor<batch> x;

@@ -1,0 +1,10 @@
+// A transposition names a dimension twice.
+// expect: error_dim_twice<batch>
+// expect: error: static assertion failed.*mtf: a shape names a dimension twice
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+auto f(tensor<batch, digit> const& x) { return mtf::transpose<digit, batch>(x); }
+#else
+auto f(tensor<batch, digit> const& x) { return mtf::transpose<batch, batch>(x); }
+#endif

@@ -1,0 +1,12 @@
+// A transposition names a dimension with another extent.
+// expect: error_one_name_two_extents<batch, small_batch>
+// expect: error: static assertion failed.*mtf: one dimension name has two extents in one operation
+#include "names.hpp"
+
+struct small_batch : mtf::dim<"batch", 32> {};
+
+#ifdef MTF_CONTROL
+auto f(tensor<batch, hidden> const& x) { return mtf::transpose<hidden, batch>(x); }
+#else
+auto f(tensor<batch, hidden> const& x) { return mtf::transpose<hidden, small_batch>(x); }
+#endif
