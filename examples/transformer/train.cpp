@@ -1,5 +1,6 @@
 // Trains the language model of model.hpp on the bytes of a text. See --help.
 #include "options.hpp"
+#include "peak.hpp"
 #include "report.hpp"
 #include "setup.hpp"
 #include "text.hpp"
@@ -10,29 +11,6 @@ namespace {
 using model_type = language_model;
 constexpr std::int64_t batch = config::batch::extent, sequence = config::sequence::extent, vocab = config::vocab::extent;
 constexpr int evaluation_batches = 8;
-
-/// Flops a second of one matrix product of 2048^3, on all ranks together.
-double matrix_peak(backend& machine) {
-  constexpr mtf::detail::index n = 2048;
-  mtf::detail::contraction c{.m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
-  std::array<mtf::detail::buffer<backend>, 3> matrix;
-  for (auto& m : matrix) {
-    m = mtf::detail::make_buffer<float>(machine, n * n);
-    machine.fill(mtf::detail::data_of<float>(m), n * n, 0.5F);
-  }
-  double best = 1e9;
-  for (int i = 0; i < 4; ++i) {
-    machine.fence();
-    machine.ranks().barrier();
-    stopwatch const watch;
-    machine.contract(c, static_cast<float const*>(mtf::detail::data_of<float>(matrix[0])),
-                     static_cast<float const*>(mtf::detail::data_of<float>(matrix[1])), mtf::detail::data_of<float>(matrix[2]));
-    machine.fence();
-    machine.ranks().barrier();
-    if (i > 0) best = std::min(best, watch.seconds());
-  }
-  return c.flops() / best * mesh::size;
-}
 
 double validation_bits(backend& machine, parameters const& p, text const& data) {
   double sum = 0;

@@ -17,13 +17,23 @@ namespace mtf {
 namespace detail {
 struct dim_base {};
 struct axis_base {};
+
+// In functions, for the reason that verdict.hpp gives.
+template <std::int64_t Extent>
+auto check_extent() {
+  static_assert(Extent > 0, "mtf: a dimension has an extent of at least 1");
+}
+template <int Size>
+auto check_size() {
+  static_assert(Size > 0, "mtf: a mesh axis has at least one processor");
+}
 }  // namespace detail
 
 /// A named tensor dimension with its global extent. Two dimensions with one name are the same dimension; one operation
 /// refuses them if their extents differ.
 template <fixed_string Name, std::int64_t Extent>
 struct dim : detail::dim_base {
-  static_assert(Extent > 0, "mtf: a dimension has an extent of at least 1");
+  using checked = decltype(detail::check_extent<Extent>());
   static constexpr std::string_view name = Name.view();
   static constexpr std::int64_t extent = Extent;
   static constexpr std::uint64_t id = detail::hash_of(Name.view());
@@ -36,7 +46,7 @@ enum class link { any, node };
 /// A named axis of the machine: `Size` processors.
 template <fixed_string Name, int Size, link Link = link::any>
 struct axis : detail::axis_base {
-  static_assert(Size > 0, "mtf: a mesh axis has at least one processor");
+  using checked = decltype(detail::check_size<Size>());
   static constexpr std::string_view name = Name.view();
   static constexpr int size = Size;
   static constexpr link kind = Link;

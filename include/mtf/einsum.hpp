@@ -148,12 +148,24 @@ struct einsum_output {
     return out;
   }
   static constexpr sharding out = find();
+  // The first dimension whose extent is not the input's.
+  static constexpr int resized() {
+    for (int d = 0; d < out.rank; ++d)
+      if (out[d].extent != Out::extents[static_cast<std::size_t>(d)]) return d;
+    return out.rank;
+  }
   static auto verdict() {
-    if constexpr (out.rank < Out::rank)
+    if constexpr (out.rank < Out::rank) {
       return error_output_dim_in_no_input<typename Out::template at<static_cast<std::size_t>(out.rank)>,
                                           typename X::shape_type...>{};
-    else
+    } else if constexpr (constexpr int d = resized(); d < out.rank) {
+      using dims = dims_of<X...>;
+      return error_one_name_two_extents<
+          typename dims::template at<position_of(static_cast<dims const*>(nullptr), out[d].id)>,
+          typename Out::template at<static_cast<std::size_t>(d)>>{};
+    } else {
       return ok{};
+    }
   }
 };
 

@@ -84,6 +84,14 @@ struct first_dim<V, shape<D...>> {
   using type = decltype(join(concat_t<std::conditional_t<D::id == V::id, list<>, list<D>>...>{}));
 };
 
+/// The verdict on the table's other dimensions: the ids must not have them too.
+template <class V, class Ids, class S>
+struct rows_verdict;
+template <class V, class Ids, class... D>
+struct rows_verdict<V, Ids, shape<D...>>
+    : first_failed<std::conditional_t<D::id != V::id && Ids::template has<D>, error_dim_already_there<D, Ids>, ok>...> {
+};
+
 }  // namespace detail
 
 /// The rows of `table` along Vocabulary that `ids` (int32, in [0, extent)) name: the result has the dimensions of ids,
@@ -98,6 +106,7 @@ auto embedding(Table const& table, Ids const& ids) {
         detail::named_dims_t<typename Table::shape_type, Vocabulary>, decltype(detail::same_mesh_verdict<Table, Ids>()),
         std::conditional_t<std::is_same_v<typename Ids::element_type, std::int32_t>, ok,
                            error_element_type<typename Ids::element_type>>,
+        typename detail::rows_verdict<Vocabulary, typename Ids::shape_type, typename Table::shape_type>::type,
         decltype(detail::operands_verdict<detail::einsum_operands<Table, Ids>, typename Table::mesh_type, Table, Ids>())>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};

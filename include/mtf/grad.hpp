@@ -76,10 +76,10 @@ auto value_and_grad(F f) {
   return [f]<class Params, class... Args>(Params const& params, Args const&... args) {
     using raw = std::remove_cvref_t<decltype(f(params, args...))>;
     if constexpr (std::is_same_v<raw, refused>) {
-      return refused{};
+      return value_and_gradients<refused, refused>{};
     } else if constexpr (!detail::is_scalar_tensor<raw>) {
       detail::require<error_loss_is_not_scalar<raw>>{};
-      return refused{};
+      return value_and_gradients<refused, refused>{};
     } else {
       using backend_type = typename raw::backend_type;
       using T = typename raw::element_type;

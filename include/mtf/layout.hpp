@@ -23,7 +23,8 @@ struct split_verdict {
 /// One rule of a layout: `Dim` is cut over these axes, the first outermost. Refused: an axis twice.
 template <dimension Dim, mesh_axis... Axes>
   requires(sizeof...(Axes) > 0)
-struct split : detail::require<typename detail::split_verdict<Dim, Axes...>::type> {
+struct split {
+  using checked = detail::checked_t<typename detail::split_verdict<Dim, Axes...>::type>;
   using dim_type = Dim;
   static constexpr std::size_t count = sizeof...(Axes);
   static constexpr int processors = (1 * ... * Axes::size);
@@ -35,11 +36,11 @@ struct split : detail::require<typename detail::split_verdict<Dim, Axes...>::typ
     ((Mesh::find(Axes::id) >= 0 ? l.push(Mesh::find(Axes::id)) : void()), ...);
     return l;
   }
-  /// The position of the first axis that the mesh lacks; the number of axes if it has all.
+  /// The position of the first axis that the mesh lacks or has in another size; the number of axes if it has all.
   template <class Mesh>
   static constexpr std::size_t first_missing() {
     std::size_t at = sizeof...(Axes), i = 0;
-    ((at = Mesh::find(Axes::id) < 0 && at == sizeof...(Axes) ? i : at, ++i), ...);
+    ((at = !Mesh::has(Axes::id, Axes::size) && at == sizeof...(Axes) ? i : at, ++i), ...);
     return at;
   }
   template <std::size_t I>
@@ -53,7 +54,11 @@ struct rule {
   axis_list axes;
 };
 
-constexpr std::int64_t nearest_below(std::int64_t extent, int processors) { return extent / processors * processors; }
+/// The verdict on a dimension that this many processors do not divide.
+template <class D, int Processors>
+using not_divisible = error_not_divisible<D, D::extent, Processors,
+                                          nearest<D::extent / Processors * Processors,
+                                                  D::extent / Processors * Processors + Processors>>;
 
 template <class Mesh, class... Split>
 struct layout_verdict {
@@ -90,9 +95,7 @@ struct layout_verdict {
       return error_two_rules_for_dim<typename nth<t, Split...>::dim_type>{};
     } else if constexpr (constexpr auto i = indivisible(); i < sizeof...(Split)) {
       using S = nth<i, Split...>;
-      using D = typename S::dim_type;
-      constexpr auto below = nearest_below(D::extent, S::processors);
-      return error_not_divisible<D, D::extent, S::processors, nearest<below, below + S::processors>>{};
+      return not_divisible<typename S::dim_type, S::processors>{};
     } else {
       return ok{};
     }
@@ -110,7 +113,8 @@ using layout_verdict_t = typename detail::layout_verdict<Mesh, Splits...>::type;
 /// dimensions that a tensor lacks do not concern it. Refused: an axis that the mesh lacks, two rules for one dimension,
 /// an extent that the axes do not divide.
 template <class Mesh, class... Splits>
-struct layout : detail::require<layout_verdict_t<Mesh, Splits...>> {
+struct layout {
+  using checked = detail::checked_t<layout_verdict_t<Mesh, Splits...>>;
   using mesh_type = Mesh;
   static constexpr std::array<detail::rule, sizeof...(Splits) + 1> rules{
       detail::rule{Splits::dim_type::id, Splits::template axes<Mesh>()}..., detail::rule{}};

@@ -37,7 +37,8 @@ struct mesh_verdict {
 /// An array of processors with named axes, row-major over the ranks that mpirun started: the last axis varies fastest.
 /// Refused: an axis twice.
 template <mesh_axis... Axes>
-struct mesh : detail::require<typename detail::mesh_verdict<Axes...>::type> {
+struct mesh {
+  using checked = detail::checked_t<typename detail::mesh_verdict<Axes...>::type>;
   static_assert(sizeof...(Axes) <= static_cast<std::size_t>(mesh_shape::max_axes), "mtf: a mesh has at most 6 axes");
 
   static constexpr int rank = static_cast<int>(sizeof...(Axes));
@@ -56,6 +57,7 @@ struct mesh : detail::require<typename detail::mesh_verdict<Axes...>::type> {
     ((at = Axes::id == id ? i : at, ++i), ...);
     return at;
   }
+  static constexpr bool has(std::uint64_t id, int extent) { return ((Axes::id == id && Axes::size == extent) || ...); }
   /// "rows:2 cols:4"
   static std::string text() {
     std::string s;

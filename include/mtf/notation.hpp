@@ -47,9 +47,13 @@ constexpr entry entry_at(std::string_view s, std::size_t wanted) {
     --wanted;
   }
 }
+/// 0 if it is not a number.
 constexpr int number_in(std::string_view s, piece p) {
   int n = 0;
-  for (std::size_t i = p.begin; i < p.end; ++i) n = n * 10 + (s[i] - '0');
+  for (std::size_t i = p.begin; i < p.end; ++i) {
+    if (s[i] < '0' || s[i] > '9') return 0;
+    n = n * 10 + (s[i] - '0');
+  }
   return n;
 }
 constexpr std::size_t part_count(std::string_view s, piece p) {
@@ -80,8 +84,27 @@ template <fixed_string Text, std::size_t I>
 using axis_at =
     axis<text_of<Text, entry_at(Text.view(), I).key>, number_in(Text.view(), entry_at(Text.view(), I).value)>;
 
-template <fixed_string Text, std::size_t... I>
-mesh<axis_at<Text, I>...> mesh_from(std::index_sequence<I...>);
+template <fixed_string Text>
+struct parsed_mesh {
+  static constexpr std::size_t count = entry_count(Text.view());
+  static constexpr std::size_t without_size() {
+    for (std::size_t i = 0; i < count; ++i)
+      if (number_in(Text.view(), entry_at(Text.view(), i).value) == 0) return i;
+    return count;
+  }
+  static auto verdict() {
+    if constexpr (constexpr auto at = without_size(); at < count) {
+      constexpr entry e = entry_at(Text.view(), at);
+      return error_axis_without_size<name<text_of<Text, piece{e.key.begin, e.value.end}>>>{};
+    } else {
+      return ok{};
+    }
+  }
+  using checked = checked_t<decltype(verdict())>;
+  template <std::size_t... I>
+  static auto make(std::index_sequence<I...>) -> mesh<axis_at<Text, I>...>;
+  using type = decltype(make(std::make_index_sequence<checked::value ? count : 0>{}));
+};
 
 /// The positions in a list of names; its size for one that is not there.
 template <class... Named>
@@ -133,7 +156,8 @@ struct rules_verdict {
 };
 
 template <class Mesh, fixed_string Rules, class... D>
-struct parsed_layout : require<typename rules_verdict<Mesh, Rules, D...>::type> {
+struct parsed_layout {
+  using checked = checked_t<typename rules_verdict<Mesh, Rules, D...>::type>;
   template <std::size_t I, std::size_t... K>
   static auto rule(std::index_sequence<K...>)
       -> split<nth<named<D...>(Rules.view(), entry_at(Rules.view(), I).key), D...>,
@@ -144,7 +168,7 @@ struct parsed_layout : require<typename rules_verdict<Mesh, Rules, D...>::type> 
       -> layout<Mesh, decltype(rule<I>(std::make_index_sequence<part_count(
                           Rules.view(), entry_at(Rules.view(), I).value)>{}))...>;
   static auto pick() {
-    if constexpr (rules_verdict<Mesh, Rules, D...>::type::value)
+    if constexpr (checked::value)
       return static_cast<decltype(make(std::make_index_sequence<entry_count(Rules.view())>{}))*>(nullptr);
     else
       return static_cast<layout<Mesh>*>(nullptr);
@@ -154,9 +178,9 @@ struct parsed_layout : require<typename rules_verdict<Mesh, Rules, D...>::type> 
 
 }  // namespace detail
 
-/// The mesh that a text such as "rows:2;cols:4" names.
+/// The mesh that a text such as "rows:2;cols:4" names. Refused: an axis without a number.
 template <fixed_string Text>
-using mesh_of = decltype(detail::mesh_from<Text>(std::make_index_sequence<detail::entry_count(Text.view())>{}));
+using mesh_of = typename detail::parsed_mesh<Text>::type;
 
 /// The layout that a mesh and rules in text name; the dimensions that rules may name follow. Refused: a name that is not
 /// among them, and what `layout` refuses.

@@ -33,13 +33,12 @@ double global_norm(Backend& b, Gradients const& gradients) {
   double* total = detail::data_of<double>(memory);
   b.fill(total, 1, 0.0);
   axis_mask cut = 0;
+  for_each_tensor([&](auto, auto const& g) { cut |= std::remove_cvref_t<decltype(g)>::tensor_type::spec.cut_axes(); }, gradients);
   for_each_tensor(
       [&](auto, auto const& g) {
         using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
-        constexpr axis_mask own = X::spec.cut_axes();
-        cut |= own;
         auto const whole = g.complete();
-        if (b.ranks().mesh().index_within(b.ranks().rank(), ~own) == 0)
+        if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
           b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(whole.value().data()));
       },
       gradients);

@@ -242,8 +242,8 @@ auto transpose(X const& x) {
   } else {
     using order = shape<Dims...>;
     using verdict = detail::first_failed_t<
-        detail::named_dims_t<typename X::shape_type, Dims...>,
-        std::conditional_t<order::rank == X::shape_type::rank, ok, error_shapes_differ<typename X::shape_type, order>>>;
+        shape_verdict_t<Dims...>, detail::named_dims_t<typename X::shape_type, Dims...>,
+        std::conditional_t<sizeof...(Dims) == X::shape_type::rank, ok, error_shapes_differ<typename X::shape_type, order>>>;
     if constexpr (!verdict::value) {
       detail::require<verdict>{};
       return refused{};

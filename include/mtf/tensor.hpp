@@ -12,14 +12,18 @@
 namespace mtf {
 
 /// For checks without any backend: tensors of it hold nothing.
-struct no_backend {};
+struct no_backend {
+  static void* allocate(std::size_t) { return nullptr; }
+  static void release(void*, std::size_t) {}
+};
 
 /// A global array over the dimensions of `Shape`, cut over the mesh as `Layout` says; each rank holds its shard, dense and
 /// row-major. Over the axes of `Partial` each rank holds one term of a sum that is not taken yet. Copies share memory and
 /// are cheap. Refused: a layout that is not injective on the shape.
 template <class T, class Shape, class Layout, class Partial = partial<>, class Backend = no_backend>
-class tensor : detail::require<tensor_verdict_t<Shape, Layout, Partial>> {
+class tensor {
  public:
+  using checked = detail::checked_t<tensor_verdict_t<Shape, Layout, Partial>>;
   using element_type = T;
   using shape_type = Shape;
   using layout_type = Layout;
@@ -129,14 +133,20 @@ struct first_failed<V, Rest...> : std::conditional<V::value, typename first_fail
 template <class... V>
 using first_failed_t = typename first_failed<V...>::type;
 
-/// The verdict on dimensions that an operation names: each must be one of the tensor's.
+/// The verdict on one dimension that an operation names: it must be one of the tensor's, with the same extent.
+template <class Shape, class D>
+auto named_dim_verdict() {
+  constexpr int at = Shape::find(D::id);
+  if constexpr (at < 0) {
+    return error_no_such_dim<D, Shape>{};
+  } else {
+    using own = typename Shape::template at<static_cast<std::size_t>(at)>;
+    return std::conditional_t<own::extent == D::extent, ok, error_one_name_two_extents<own, D>>{};
+  }
+}
+/// The verdict on all of them.
 template <class Shape, class... D>
-struct named_dims {
-  using type = ok;
-};
-template <class Shape, class D, class... Rest>
-struct named_dims<Shape, D, Rest...>
-    : std::conditional<Shape::template has<D>, typename named_dims<Shape, Rest...>::type, error_no_such_dim<D, Shape>> {};
+struct named_dims : first_failed<decltype(named_dim_verdict<Shape, D>())...> {};
 template <class Shape, class... D>
 using named_dims_t = typename named_dims<Shape, D...>::type;
 

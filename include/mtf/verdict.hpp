@@ -61,6 +61,8 @@ template <class Element>
 struct error_element_type : detail::failed {};
 template <class Name, class... Known>
 struct error_unknown_name : detail::failed {};
+template <class Entry>
+struct error_axis_without_size : detail::failed {};
 template <class Loss>
 struct error_loss_is_not_scalar : detail::failed {};
 
@@ -69,10 +71,20 @@ namespace detail {
 template <class...>
 inline constexpr bool never = false;
 
-/// Holds if the verdict is ok; otherwise the one compiler error. Inherit from it: as a base GCC, Clang and nvcc print one
-/// error, as a member two.
+/// Holds if the verdict is ok; otherwise the one compiler error. Functions say `require<verdict>{}`, classes
+/// `using checked = checked_t<verdict>`.
 template <class Verdict>
 struct require;
+
+template <class Verdict>
+auto check() {
+  static_cast<void>(require<Verdict>{});
+  return Verdict{};
+}
+/// The verdict, after the error. In a function's body the error does not spoil the class: with a base that fails Clang
+/// would complain again wherever the class is used; a member's static_assert is reported twice by GCC and nvcc.
+template <class Verdict>
+using checked_t = decltype(check<Verdict>());
 
 template <>
 struct require<ok> {};
@@ -166,6 +178,10 @@ struct require<error_unknown_name<N, K...>> {
   static_assert(never<N>,
                 "mtf: a textual layout names a dimension or an axis that is not in the list; "
                 "error_unknown_name<name, known names...>");
+};
+template <class E>
+struct require<error_axis_without_size<E>> {
+  static_assert(never<E>, "mtf: a textual mesh gives an axis no number of processors: write rows:2;cols:4");
 };
 template <class L>
 struct require<error_loss_is_not_scalar<L>> {

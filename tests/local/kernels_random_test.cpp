@@ -109,7 +109,7 @@ TEST_CASE("random numbers have the right moments, and agree between element type
   CHECK(m.variance == doctest::Approx(0.1 / 0.9).epsilon(0.02));
   d.fill(x.get(), n, 1.0);
   d.dropout(dense(n), 5, 0.0, x.get(), x.get());
-  CHECK(moments_of(x.host()).variance == 0.0);
+  CHECK(x.host() == std::vector<double>(static_cast<std::size_t>(n), 1.0));
 }
 
 TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {

@@ -1,5 +1,5 @@
 // The rows of the table and the numbers that look them up share a dimension.
-// expect: error_dim_already_there<batch, mtf::shape<batch, sequence>>
+// expect: error_dim_already_there<batch, mtf::shape<batch, sequence>
 // expect: error: static assertion failed.*mtf: an operation would give a tensor a dimension that it already has
 #include "names.hpp"
 

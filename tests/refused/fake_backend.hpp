@@ -55,6 +55,8 @@ struct fake_backend {
   FAKE_CALL(random_normal)
   FAKE_CALL(random_truncated_normal)
   FAKE_CALL(square_sum)
+  FAKE_CALL(adamw)
+  FAKE_CALL(sgd)
 #undef FAKE_CALL
 
 #define FAKE_NORM(NAME)                   \

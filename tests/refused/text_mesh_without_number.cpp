@@ -1,6 +1,6 @@
 // A textual mesh gives an axis no number of processors.
-// expect: "rows"
-// expect: error: static assertion failed.*mtf: a mesh axis has at least one processor
+// expect: error_axis_without_size<mtf::name<.*"rows:two"
+// expect: error: static assertion failed.*mtf: a textual mesh gives an axis no number of processors
 #include "names.hpp"
 
 #ifdef MTF_CONTROL

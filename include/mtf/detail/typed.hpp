@@ -137,9 +137,22 @@ auto operands_verdict() {
 
 template <class Shape, class Layout, class Partial>
 struct tensor_verdict {
+  static constexpr sharding spec = sharding_of<Shape, Layout, Partial>;
+  static constexpr mesh_shape mesh = Layout::mesh_type::shape();
+  /// The first dimension that its axes do not divide: one that shares only its name with the layout's.
+  static constexpr int indivisible() {
+    for (int d = 0; d < spec.rank; ++d)
+      if (spec[d].extent % mesh.size(spec[d].cut.mask()) != 0) return d;
+    return spec.rank;
+  }
   static auto find() {
-    constexpr finding f = check_sharding(sharding_of<Shape, Layout, Partial>);
-    if constexpr (f.what == finding::kind::none) {
+    constexpr finding f = check_sharding(spec);
+    constexpr int i = indivisible();
+    if constexpr (!Shape::checked::value || !Layout::checked::value) {
+      return ok{};  // refused before; one error is enough
+    } else if constexpr (f.what == finding::kind::none && i < spec.rank) {
+      return not_divisible<typename Shape::template at<static_cast<std::size_t>(i)>, mesh.size(spec[i].cut.mask())>{};
+    } else if constexpr (f.what == finding::kind::none) {
       return ok{};
     } else {
       using Di = typename Shape::template at<static_cast<std::size_t>(f.di)>;

@@ -44,7 +44,9 @@ class contractor {
   contractor() { check_cublas(cublasLtCreate(&handle_), "cublasLtCreate"); }
   ~contractor() {
     for (auto& [k, p] : products_) {
-      for (auto layout : {p.a, p.b, p.c}) cublasLtMatrixLayoutDestroy(layout);
+      cublasLtMatrixLayoutDestroy(p.a);
+      cublasLtMatrixLayoutDestroy(p.b);
+      cublasLtMatrixLayoutDestroy(p.c);
       cublasLtMatmulDescDestroy(p.operation);
     }
     cublasLtDestroy(handle_);
@@ -93,9 +95,9 @@ class contractor {
   struct hash {
     std::size_t operator()(key const& k) const {
       std::size_t h = static_cast<std::size_t>(k.type) * 64 + k.alignment;
-      auto const mix = [&](index x) { h = (h ^ std::hash<index>{}(x)) * 0x9e3779b97f4a7c15ULL; };
-      for (index x : {k.what.m, k.what.n, k.what.k, k.what.a_m, k.what.a_k, k.what.b_k, k.what.b_n, k.what.c_m}) mix(x);
-      mix(k.what.batch.extent[0]);
+      index const parts[] = {k.what.m,   k.what.n,   k.what.k,   k.what.a_m,           k.what.a_k,
+                             k.what.b_k, k.what.b_n, k.what.c_m, k.what.batch.extent[0]};
+      for (index x : parts) h = (h ^ std::hash<index>{}(x)) * 0x9e3779b97f4a7c15ULL;
       return h;
     }
   };
@@ -169,9 +171,10 @@ class contractor {
       check_cublas(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), "preference");
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t(most_scratch));
-    for (auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-      prefer(attribute, std::uint32_t(k.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, std::uint32_t(k.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, std::uint32_t(k.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, std::uint32_t(k.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, std::uint32_t(k.alignment));
     cublasLtMatmulHeuristicResult_t chosen{};
     int found = 0;
     auto const status = cublasLtMatmulAlgoGetHeuristic(handle_, p.operation, p.b, p.a, p.c, p.c, preference, 1, &chosen,

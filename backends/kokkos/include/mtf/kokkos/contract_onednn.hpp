@@ -12,6 +12,9 @@
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace mtf::detail {
 
@@ -40,9 +43,23 @@ class onednn_threads {
   onednn_threads& operator=(onednn_threads const&) = delete;
 };
 
+/// Some hypervisors offer AMX but hide CPUID leaf 1D, its description: oneDNN 2.6 then configures no tiles, and dies of an
+/// illegal instruction at the first bfloat16 product. To be called before the first primitive is made.
+inline void avoid_undescribed_amx() {
+#if defined(__x86_64__)
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  constexpr unsigned amx_tile = 1U << 24U;
+  bool const offered = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & amx_tile) != 0;
+  bool const described = __get_cpuid_count(0x1d, 1, &eax, &ebx, &ecx, &edx) != 0 && eax != 0;
+  if (offered && !described) dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16);
+#endif
+}
+
 template <class Exec>
 class contractor {
  public:
+  contractor() { avoid_undescribed_amx(); }
+
   template <class T>
   void contract(device<Exec>& on, contraction const& what, T const* a, T const* b, T* c, bool accumulate) {
     if (what.batch.size() * what.m * what.n == 0) return;

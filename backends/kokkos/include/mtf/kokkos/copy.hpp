@@ -2,7 +2,6 @@
 // Copies between strided arrays, with conversion of the element type. A copy that is contiguous along different loops
 // in its source and its destination (a transposition) goes through square tiles.
 #include <algorithm>
-#include <array>
 
 #include <mtf/kokkos/nest.hpp>
 
@@ -92,7 +91,7 @@ struct device_transpose {
   KOKKOS_FUNCTION void operator()(member const& m) const {
     constexpr int tile = transpose_kernel<To, From>::tile;
     auto const p = kernel.tile_at(m.league_rank());
-    auto* const buffer = static_cast<To*>(m.team_shmem().get_shmem(bytes));  // rows padded against bank conflicts
+    auto* const buffer = static_cast<To*>(m.team_shmem().get_shmem(bytes()));  // rows padded against bank conflicts
     Kokkos::parallel_for(Kokkos::TeamThreadRange(m, tile * tile), [&](int e) {
       int const i = e % tile, j = e / tile;
       if (i < p.i_size && j < p.j_size) buffer[i * (tile + 1) + j] = convert<To>(p.in[i + j * kernel.j_stride]);
@@ -103,29 +102,18 @@ struct device_transpose {
       if (i < p.i_size && j < p.j_size) p.out[i * kernel.i_stride + j] = buffer[i * (tile + 1) + j];
     });
   }
-  static constexpr int bytes = transpose_kernel<To, From>::tile * (transpose_kernel<To, From>::tile + 1) * sizeof(To);
-};
-
-/// The loops with the largest strides of operand 0 outermost, so that it is written in order.
-inline loops<2> ordered_by_output(loops<2> const& l) {
-  std::array<std::size_t, max_rank> order{};
-  for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
-  std::stable_sort(order.begin(), order.begin() + l.rank,
-                   [&](std::size_t a, std::size_t b) { return l.stride[0][a] > l.stride[0][b]; });
-  loops<2> sorted = l;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(l.rank); ++d) {
-    sorted.extent[d] = l.extent[order[d]];
-    for (std::size_t o = 0; o < 2; ++o) sorted.stride[o][d] = l.stride[o][order[d]];
+  KOKKOS_FUNCTION static constexpr int bytes() {
+    constexpr int tile = transpose_kernel<To, From>::tile;
+    return tile * (tile + 1) * static_cast<int>(sizeof(To));
   }
-  return collapsed(sorted);
-}
+};
 
 /// out = in, over operands (out, in) with any strides; the element type is converted.
 template <class Exec, class To, class From>
 void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
   index const n = l.size();
   if (n == 0) return;
-  loops<2> const sorted = ordered_by_output(l);
+  loops<2> const sorted = ordered_by(0, l);  // to write in order
   auto const last = static_cast<std::size_t>(sorted.rank - 1);
 
   std::size_t source = last;  // the loop along which the source is contiguous
@@ -151,10 +139,10 @@ void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
     using policy = Kokkos::TeamPolicy<Exec>;
     auto const league = static_cast<int>(kernel.tiles());
     int const most = policy(on.exec, league, 1)
-                         .set_scratch_size(0, Kokkos::PerTeam(body::bytes))
+                         .set_scratch_size(0, Kokkos::PerTeam(body::bytes()))
                          .team_size_max(body{kernel}, Kokkos::ParallelForTag{});
     Kokkos::parallel_for("mtf::transpose",
-                         policy(on.exec, league, std::min(most, 256)).set_scratch_size(0, Kokkos::PerTeam(body::bytes)),
+                         policy(on.exec, league, std::min(most, 256)).set_scratch_size(0, Kokkos::PerTeam(body::bytes())),
                          body{kernel});
   }
 }

@@ -1,5 +1,7 @@
 #pragma once
 // Walking loop nests (mtf::detail::loops) inside kernels, without code for each rank.
+#include <utility>
+
 #include <mtf/kokkos/device.hpp>
 
 namespace mtf::detail {
@@ -82,6 +84,19 @@ struct nest {
 template <int Operands>
 nest<Operands> nest_of(loops<Operands> const& l) {
   return {collapsed(l)};
+}
+
+/// The same loops, those with the largest strides of one operand outermost, merged where that is possible.
+template <int Operands>
+loops<Operands> ordered_by(std::size_t operand, loops<Operands> l) {
+  auto const rank = static_cast<std::size_t>(l.rank);
+  auto& key = l.stride[operand];
+  for (std::size_t done = 1; done < rank; ++done)
+    for (std::size_t d = done; d > 0 && key[d - 1] < key[d]; --d) {
+      std::swap(l.extent[d - 1], l.extent[d]);
+      for (auto& stride : l.stride) std::swap(stride[d - 1], stride[d]);
+    }
+  return collapsed(l);
 }
 
 /// Elements that one host thread does at a time: enough to hide the cost of handing out work.

@@ -3,29 +3,13 @@
 // `column` where the kept ones are. Reductions to few results are cut into slices, by sizes alone and not by the number
 // of threads, so that results do not depend on it.
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include <mtf/collectives.hpp>
 #include <mtf/kokkos/nest.hpp>
 #include <mtf/kokkos/team.hpp>
 
 namespace mtf::detail {
-
-/// The same loops, the smallest stride of the last operand innermost.
-template <int Operands>
-nest<Operands> ordered_by_input(loops<Operands> const& l) {
-  std::array<std::size_t, max_rank> order{};
-  for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
-  auto const& key = l.stride[Operands - 1];
-  std::stable_sort(order.begin(), order.begin() + l.rank,
-                   [&](std::size_t a, std::size_t b) { return key[a] > key[b]; });
-  loops<Operands> sorted = l;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(l.rank); ++d) {
-    sorted.extent[d] = l.extent[order[d]];
-    for (std::size_t o = 0; o < Operands; ++o) sorted.stride[o][d] = l.stride[o][order[d]];
-  }
-  return {collapsed(sorted)};
-}
 
 /// What all reduce kernels share. Slice s of result k goes to partial[s * results + k], or to `out` if there is one slice.
 template <class T>
@@ -174,8 +158,8 @@ struct reduce_slices {
 template <class Op, class Exec, class T>
 void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool accumulate) {
   reduce_job<T> job{};
-  job.kept = ordered_by_input(r.kept);
-  job.reduced = ordered_by_input(r.reduced);
+  job.kept = {ordered_by(1, r.kept)};
+  job.reduced = {ordered_by(0, r.reduced)};
   job.results = r.kept.size();
   job.terms = r.reduced.size();
   job.out = out;

@@ -1,0 +1,62 @@
+#pragma once
+// Where the time goes, by the names of kernels and regions, through Kokkos' own tool callbacks. On the host kernels are
+// synchronous, so the time between begin and end is theirs; on a device each end fences.
+#include <Kokkos_Core.hpp>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace profile {
+
+struct entry {
+  double seconds = 0;
+  long calls = 0;
+};
+
+class table {
+ public:
+  static table& instance() {
+    static table t;
+    return t;
+  }
+  void start() {
+    entries_.clear();
+    namespace tools = Kokkos::Tools::Experimental;
+    tools::set_begin_parallel_for_callback([](char const* name, std::uint32_t, std::uint64_t*) { instance().begin(name); });
+    tools::set_end_parallel_for_callback([](std::uint64_t) { instance().end(); });
+    tools::set_begin_parallel_reduce_callback([](char const* name, std::uint32_t, std::uint64_t*) { instance().begin(name); });
+    tools::set_end_parallel_reduce_callback([](std::uint64_t) { instance().end(); });
+    tools::set_push_region_callback([](char const* name) { instance().begin(name); });
+    tools::set_pop_region_callback([] { instance().end(); });
+  }
+  void stop() {
+    namespace tools = Kokkos::Tools::Experimental;
+    tools::set_begin_parallel_for_callback(nullptr);
+    tools::set_end_parallel_for_callback(nullptr);
+    tools::set_begin_parallel_reduce_callback(nullptr);
+    tools::set_end_parallel_reduce_callback(nullptr);
+    tools::set_push_region_callback(nullptr);
+    tools::set_pop_region_callback(nullptr);
+  }
+  [[nodiscard]] std::map<std::string, entry> const& entries() const { return entries_; }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  void begin(char const* name) { open_.push_back({name, clock::now()}); }
+  void end() {
+    if (open_.empty()) return;
+    auto const [name, since] = open_.back();
+    open_.pop_back();
+    if (!open_.empty()) return;  // inside another region: that one counts
+    auto& e = entries_[name];
+    e.seconds += std::chrono::duration<double>(clock::now() - since).count();
+    ++e.calls;
+  }
+
+  std::vector<std::pair<std::string, clock::time_point>> open_;
+  std::map<std::string, entry> entries_;
+};
+
+}  // namespace profile
