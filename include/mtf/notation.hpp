@@ -101,9 +101,14 @@ struct parsed_mesh {
     }
   }
   using checked = checked_t<decltype(verdict())>;
+  // Member templates of classes, here and below: nvcc 13.0 cannot deduce functions' types that depend on a string.
+  template <class>
+  struct from;
   template <std::size_t... I>
-  static auto make(std::index_sequence<I...>) -> mesh<axis_at<Text, I>...>;
-  using type = decltype(make(std::make_index_sequence<checked::value ? count : 0>{}));
+  struct from<std::index_sequence<I...>> {
+    using type = mesh<axis_at<Text, I>...>;
+  };
+  using type = typename from<std::make_index_sequence<checked::value ? count : 0>>::type;
 };
 
 /// The positions in a list of names; its size for one that is not there.
@@ -158,22 +163,22 @@ struct rules_verdict {
 template <class Mesh, fixed_string Rules, class... D>
 struct parsed_layout {
   using checked = checked_t<typename rules_verdict<Mesh, Rules, D...>::type>;
+  template <std::size_t I, class>
+  struct rule;
   template <std::size_t I, std::size_t... K>
-  static auto rule(std::index_sequence<K...>)
-      -> split<nth<named<D...>(Rules.view(), entry_at(Rules.view(), I).key), D...>,
-               typename Mesh::template at<axes_in<Mesh>::find(
-                   Rules.view(), part_at(Rules.view(), entry_at(Rules.view(), I).value, K))>...>;
+  struct rule<I, std::index_sequence<K...>> {
+    static constexpr entry e = entry_at(Rules.view(), I);
+    using type = split<nth<named<D...>(Rules.view(), e.key), D...>,
+                       typename Mesh::template at<axes_in<Mesh>::find(Rules.view(), part_at(Rules.view(), e.value, K))>...>;
+  };
+  template <class>
+  struct from;
   template <std::size_t... I>
-  static auto make(std::index_sequence<I...>)
-      -> layout<Mesh, decltype(rule<I>(std::make_index_sequence<part_count(
-                          Rules.view(), entry_at(Rules.view(), I).value)>{}))...>;
-  static auto pick() {
-    if constexpr (checked::value)
-      return static_cast<decltype(make(std::make_index_sequence<entry_count(Rules.view())>{}))*>(nullptr);
-    else
-      return static_cast<layout<Mesh>*>(nullptr);
-  }
-  using type = std::remove_pointer_t<decltype(pick())>;
+  struct from<std::index_sequence<I...>> {
+    using type = layout<Mesh, typename rule<I, std::make_index_sequence<part_count(
+                                                   Rules.view(), entry_at(Rules.view(), I).value)>>::type...>;
+  };
+  using type = typename from<std::make_index_sequence<checked::value ? entry_count(Rules.view()) : 0>>::type;
 };
 
 }  // namespace detail

@@ -49,7 +49,7 @@ concept fields = requires { typename S::hana_accessors_impl; };
 template <class F, class S, class... Rest>
 void walk(F& f, std::string const& path, S& s, Rest&... rest) {
   using plain = std::remove_cv_t<S>;
-  if constexpr ((std::is_same_v<std::remove_cv_t<Rest>, refused> || ...)) {
+  if constexpr ((std::is_same_v<plain, refused> || ... || std::is_same_v<std::remove_cv_t<Rest>, refused>)) {
     return;  // the gradients of a loss that was refused
   } else if constexpr (is_array<plain>) {
     for (std::size_t i = 0; i < s.size(); ++i) walk(f, path + "." + std::to_string(i), s[i], rest[i]...);

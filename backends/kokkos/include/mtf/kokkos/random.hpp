@@ -135,24 +135,25 @@ struct dropout_kernel {
     y[i] = w.word[g & 3] >= threshold ? convert<T>(load(x[i]) * factor) : T(0);
   }
   void put_groups(index i, index counter, index count) const {
-    alignas(64) std::uint32_t words[4][most_groups];
+    alignas(64) std::uint32_t words[4 * most_groups];
     auto const k = key;
     MTF_SIMD
     for (index c = 0; c < count; ++c) {
       auto const w = philox(k, static_cast<std::uint64_t>(counter + c), 0);
-      words[0][c] = w.word[0];
-      words[1][c] = w.word[1];
-      words[2][c] = w.word[2];
-      words[3][c] = w.word[3];
+      words[4 * c] = w.word[0];
+      words[4 * c + 1] = w.word[1];
+      words[4 * c + 2] = w.word[2];
+      words[4 * c + 3] = w.word[3];
     }
     T* const to = y + i;
     T const* const from = x + i;
     auto const least = threshold;
     auto const scale = factor;
     MTF_SIMD
-    for (index c = 0; c < count; ++c)
-      for (index w = 0; w < 4; ++w)
-        to[4 * c + w] = words[w][c] >= least ? convert<T>(load(from[4 * c + w]) * scale) : T(0);
+    for (index e = 0; e < 4 * count; ++e) {
+      T const kept = convert<T>(load(from[e]) * scale);
+      to[e] = words[e] >= least ? kept : T(0);
+    }
   }
 };
 
