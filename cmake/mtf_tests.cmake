@@ -33,7 +33,7 @@ function(mtf_add_test_program target)
         doctest::doctest)
       target_include_directories(mtf_${room}_main PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     endif()
-    target_link_libraries(${target} PRIVATE mtf_${room}_main $<TARGET_OBJECTS:mtf_${room}_main>)
+    target_link_libraries(${target} PRIVATE mtf_${room}_main)
   endif()
 endfunction()
 

@@ -1,4 +1,5 @@
 // A two-layer classifier on a 2 x 2 mesh: the whole program. Launch it with: mpirun -n 4 hello
+// ranks: 4
 #include <mtf/mtf.hpp>     // dims, meshes, layouts, operations, derivatives: needs Boost.Hana, nothing else
 #include <mtf/kokkos.hpp>  // local compute
 #include <mtf/mpi.hpp>     // collectives

@@ -1,12 +1,16 @@
 #pragma once
 // What a person sees of a training run: a line of progress, a log, a plot. Only rank 0 makes one that speaks.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -25,7 +29,7 @@ struct progress {
 
 class report {
  public:
-  explicit report(bool speaks) : speaks_(speaks), terminal_(speaks && isatty(STDOUT_FILENO) == 1) {}
+  explicit report(bool speaks) : speaks_(speaks), terminal_(speaks && on_terminal()) {}
 
   /// Opens the log; false, with a reason in errno, if it cannot be written.
   bool open(std::string const& path) {
@@ -38,8 +42,19 @@ class report {
     std::printf("%s%s\n", terminal_ ? "\r\033[K" : "", line.c_str());
     std::fflush(stdout);
   }
-  /// A step without evaluation: shown on a terminal only, over the last line.
-  void step(progress const& p) const {
+  /// A training step: logged, and shown on a terminal, over the last line.
+  void step(progress const& p) {
+    if (log_.is_open())
+      log_ << nlohmann::json{{"step", p.step},
+                             {"loss", p.loss},
+                             {"validation_bits_per_byte", p.validation_bits},
+                             {"learning_rate", p.learning_rate},
+                             {"gradient_norm", p.gradient_norm},
+                             {"tokens_per_second", p.tokens_per_second},
+                             {"gflops", p.gflops},
+                             {"peak_share", p.peak_share}}
+                  .dump()
+           << std::endl;
     if (!terminal_) return;
     std::printf("\r\033[K%s", line(p).c_str());
     std::fflush(stdout);
@@ -47,17 +62,6 @@ class report {
   void evaluation(progress const& p) {
     say(line(p));
     steps_.push_back(p);
-    if (!log_.is_open()) return;
-    log_ << nlohmann::json{{"step", p.step},
-                           {"loss", p.loss},
-                           {"validation_bits_per_byte", p.validation_bits},
-                           {"tokens_per_second", p.tokens_per_second},
-                           {"gflops", p.gflops},
-                           {"peak_share", p.peak_share},
-                           {"learning_rate", p.learning_rate},
-                           {"gradient_norm", p.gradient_norm}}
-                .dump()
-         << std::endl;
   }
   /// The validation figures so far against the steps, in rows of characters; `reference` is drawn as a dashed line.
   void plot(double reference, char const* name) const {
@@ -89,11 +93,22 @@ class report {
         << "</text><text x='5' y='" << y(low) + 4 << "'>" << low << "</text><text x='230' y='15'>validation, bits per byte</text></svg>\n";
     return static_cast<bool>(svg.flush());
   }
-  [[nodiscard]] bool speaks() const { return speaks_; }
-
- private:
+   private:
+  /// Open MPI gives its ranks a pseudo-terminal whatever it writes to itself: then its own standard output is asked.
+  static bool on_terminal() {
+    if (isatty(STDOUT_FILENO) != 1) return false;
+    if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) return true;
+    int const launcher = open(("/proc/" + std::to_string(getppid()) + "/fd/1").c_str(), O_WRONLY | O_NOCTTY);
+    bool const terminal = launcher >= 0 && isatty(launcher) == 1;
+    if (launcher >= 0) close(launcher);
+    return terminal;
+  }
   static std::string line(progress const& p) {
     std::array<char, 240> text{};
+    if (p.step == 0) {
+      std::snprintf(text.data(), text.size(), "before training: validation %.3f bits/byte", p.validation_bits);
+      return text.data();
+    }
     std::snprintf(text.data(), text.size(),
                   "step %4d/%d  loss %.4f  validation %.3f bits/byte  %6.0f tokens/s  %6.1f GFLOP/s (%2.0f%% of peak)  %d:%02d left",
                   p.step, p.steps, p.loss, p.validation_bits, p.tokens_per_second, p.gflops, 100 * p.peak_share,

@@ -67,6 +67,7 @@ int train(backend& machine, options const& o) {
 
   progress now{.steps = o.steps};
   now.validation_bits = validation_bits(machine, p, data);
+  out.evaluation(now);
   double trained = 0;  // seconds in training steps
   for (int step = 0; step < o.steps; ++step) {
     stopwatch const watch;
@@ -77,19 +78,16 @@ int train(backend& machine, options const& o) {
     now.learning_rate = schedule.at(step);
     now.gradient_norm = optimizer.update(machine, p, gradients, now.learning_rate);
     now.loss = mtf::item(value);
-    if (step == 0) out.evaluation(now);
     trained += watch.seconds();
     now.step = step + 1;
     now.gflops = model_type::step_flops() * now.step / trained / 1e9;
     now.peak_share = now.gflops * 1e9 / peak;
     now.tokens_per_second = static_cast<double>(batch * sequence * now.step) / trained;
     now.seconds_left = trained / now.step * (o.steps - now.step);
-    if (now.step % o.eval_every == 0 || now.step == o.steps) {
-      now.validation_bits = validation_bits(machine, p, data);
-      out.evaluation(now);
-    } else {
-      out.step(now);
-    }
+    bool const evaluate = now.step % o.eval_every == 0 || now.step == o.steps;
+    if (evaluate) now.validation_bits = validation_bits(machine, p, data);
+    out.step(now);
+    if (evaluate) out.evaluation(now);
   }
 
   out.plot(unigram, "counting letters");

@@ -210,6 +210,17 @@ struct map_rule {
   using element = decltype(narrow<typename X::element_type...>());
 };
 
+/// Operands of a function with constant derivatives have one element type; of others the floating ones have.
+template <class F, class... X>
+auto map_elements_verdict() {
+  if constexpr (saves_inputs<F>())
+    return same_floating_verdict<X...>();
+  else
+    return same_element_verdict<X...>();
+}
+template <class F, class... X>
+using map_elements_t = decltype(map_elements_verdict<F, X...>());
+
 template <class Rule>
 inline constexpr auto map_work_of = Rule::work();
 
@@ -220,15 +231,16 @@ inline constexpr auto map_work_of = Rule::work();
 /// that depends on the rank; its derivative comes from calling it on dual numbers. Operands that are partial are completed
 /// first, unless f is linear there (`mtf/functions.hpp`). No communication otherwise. Backward: one kernel; the gradient
 /// of a broadcast operand is summed over the missing dimensions, partial where they are cut.
-/// Refused: operands cut differently, one name with two extents, tensors that share no dimension.
+/// Refused: operands cut differently, one name with two extents, tensors that share no dimension, different floating
+/// element types.
 template <class F, operand... X>
 auto map(F f, X const&... x) {
   if constexpr (detail::any_refused<X...>) {
     return refused{};
   } else {
-    using mesh_verdict = decltype(detail::same_mesh_verdict<X...>());
-    if constexpr (!mesh_verdict::value) {
-      detail::require<mesh_verdict>{};
+    using verdict1 = detail::first_failed_t<decltype(detail::same_mesh_verdict<X...>()), detail::map_elements_t<F, X...>>;
+    if constexpr (!verdict1::value) {
+      detail::require<verdict1>{};
       return refused{};
     } else {
       using rule = detail::map_rule<F, X...>;

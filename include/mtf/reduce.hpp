@@ -30,6 +30,7 @@ constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, 
   if (op == combine::sum) {
     out.partial = in.partial | gone;
   } else {
+    out.partial = 0;
     w.complete = in.partial;
     w.exchange = gone;
   }

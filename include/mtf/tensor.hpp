@@ -123,6 +123,21 @@ auto same_element_verdict() {
   }
 }
 
+/// Only the floating ones among the operands must have one element type: an elementwise operation may take numbers or
+/// conditions beside them.
+template <class... X>
+auto same_element_in(list<X...> const*) {
+  if constexpr (sizeof...(X) < 2)
+    return ok{};
+  else
+    return same_element_verdict<X...>();
+}
+template <class... X>
+auto same_floating_verdict() {
+  using floating = concat_t<list<>, std::conditional_t<is_floating<typename X::element_type>, list<X>, list<>>...>;
+  return same_element_in(static_cast<floating const*>(nullptr));
+}
+
 /// The first verdict that is not ok.
 template <class... V>
 struct first_failed {

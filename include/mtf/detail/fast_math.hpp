@@ -59,14 +59,20 @@ MTF_INLINE float fast_exp(float x) {
   return p * power_of_two(static_cast<std::uint32_t>(half)) * power_of_two(static_cast<std::uint32_t>(i - half));
 }
 
+/// condition ? a : b without a branch: GCC moves what only one side needs into a branch, and then does not vectorize.
+MTF_INLINE float bitwise_select(bool condition, float a, float b) {
+  std::uint32_t const mask = 0U - static_cast<std::uint32_t>(condition);
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) | (std::bit_cast<std::uint32_t>(b) & ~mask));
+}
+
 /// The natural logarithm to 2 ulp; of 0 -infinity, of negative numbers NaN.
 MTF_INLINE float fast_log(float x) {
-  bool const subnormal = x < 0x1p-126F;
-  float const scaled = subnormal ? x * 0x1p23F : x;
-  auto const bits = std::bit_cast<std::uint32_t>(scaled);
+  std::uint32_t const lift = x < 0x1p-126F ? 23U : 0U;
+  auto const bits = std::bit_cast<std::uint32_t>(x * power_of_two(lift));
   // The mantissa in [sqrt(1/2), sqrt(2)), so that the logarithm of numbers near 1 does not cancel.
   std::uint32_t const from_root = bits - 0x3f3504f3U;
-  auto const exponent = static_cast<float>(static_cast<std::int32_t>(from_root) >> 23) - (subnormal ? 23.0F : 0.0F);
+  auto const exponent =
+      static_cast<float>((static_cast<std::int32_t>(from_root) >> 23) - static_cast<std::int32_t>(lift));
   float const r = std::bit_cast<float>((from_root & 0x7fffffU) + 0x3f3504f3U) - 1.0F;
   float const r2 = r * r;
   float p = 7.0376836292e-2F;
@@ -82,23 +88,32 @@ MTF_INLINE float fast_log(float x) {
   y = y - 0.5F * r2;
   float result = r + y + exponent * 0.693359375F;
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  result = x < infinity ? result : x;  // infinity and NaN
-  result = x > 0.0F || x != x ? result : std::numeric_limits<float>::quiet_NaN();
-  return x == 0.0F ? -infinity : result;
+  result = bitwise_select(x < infinity, result, x);  // infinity and NaN
+  result = bitwise_select(x < 0.0F, std::numeric_limits<float>::quiet_NaN(), result);
+  return bitwise_select(x == 0.0F, -infinity, result);
 }
 
-/// The hyperbolic tangent to 2 ulp.
+/// The hyperbolic tangent to 5 ulp, 1 from 9 on: a rational approximation, twice as fast as one by fast_exp.
 MTF_INLINE float fast_tanh(float x) {
-  float const z = x * x;
-  float p = -5.70498872745e-3F;
-  p = p * z + 2.06390887954e-2F;
-  p = p * z - 5.37397155531e-2F;
-  p = p * z + 1.33314422036e-1F;
-  p = p * z - 3.33332819422e-1F;
-  float const near_zero = p * z * x + x;
-  float const size = x < 0.0F ? -x : x;
-  float const far = 1.0F - 2.0F / (fast_exp(2.0F * size) + 1.0F);
-  return size < 0.625F ? near_zero : (x < 0.0F ? -far : far);
+  constexpr float bound = 7.90531110763549805F;
+  float c = x < -bound ? -bound : x;
+  c = c > bound ? bound : c;
+  float const z = c * c;
+  float p = -2.76076847742355e-16F;
+  p = p * z + 2.00018790482477e-13F;
+  p = p * z - 8.60467152213735e-11F;
+  p = p * z + 5.12229709037114e-08F;
+  p = p * z + 1.48572235717979e-05F;
+  p = p * z + 6.37261928875436e-04F;
+  p = p * z + 4.89352455891786e-03F;
+  float q = 1.19825839466702e-06F;
+  q = q * z + 1.18534705686654e-04F;
+  q = q * z + 2.26843463243900e-03F;
+  q = q * z + 4.89352518554385e-03F;
+  float y = c * p / q;
+  y = z < 1.6e-7F ? x : y;
+  y = x > 9.0F ? 1.0F : y;
+  return x < -9.0F ? -1.0F : y;
 }
 
 /// The square root to 1 ulp; of negative and of subnormal numbers 0, of infinity infinity.

@@ -1,0 +1,48 @@
+# Programs of the example's model, each for one config, mesh and layout.
+
+# mtf_add_transformer(TARGET MESH "rows:2;cols:2" LAYOUT "batch:rows;heads:cols"
+#                     [UPPER_LAYOUT "..."] [CONFIG header] [SOURCE file]): the program SOURCE (default: the example's train.cpp)
+# for one mesh and layout, and one layout for the upper half of the layers if that is another.
+# The source is generated, as a definition on a command line cannot hold a semicolon.
+function(mtf_add_transformer target)
+  # Not PARSE_ARGV with list expansion: a mesh is one argument, semicolons and all.
+  set(example "${PROJECT_SOURCE_DIR}/examples/transformer")
+  set(mesh "")
+  set(layout "")
+  set(config "${example}/configs/demo.hpp")
+  set(program "${example}/train.cpp")
+  unset(upper)
+  math(EXPR last "${ARGC} - 1")
+  foreach(i RANGE 1 ${last} 2)
+    math(EXPR next "${i} + 1")
+    set(value "${ARGV${next}}")
+    if("${ARGV${i}}" STREQUAL "MESH")
+      set(mesh "${value}")
+    elseif("${ARGV${i}}" STREQUAL "LAYOUT")
+      set(layout "${value}")
+    elseif("${ARGV${i}}" STREQUAL "UPPER_LAYOUT")
+      set(upper "${value}")
+    elseif("${ARGV${i}}" STREQUAL "CONFIG")
+      get_filename_component(config "${value}" ABSOLUTE)
+    elseif("${ARGV${i}}" STREQUAL "SOURCE")
+      get_filename_component(program "${value}" ABSOLUTE)
+    else()
+      message(FATAL_ERROR "mtf_add_transformer: what is ${ARGV${i}}?")
+    endif()
+  endforeach()
+  if(NOT DEFINED upper)
+    set(upper "${layout}")
+  endif()
+
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
+  file(CONFIGURE OUTPUT "${source}" CONTENT [=[
+#define MTF_EXAMPLE_MESH "@mesh@"
+#define MTF_EXAMPLE_LAYOUT "@layout@"
+#define MTF_EXAMPLE_UPPER_LAYOUT "@upper@"
+#define MTF_EXAMPLE_CONFIG <@config@>
+#include <@program@>
+]=] @ONLY)
+  mtf_add_program(${target} "${source}")
+  target_include_directories(${target} PRIVATE "${example}")
+  target_link_libraries(${target} PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json)
+endfunction()

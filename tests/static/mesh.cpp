@@ -1,0 +1,53 @@
+// The machine: ranks, coordinates, groups, and what collectives send.
+#include <mtf/mesh.hpp>
+
+struct pods : mtf::axis<"pods", 2> {};
+struct rows : mtf::axis<"rows", 3, mtf::link::node> {};
+struct cols : mtf::axis<"cols", 4, mtf::link::node> {};
+using machine = mtf::mesh<pods, rows, cols>;
+
+static_assert(machine::size == 24 && machine::rank == 3 && mtf::mesh<>::size == 1);
+static_assert(machine::find(pods::id) == 0 && machine::find(cols::id) == 2 && machine::find(1) == -1);
+static_assert(std::is_same_v<machine::at<1>, rows>);
+
+constexpr mtf::mesh_shape m = machine::shape();
+static_assert(m.rank == 3 && m.size() == 24 && m.extent[0] == 2 && m.extent[1] == 3 && m.extent[2] == 4);
+static_assert(m.node_axes == 0b110);
+static_assert(m.size(0) == 1 && m.size(0b001) == 2 && m.size(0b110) == 12 && m.size(0b111) == 24);
+
+// Row-major: the last axis varies fastest.
+static_assert(m.coordinate(0, 0) == 0 && m.coordinate(23, 0) == 1 && m.coordinate(23, 1) == 2 && m.coordinate(23, 2) == 3);
+static_assert(m.coordinate(17, 0) == 1 && m.coordinate(17, 1) == 1 && m.coordinate(17, 2) == 1);
+static_assert(m.index_within(17, 0b111) == 17 && m.index_within(17, 0) == 0);
+static_assert(m.index_within(17, 0b101) == 5 && m.group_of(17, 0b101) == 1);
+static_assert(m.index_within(17, 0b010) == 1 && m.group_of(17, 0b010) == 5);
+
+// Along any set of axes, group and index within it name each rank once.
+constexpr bool groups_partition_the_mesh() {
+  for (mtf::axis_mask axes = 0; axes < 8; ++axes) {
+    std::array<int, 24> seen{};
+    for (int r = 0; r < m.size(); ++r) {
+      int const group = m.group_of(r, axes), index = m.index_within(r, axes);
+      if (index < 0 || index >= m.size(axes) || group < 0 || group * m.size(axes) >= m.size()) return false;
+      if (seen[static_cast<std::size_t>(group * m.size(axes) + index)]++ != 0) return false;
+      for (int q = 0; q < m.size(); ++q) {  // ranks of one group differ only along `axes`
+        bool differ = false;
+        for (int a = 0; a < m.rank; ++a)
+          differ = differ || (((axes >> a) & 1U) == 0 && m.coordinate(r, a) != m.coordinate(q, a));
+        if ((m.group_of(q, axes) == group) == differ) return false;
+      }
+    }
+  }
+  return true;
+}
+static_assert(groups_partition_the_mesh());
+
+// Bytes of bandwidth-optimal algorithms.
+using mtf::bytes_sent;
+using mtf::collective;
+static_assert(bytes_sent(collective::all_reduce, 400, 4) == 600);
+static_assert(bytes_sent(collective::reduce_scatter, 400, 4) == 300);
+static_assert(bytes_sent(collective::all_to_all, 400, 4) == 300);
+static_assert(bytes_sent(collective::all_gather, 100, 4) == 300);
+static_assert(bytes_sent(collective::permute, 100, 4) == 100);
+static_assert(bytes_sent(collective::all_reduce, 400, 1) == 0 && bytes_sent(collective::all_gather, 400, 1) == 0);
