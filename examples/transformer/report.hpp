@@ -98,9 +98,9 @@ class report {
   static bool on_terminal() {
     if (isatty(STDOUT_FILENO) != 1) return false;
     if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) return true;
-    int const launcher = open(("/proc/" + std::to_string(getppid()) + "/fd/1").c_str(), O_WRONLY | O_NOCTTY);
+    int const launcher = ::open(("/proc/" + std::to_string(getppid()) + "/fd/1").c_str(), O_WRONLY | O_NOCTTY);
     bool const terminal = launcher >= 0 && isatty(launcher) == 1;
-    if (launcher >= 0) close(launcher);
+    if (launcher >= 0) ::close(launcher);
     return terminal;
   }
   static std::string line(progress const& p) {

@@ -48,8 +48,7 @@ class one_rank final : public mtf::collectives {
     move(t, in, out, n);
     return std::make_unique<done>();
   }
-  std::unique_ptr<request> do_start_reduce_scatter(mask, element t, void const* in, void* out,
-                                                   std::size_t n) override {
+  std::unique_ptr<request> do_start_reduce_scatter(mask, element t, void const* in, void* out, std::size_t n) override {
     move(t, in, out, n);
     return std::make_unique<done>();
   }
@@ -122,7 +121,9 @@ inline std::vector<double> numbers(index n, unsigned seed) {
 
 /// What type T can be off by, for results of size about 1.
 template <class T>
-inline constexpr double tolerance = std::is_same_v<T, double> ? 1e-12 : std::is_same_v<T, float> ? 1e-5 : 2e-2;
+inline constexpr double tolerance = std::is_same_v<T, double>  ? 1e-12
+                                    : std::is_same_v<T, float> ? 1e-5
+                                                               : 2e-2;
 
 inline void check_close(std::vector<double> const& got, std::vector<double> const& expected, double tolerance) {
   REQUIRE(got.size() == expected.size());

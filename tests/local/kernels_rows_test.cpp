@@ -144,7 +144,8 @@ TEST_CASE_TEMPLATE("softmax in pieces is softmax", T, float, double, bfloat16) {
     array<A> stat(r.count());
     auto const combine_into = [&](vec& total, bool maximum) {
       vec const got = stat.host();
-      for (std::size_t i = 0; i < total.size(); ++i) total[i] = maximum ? std::max(total[i], got[i]) : total[i] + got[i];
+      for (std::size_t i = 0; i < total.size(); ++i)
+        total[i] = maximum ? std::max(total[i], got[i]) : total[i] + got[i];
     };
     each_half([&](index, causal_rule rule, array<T> const& x, array<T> const&, array<T> const&) {
       device().row_max(part, A(0.5), rule, stat.get(), x.get());

@@ -3,8 +3,6 @@
 
 TEST_CASE("operations on two ranks") {
   using namespace operation_layouts;
-  equal_one_rank<"p:2", "a:p">();
   equal_one_rank<"p:2", "b:p">();
   equal_one_rank<"p:2", "c:p">();
-  equal_one_rank<"p:2", "v:p;e:p">();
 }

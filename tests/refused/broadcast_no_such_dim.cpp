@@ -1,5 +1,7 @@
 // A broadcast to a shape that lacks one of the tensor's dimensions.
-// expect: error_no_such_dim<sequence, mtf::shape<batch, hidden>
+// expect[GNU]: error_no_such_dim<sequence, mtf::shape<batch, hidden>
+// expect[Clang]: error_no_such_dim<sequence, mtf::shape<batch, hidden>
+// expect[NVIDIA]: error_no_such_dim<.*sequence
 // expect: error: static assertion failed.*mtf: an operation names a dimension that its tensor does not have
 #include "names.hpp"
 

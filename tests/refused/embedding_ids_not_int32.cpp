@@ -1,5 +1,7 @@
 // The numbers that an embedding looks up are not int32.
-// expect: error_element_type<float>
+// expect[GNU]: error_element_type<float>
+// expect[Clang]: error_element_type<float>
+// expect[NVIDIA]: error_element_type<.*float
 // expect: error: static assertion failed.*mtf: an operation does not take tensors of this element type
 #include "names.hpp"
 

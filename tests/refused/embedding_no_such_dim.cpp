@@ -1,5 +1,7 @@
 // An embedding along a dimension that its table lacks.
-// expect: error_no_such_dim<digit, mtf::shape<vocab, hidden>
+// expect[GNU]: error_no_such_dim<digit, mtf::shape<vocab, hidden>
+// expect[Clang]: error_no_such_dim<digit, mtf::shape<vocab, hidden>
+// expect[NVIDIA]: error_no_such_dim<.*digit
 // expect: error: static assertion failed.*mtf: an operation names a dimension that its tensor does not have
 #include "names.hpp"
 

@@ -9,8 +9,8 @@ struct fake_backend {
   void* allocate(std::size_t bytes);
   void release(void* memory, std::size_t bytes);
 
-#define FAKE_CALL(NAME)      \
-  template <class... Args>   \
+#define FAKE_CALL(NAME)    \
+  template <class... Args> \
   void NAME(Args const&...);
   FAKE_CALL(to_host)
   FAKE_CALL(from_host)

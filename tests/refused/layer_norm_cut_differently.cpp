@@ -1,5 +1,7 @@
 // The scale of a normalization is cut differently than the tensor.
-// expect: error_cut_differently<hidden, mtf::layout<
+// expect[GNU]: error_cut_differently<hidden, mtf::layout<
+// expect[Clang]: error_cut_differently<hidden, mtf::layout<
+// expect[NVIDIA]: error_cut_differently<.*hidden
 // expect: error: static assertion failed.*mtf: two operands cut one dimension differently
 #include "names.hpp"
 

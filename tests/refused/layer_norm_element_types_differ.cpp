@@ -1,5 +1,7 @@
 // The scale of a normalization has another element type than the tensor.
-// expect: error_element_types_differ<float, mtf::bfloat16>
+// expect[GNU]: error_element_types_differ<float, mtf::bfloat16>
+// expect[Clang]: error_element_types_differ<float, mtf::bfloat16>
+// expect[NVIDIA]: error_element_types_differ<.*float
 // expect: error: static assertion failed.*mtf: operands have different element types
 #include "names.hpp"
 

@@ -1,5 +1,7 @@
 // The processors do not divide an extent; the nearest extents that fit are offered.
-// expect: error_not_divisible<digit, 10, 4, mtf::nearest<8, 12>
+// expect[GNU]: error_not_divisible<digit, 10, 4, mtf::nearest<8, 12>
+// expect[Clang]: error_not_divisible<digit, 10, 4, mtf::nearest<8, 12>
+// expect[NVIDIA]: error_not_divisible<.*digit
 // expect: error: static assertion failed.*mtf: the processors that cut a dimension do not divide its extent
 #include "names.hpp"
 

@@ -1,5 +1,7 @@
 // The loss is not a scalar.
-// expect: error_loss_is_not_scalar<.*shape<batch>
+// expect[GNU]: error_loss_is_not_scalar<.*shape<batch>
+// expect[Clang]: error_loss_is_not_scalar<.*shape<batch>
+// expect[NVIDIA]: error_loss_is_not_scalar<
 // expect: error: static assertion failed.*mtf: value_and_grad needs a function that returns a scalar tensor
 #include "names.hpp"
 

@@ -1,5 +1,7 @@
 // Two operands of an addition cut one dimension differently.
-// expect: error_cut_differently<batch, mtf::layout<
+// expect[GNU]: error_cut_differently<batch, mtf::layout<
+// expect[Clang]: error_cut_differently<batch, mtf::layout<
+// expect[NVIDIA]: error_cut_differently<.*batch
 // expect: error: static assertion failed.*mtf: two operands cut one dimension differently
 #include "names.hpp"
 

@@ -1,5 +1,7 @@
 // One name has two extents in an addition.
-// expect: error_one_name_two_extents<batch, small_batch>
+// expect[GNU]: error_one_name_two_extents<batch, small_batch>
+// expect[Clang]: error_one_name_two_extents<batch, small_batch>
+// expect[NVIDIA]: error_one_name_two_extents<.*batch
 // expect: error: static assertion failed.*mtf: one dimension name has two extents in one operation
 #include "names.hpp"
 

@@ -1,5 +1,7 @@
 // A product of tensors that share no dimension, perhaps by accident.
-// expect: error_no_shared_dim<mtf::shape<batch>, mtf::shape<hidden>
+// expect[GNU]: error_no_shared_dim<mtf::shape<batch>, mtf::shape<hidden>
+// expect[Clang]: error_no_shared_dim<mtf::shape<batch>, mtf::shape<hidden>
+// expect[NVIDIA]: error_no_shared_dim<
 // expect: error: static assertion failed.*mtf: a broadcast of tensors that share no dimension would be an outer product
 #include "names.hpp"
 

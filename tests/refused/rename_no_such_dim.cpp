@@ -1,5 +1,7 @@
 // A dimension is renamed that the tensor lacks.
-// expect: error_no_such_dim<memory, mtf::shape<batch, hidden>
+// expect[GNU]: error_no_such_dim<memory, mtf::shape<batch, hidden>
+// expect[Clang]: error_no_such_dim<memory, mtf::shape<batch, hidden>
+// expect[NVIDIA]: error_no_such_dim<.*memory
 // expect: error: static assertion failed.*mtf: an operation names a dimension that its tensor does not have
 #include "names.hpp"
 

@@ -1,5 +1,7 @@
 // A dimension is renamed to one of another extent.
-// expect: error_extents_differ<sequence, batch>
+// expect[GNU]: error_extents_differ<sequence, batch>
+// expect[Clang]: error_extents_differ<sequence, batch>
+// expect[NVIDIA]: error_extents_differ<.*sequence
 // expect: error: static assertion failed.*mtf: a dimension can only be renamed to one of the same extent
 #include "names.hpp"
 

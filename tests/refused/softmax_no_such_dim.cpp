@@ -1,5 +1,7 @@
 // mtf::softmax along a dimension that the tensor lacks.
-// expect: error_no_such_dim<digit, mtf::shape<batch, sequence>
+// expect[GNU]: error_no_such_dim<digit, mtf::shape<batch, sequence>
+// expect[Clang]: error_no_such_dim<digit, mtf::shape<batch, sequence>
+// expect[NVIDIA]: error_no_such_dim<.*digit
 // expect: error: static assertion failed.*mtf: an operation names a dimension that its tensor does not have
 #include "names.hpp"
 

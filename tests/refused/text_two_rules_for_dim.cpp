@@ -1,5 +1,7 @@
 // A textual layout has two rules for one dimension.
-// expect: error_two_rules_for_dim<batch>
+// expect[GNU]: error_two_rules_for_dim<batch>
+// expect[Clang]: error_two_rules_for_dim<batch>
+// expect[NVIDIA]: error_two_rules_for_dim<.*batch
 // expect: error: static assertion failed.*mtf: a layout has two rules for one dimension
 #include "names.hpp"
 

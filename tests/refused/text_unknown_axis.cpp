@@ -1,5 +1,7 @@
 // A textual layout names an axis that its mesh lacks.
-// expect: error_unknown_name<mtf::name<.*"column"
+// expect[GNU]: error_unknown_name<mtf::name<.*"column"
+// expect[Clang]: error_unknown_name<mtf::name<.*"column"
+// expect[NVIDIA]: error_unknown_name<
 // expect: error: static assertion failed.*mtf: a textual layout names a dimension or an axis that is not in the list
 #include "names.hpp"
 

@@ -1,5 +1,7 @@
 // A textual layout misspells a dimension.
-// expect: error_unknown_name<mtf::name<.*"bacth"
+// expect[GNU]: error_unknown_name<mtf::name<.*"bacth"
+// expect[Clang]: error_unknown_name<mtf::name<.*"bacth"
+// expect[NVIDIA]: error_unknown_name<
 // expect: error: static assertion failed.*mtf: a textual layout names a dimension or an axis that is not in the list
 #include "names.hpp"
 

@@ -7,7 +7,8 @@ struct more_rows : axis<"rows", 4> {};
 struct odd : dim<"odd", 20> {};
 struct last_batch : dim<"batch", 7> {};
 
-// --- layouts by themselves ---------------------------------------------------------------------------------------------
+// --- layouts by themselves
+// ---------------------------------------------------------------------------------------------
 
 static_assert(same<layout_verdict_t<machine>, ok>);
 static_assert(same<layout_verdict_t<machine, split<batch, rows>, split<hidden, cols>>, ok>);
@@ -16,10 +17,12 @@ static_assert(same<layout_verdict_t<machine, split<batch, rows>, split<hidden, r
 static_assert(same<layout_verdict_t<machine, split<batch, rows, cols>>, ok>);
 static_assert(same<layout_verdict_t<machine, split<batch, pods>>, error_axis_not_in_mesh<batch, pods, machine>>);
 static_assert(same<layout_verdict_t<machine, split<batch, rows, pods>>, error_axis_not_in_mesh<batch, pods, machine>>);
-static_assert(same<layout_verdict_t<machine, split<batch, more_rows>>, error_axis_not_in_mesh<batch, more_rows, machine>>);
+static_assert(
+    same<layout_verdict_t<machine, split<batch, more_rows>>, error_axis_not_in_mesh<batch, more_rows, machine>>);
 static_assert(same<layout_verdict_t<machine, split<batch, rows>, split<batch, cols>>, error_two_rules_for_dim<batch>>);
 static_assert(same<layout_verdict_t<machine, split<digit, cols>>, error_not_divisible<digit, 10, 4, nearest<8, 12>>>);
-static_assert(same<layout_verdict_t<machine, split<odd, rows, cols>>, error_not_divisible<odd, 20, 8, nearest<16, 24>>>);
+static_assert(
+    same<layout_verdict_t<machine, split<odd, rows, cols>>, error_not_divisible<odd, 20, 8, nearest<16, 24>>>);
 static_assert(same<layout_verdict_t<mesh<axis<"many", 32>>, split<digit, axis<"many", 32>>>,
                    error_not_divisible<digit, 10, 32, nearest<0, 32>>>);
 
@@ -28,25 +31,31 @@ static_assert(same<shape_verdict_t<hidden, batch, last_batch>, error_dim_twice<b
 static_assert(same<detail::mesh_verdict<rows, cols>::type, ok>);
 static_assert(same<detail::mesh_verdict<rows, cols, rows>::type, error_axis_twice<rows>>);
 
-// --- layouts and tensors -----------------------------------------------------------------------------------------------
+// --- layouts and tensors
+// -----------------------------------------------------------------------------------------------
 
 using crowded = layout<machine, split<batch, rows>, split<hidden, cols>, split<heads, cols>, split<vocab, rows, cols>>;
 static_assert(valid_layout_for<crowded, shape<>> && valid_layout_for<crowded, shape<batch, hidden>>);
 static_assert(valid_layout_for<crowded, shape<vocab, digit>>);
 static_assert(!valid_layout_for<crowded, shape<batch, hidden, heads>>);
-static_assert(same<tensor_verdict_t<shape<batch, hidden, heads>, crowded>, error_two_dims_on_one_axis<hidden, heads, cols>>);
-static_assert(same<tensor_verdict_t<shape<heads, batch, hidden>, crowded>, error_two_dims_on_one_axis<heads, hidden, cols>>);
+static_assert(
+    same<tensor_verdict_t<shape<batch, hidden, heads>, crowded>, error_two_dims_on_one_axis<hidden, heads, cols>>);
+static_assert(
+    same<tensor_verdict_t<shape<heads, batch, hidden>, crowded>, error_two_dims_on_one_axis<heads, hidden, cols>>);
 static_assert(same<tensor_verdict_t<shape<batch, vocab>, crowded>, error_two_dims_on_one_axis<batch, vocab, rows>>);
 static_assert(same<tensor_verdict_t<shape<hidden, vocab>, crowded>, error_two_dims_on_one_axis<hidden, vocab, cols>>);
 static_assert(same<tensor_verdict_t<shape<hidden>, crowded, partial<rows>>, ok>);
-static_assert(same<tensor_verdict_t<shape<hidden>, crowded, partial<rows, cols>>, error_dim_cut_where_partial<hidden, cols>>);
+static_assert(
+    same<tensor_verdict_t<shape<hidden>, crowded, partial<rows, cols>>, error_dim_cut_where_partial<hidden, cols>>);
 static_assert(same<tensor_verdict_t<shape<last_batch>, ::where>, error_not_divisible<last_batch, 7, 2, nearest<6, 8>>>,
               "the layout cuts what has this name");
 
-// --- shardings ---------------------------------------------------------------------------------------------------------
+// --- shardings
+// ---------------------------------------------------------------------------------------------------------
 
 constexpr mesh_shape m = machine::shape();
-constexpr detail::sharding s = detail::sharding_of<shape<digit, batch, vocab>, layout<machine, split<vocab, cols, rows>>>;
+constexpr detail::sharding s =
+    detail::sharding_of<shape<digit, batch, vocab>, layout<machine, split<vocab, cols, rows>>>;
 static_assert(s.rank == 3 && s.partial == 0 && s[0].id == digit::id && s[2].extent == 512);
 static_assert(s[0].cut.size == 0 && s[2].cut.size == 2 && s[2].cut[0] == 1 && s[2].cut[1] == 0, "cols outermost");
 static_assert(s.cut_axes() == 0b11 && s.local_extent(0, m) == 10 && s.local_extent(2, m) == 64);
@@ -61,18 +70,22 @@ static_assert(tensor<float, shape<batch, hidden>, ::where>::local_size == 32 * 3
 static_assert(tensor<float, shape<>, ::where>::local_size == 1);
 
 constexpr detail::placement p = detail::placement_of(detail::sharding_of<shape<batch, hidden>, ::where>, m, 6);
-static_assert(p.offset == 32 * 128 + 2 * 32 && p.local.rank == 2 && p.local.extent[0] == 32 && p.local.extent[1] == 32 &&
-              p.local.stride[0][0] == 128 && p.local.stride[0][1] == 1);
+static_assert(p.offset == 32 * 128 + 2 * 32 && p.local.rank == 2 && p.local.extent[0] == 32 &&
+              p.local.extent[1] == 32 && p.local.stride[0][0] == 128 && p.local.stride[0][1] == 1);
 
-// --- structures of tensors ---------------------------------------------------------------------------------------------
+// --- structures of tensors
+// ---------------------------------------------------------------------------------------------
 
 static_assert(same<place<float, ::where>::tensor<batch, hidden>, tensor<float, shape<batch, hidden>, ::where>>);
-static_assert(same<relaid<place<float, ::where>::tensor, crowded>::tensor<batch>, tensor<float, shape<batch>, crowded>>);
+static_assert(
+    same<relaid<place<float, ::where>::tensor, crowded>::tensor<batch>, tensor<float, shape<batch>, crowded>>);
 
-// --- the textual notation ----------------------------------------------------------------------------------------------
+// --- the textual notation
+// ----------------------------------------------------------------------------------------------
 
-using text_rows = axis<"rows", 2>;
-using text_cols = axis<"cols", 4>;
+using text_rows = text_axis<2, 'r', 'o', 'w', 's'>;
+using text_cols = text_axis<4, 'c', 'o', 'l', 's'>;
+static_assert(text_rows::name == axis<"rows", 2>::name && text_rows::id == axis<"rows", 2>::id);
 using text_mesh = mesh<text_rows, text_cols>;
 static_assert(same<mesh_of<"rows:2;cols:4">, text_mesh> && same<mesh_of<"rows:2,cols:4">, text_mesh>);
 static_assert(same<mesh_of<"rows:2 cols:4">, text_mesh> && same<mesh_of<" rows:2 ; cols:4; ">, text_mesh>);
@@ -82,14 +95,16 @@ static_assert(same<layout_of<"rows:2;cols:4", "batch:rows;hidden:cols", batch, h
                    layout<text_mesh, split<batch, text_rows>, split<hidden, text_cols>>>);
 static_assert(same<layout_of<"rows:2 cols:4", " batch:cols, hidden:rows ", digit, hidden, batch>,
                    layout<text_mesh, split<batch, text_cols>, split<hidden, text_rows>>>);
-static_assert(same<layout_of<"rows:2;cols:4", "batch:cols+rows", batch>, layout<text_mesh, split<batch, text_cols, text_rows>>>);
+static_assert(
+    same<layout_of<"rows:2;cols:4", "batch:cols+rows", batch>, layout<text_mesh, split<batch, text_cols, text_rows>>>);
 using three = mesh_of<"pods:3;rows:2;cols:4">;
 struct wide : dim<"wide", 24> {};
 static_assert(same<layout_of<"pods:3;rows:2;cols:4", "wide:pods+rows+cols", wide>,
-                   layout<three, split<wide, axis<"pods", 3>, text_rows, text_cols>>>);
+                   layout<three, split<wide, text_axis<3, 'p', 'o', 'd', 's'>, text_rows, text_cols>>>);
 static_assert(same<detail::rules_verdict<text_mesh, "batch:rows;hiden:cols", batch, hidden>::type,
                    error_unknown_name<name<"hiden">, batch, hidden>>);
 static_assert(same<detail::rules_verdict<text_mesh, "batch:rows+pods", batch>::type,
                    error_unknown_name<name<"pods">, text_rows, text_cols>>);
-static_assert(same<detail::rules_verdict<text_mesh, "batch", batch>::type, error_unknown_name<name<"">, text_rows, text_cols>>);
+static_assert(
+    same<detail::rules_verdict<text_mesh, "batch", batch>::type, error_unknown_name<name<"">, text_rows, text_cols>>);
 static_assert(same<detail::rules_verdict<text_mesh, "batch:rows", batch>::type, ok>);

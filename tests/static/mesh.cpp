@@ -16,7 +16,8 @@ static_assert(m.node_axes == 0b110);
 static_assert(m.size(0) == 1 && m.size(0b001) == 2 && m.size(0b110) == 12 && m.size(0b111) == 24);
 
 // Row-major: the last axis varies fastest.
-static_assert(m.coordinate(0, 0) == 0 && m.coordinate(23, 0) == 1 && m.coordinate(23, 1) == 2 && m.coordinate(23, 2) == 3);
+static_assert(m.coordinate(0, 0) == 0 && m.coordinate(23, 0) == 1 && m.coordinate(23, 1) == 2 &&
+              m.coordinate(23, 2) == 3);
 static_assert(m.coordinate(17, 0) == 1 && m.coordinate(17, 1) == 1 && m.coordinate(17, 2) == 1);
 static_assert(m.index_within(17, 0b111) == 17 && m.index_within(17, 0) == 0);
 static_assert(m.index_within(17, 0b101) == 5 && m.group_of(17, 0b101) == 1);

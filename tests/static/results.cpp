@@ -21,7 +21,8 @@ extern whole<> const scalar;
 using partial_y = made<shape<batch, digit>, partial<cols>>;
 extern partial_y const p;
 
-// --- contractions and sums: partial over what cut the dimensions that are gone ------------------------------------------
+// --- contractions and sums: partial over what cut the dimensions that are gone
+// ------------------------------------------
 
 static_assert(same<decltype(mtf::einsum<batch, digit>(x, w)), partial_y>);
 static_assert(same<decltype(mtf::einsum<digit, batch>(x, w)), made<shape<digit, batch>, partial<cols>>>);
@@ -33,7 +34,8 @@ static_assert(same<decltype(mtf::einsum<hidden>(x)), made<shape<hidden>, partial
 static_assert(same<decltype(mtf::einsum<hidden, batch>(x)), whole<hidden, batch>>);
 static_assert(same<decltype(mtf::einsum<digit>(x, w, column)), made<shape<digit>, partial<rows, cols>>>);
 static_assert(same<decltype(mtf::einsum<digit>(x, w, column, scalar)), made<shape<digit>, partial<rows, cols>>>);
-static_assert(same<decltype(mtf::einsum<batch>(p, bias)), made<shape<batch>, partial<cols>>>, "a partial operand stays so");
+static_assert(same<decltype(mtf::einsum<batch>(p, bias)), made<shape<batch>, partial<cols>>>,
+              "a partial operand stays so");
 static_assert(same<decltype(mtf::einsum<batch>(p, p)), whole<batch>>, "not two of them");
 static_assert(same<decltype(mtf::einsum<digit>(p, y)), made<shape<digit>, partial<rows, cols>>>);
 static_assert(same<decltype(mtf::einsum<batch, hidden>(p, w)), whole<batch, hidden>>, "completed: w varies along cols");
@@ -49,16 +51,19 @@ static_assert(same<decltype(mtf::mean(x)), made<shape<>, partial<rows, cols>>>);
 static_assert(same<decltype(mtf::reduce_max<batch>(x)), whole<hidden>>);
 static_assert(same<decltype(mtf::reduce_min<batch>(p)), whole<digit>>);
 
-// --- what partial tensors pass through ----------------------------------------------------------------------------------
+// --- what partial tensors pass through
+// ----------------------------------------------------------------------------------
 
 static_assert(same<decltype(p + p), partial_y> && same<decltype(p - p), partial_y> && same<decltype(-p), partial_y>);
 static_assert(same<decltype(p + y), whole<batch, digit>> && same<decltype(y - p), whole<batch, digit>>);
 static_assert(same<decltype(p + 1), whole<batch, digit>> && same<decltype(1 - p), whole<batch, digit>>);
-static_assert(same<decltype(p * 2), partial_y> && same<decltype(0.5 * p), partial_y> && same<decltype(p / 3), partial_y>);
+static_assert(same<decltype(p * 2), partial_y> && same<decltype(0.5 * p), partial_y> &&
+              same<decltype(p / 3), partial_y>);
 static_assert(same<decltype(1 / p), whole<batch, digit>>);
 static_assert(same<decltype(p * y), partial_y> && same<decltype(bias * p), partial_y>);
 static_assert(same<decltype(p * p), whole<batch, digit>>);
-static_assert(same<decltype(p / y), partial_y> && same<decltype(y / p), whole<batch, digit>> && same<decltype(p / p), whole<batch, digit>>);
+static_assert(same<decltype(p / y), partial_y> && same<decltype(y / p), whole<batch, digit>> &&
+              same<decltype(p / p), whole<batch, digit>>);
 static_assert(same<decltype(p * x), whole<batch, digit, hidden>>, "completed: x varies along cols");
 static_assert(same<decltype(p + x), whole<batch, digit, hidden>>);
 extern made<shape<batch, digit>, partial<rows, cols>, float, mtf::layout<machine>> const both;
@@ -68,21 +73,27 @@ static_assert(same<decltype(both + one), made<shape<batch, digit>, partial<rows>
 static_assert(same<decltype(both * one), made<shape<batch, digit>, partial<cols>, float, mtf::layout<machine>>>,
               "axes over which one operand is partial");
 static_assert(same<decltype(mtf::relu(p)), whole<batch, digit>> && same<decltype(mtf::exp(p)), whole<batch, digit>>);
-static_assert(same<decltype(mtf::max(p, p)), whole<batch, digit>> && same<decltype(mtf::where(y > 0, p, p)), whole<batch, digit>>);
+static_assert(same<decltype(mtf::max(p, p)), whole<batch, digit>> &&
+              same<decltype(mtf::where(y > 0, p, p)), whole<batch, digit>>);
 static_assert(same<decltype(mtf::transpose<digit, batch>(p)), made<shape<digit, batch>, partial<cols>>>);
 static_assert(same<decltype(mtf::transpose<batch, digit>(p)), partial_y>);
 static_assert(same<decltype(mtf::rename<digit, kind>(p)), made<shape<batch, kind>, partial<cols>>>);
 static_assert(same<decltype(mtf::dropout(p, 0.5, mtf::random_key(1))), partial_y>);
 static_assert(same<decltype(mtf::stop_gradient(p)), partial_y>);
-static_assert(same<decltype(mtf::complete(p)), whole<batch, digit>> && same<decltype(mtf::complete(y)), whole<batch, digit>>);
+static_assert(same<decltype(mtf::complete(p)), whole<batch, digit>> &&
+              same<decltype(mtf::complete(y)), whole<batch, digit>>);
 static_assert(same<decltype(mtf::broadcast<kind, batch, digit>(p)), made<shape<kind, batch, digit>, partial<cols>>>);
-static_assert(same<decltype(mtf::broadcast<batch, hidden, digit>(p)), whole<batch, hidden, digit>>, "hidden is cut over cols");
-static_assert(same<decltype(mtf::softmax<digit>(p)), whole<batch, digit>> && same<decltype(mtf::log_softmax<digit>(p)), whole<batch, digit>>);
-static_assert(same<decltype(mtf::logsumexp<digit>(p)), whole<batch>> && same<decltype(mtf::logsumexp<hidden>(x)), whole<batch>>);
+static_assert(same<decltype(mtf::broadcast<batch, hidden, digit>(p)), whole<batch, hidden, digit>>,
+              "hidden is cut over cols");
+static_assert(same<decltype(mtf::softmax<digit>(p)), whole<batch, digit>> &&
+              same<decltype(mtf::log_softmax<digit>(p)), whole<batch, digit>>);
+static_assert(same<decltype(mtf::logsumexp<digit>(p)), whole<batch>> &&
+              same<decltype(mtf::logsumexp<hidden>(x)), whole<batch>>);
 static_assert(same<decltype(mtf::layer_norm<digit>(p, bias, bias)), whole<batch, digit>>);
 static_assert(same<decltype(mtf::rms_norm<digit>(p, bias)), whole<batch, digit>>);
 
-// --- element types ------------------------------------------------------------------------------------------------------
+// --- element types
+// ------------------------------------------------------------------------------------------------------
 
 extern made<shape<batch>, partial<cols>, double> const wide;
 extern made<shape<batch>, partial<cols>, bfloat16> const narrow;
@@ -90,9 +101,11 @@ extern made<shape<batch>, partial<>, std::int32_t> const numbers;
 static_assert(same<decltype(mtf::cast<double>(p)), made<shape<batch, digit>, partial<cols>, double>>);
 static_assert(same<decltype(mtf::cast<float>(p)), partial_y>);
 static_assert(same<decltype(mtf::cast<float>(narrow)), made<shape<batch>, partial<cols>>>);
-static_assert(same<decltype(mtf::cast<bfloat16>(p)), made<shape<batch, digit>, partial<>, bfloat16>>, "sums are taken in the wider type");
+static_assert(same<decltype(mtf::cast<bfloat16>(p)), made<shape<batch, digit>, partial<>, bfloat16>>,
+              "sums are taken in the wider type");
 static_assert(same<decltype(mtf::cast<float>(wide)), whole<batch>>);
-static_assert(same<decltype(mtf::cast<std::int32_t>(p)), made<shape<batch, digit>, partial<>, std::int32_t>>, "rounding is not linear");
+static_assert(same<decltype(mtf::cast<std::int32_t>(p)), made<shape<batch, digit>, partial<>, std::int32_t>>,
+              "rounding is not linear");
 static_assert(same<decltype(narrow + narrow), made<shape<batch>, partial<cols>, bfloat16>>);
 static_assert(same<decltype(narrow * 2.0), made<shape<batch>, partial<cols>, bfloat16>>);
 static_assert(same<decltype(column * 2.0), whole<batch>>, "numbers are taken in the tensor's type");
@@ -107,18 +120,21 @@ static_assert(same<decltype(column < column), made<shape<batch>, partial<>, bool
 static_assert(same<decltype(narrow == 0), made<shape<batch>, partial<>, bool>>);
 static_assert(same<decltype(mtf::where(column < 0, narrow, narrow)), made<shape<batch>, partial<>, bfloat16>>);
 
-// --- broadcasting: the union of the dimensions, in the order of the operand that has them all ----------------------------
+// --- broadcasting: the union of the dimensions, in the order of the operand that has them all
+// ----------------------------
 
 static_assert(same<decltype(bias + y), whole<batch, digit>> && same<decltype(y + bias), whole<batch, digit>>);
 static_assert(same<decltype(column + turned), whole<digit, batch>>);
-static_assert(same<decltype(y + turned), whole<batch, digit>> && same<decltype(turned + y), whole<digit, batch>>, "the first");
+static_assert(same<decltype(y + turned), whole<batch, digit>> && same<decltype(turned + y), whole<digit, batch>>,
+              "the first");
 static_assert(same<decltype(x + turned), whole<batch, hidden, digit>>, "none has them all: in order of appearance");
 static_assert(same<decltype(turned + x), whole<digit, batch, hidden>>);
 static_assert(same<decltype(scalar * y), whole<batch, digit>> && same<decltype(y * scalar), whole<batch, digit>>);
 static_assert(same<decltype(scalar + scalar), whole<>>);
 static_assert(same<decltype(mtf::where(column < 0, bias, turned)), whole<digit, batch>>);
 
-// --- layouts of results: the first operand's that cuts the result as it is cut, or one that says just that ----------------
+// --- layouts of results: the first operand's that cuts the result as it is cut, or one that says just that
+// ----------------
 
 using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
 using by_cols = mtf::layout<machine, mtf::split<digit, rows>>;
@@ -127,14 +143,16 @@ extern made<shape<batch, kind>, partial<>, float, by_rows> const by_rows_x;
 extern made<shape<batch, vocab>, partial<>, float, of_both> const of_both_x;
 extern made<shape<kind, vocab>, partial<>, float, mtf::layout<machine, mtf::split<vocab, cols>>> const vocab_x;
 static_assert(same<decltype(by_rows_x * of_both_x), made<shape<batch, kind, vocab>, partial<>, float, of_both>>);
-static_assert(same<decltype(column * by_rows_x), made<shape<batch, kind>, partial<>, float, where>>, "the first that agrees");
+static_assert(same<decltype(column * by_rows_x), made<shape<batch, kind>, partial<>, float, where>>,
+              "the first that agrees");
 static_assert(same<decltype(by_rows_x * column), made<shape<batch, kind>, partial<>, float, by_rows>>);
 static_assert(same<decltype(mtf::einsum<batch, vocab>(by_rows_x, vocab_x)),
                    made<shape<batch, vocab>, partial<>, float,
                         mtf::layout<machine, mtf::split<batch, rows>, mtf::split<vocab, cols>>>>,
               "none agrees");
 
-// --- relayout and rename ------------------------------------------------------------------------------------------------
+// --- relayout and rename
+// ------------------------------------------------------------------------------------------------
 
 using on_cols = mtf::layout<machine, mtf::split<batch, cols>>;
 static_assert(same<decltype(mtf::relayout<on_cols>(x)), made<shape<batch, hidden>, partial<>, float, on_cols>>);
@@ -143,10 +161,12 @@ static_assert(same<decltype(mtf::relayout<on_cols>(p)), made<shape<batch, digit>
 static_assert(same<decltype(mtf::relayout<by_rows>(p)), made<shape<batch, digit>, partial<cols>, float, by_rows>>);
 using cut_kind = mtf::layout<machine, mtf::split<kind, rows>>;
 extern made<shape<vocab, digit>, partial<rows, cols>, float, cut_kind> const to_rename;
-static_assert(same<decltype(mtf::rename<digit, kind>(to_rename)), made<shape<vocab, kind>, partial<cols>, float, cut_kind>>,
-              "cut as the layout says of the new name");
+static_assert(
+    same<decltype(mtf::rename<digit, kind>(to_rename)), made<shape<vocab, kind>, partial<cols>, float, cut_kind>>,
+    "cut as the layout says of the new name");
 
-// --- lookup and loss ----------------------------------------------------------------------------------------------------
+// --- lookup and loss
+// ----------------------------------------------------------------------------------------------------
 
 using by_vocab = mtf::layout<machine, mtf::split<vocab, cols>, mtf::split<batch, rows>>;
 extern made<shape<vocab, kind>, partial<>, float, by_vocab> const table;
@@ -156,13 +176,16 @@ extern made<shape<batch, sequence, vocab>, partial<>, float, by_vocab> const log
 using rows_found = made<shape<batch, sequence, kind>, partial<cols>, float, by_vocab>;
 static_assert(same<decltype(mtf::embedding<vocab>(table, ids)), rows_found> &&
               same<decltype(mtf::embedding<vocab>(turned_table, ids)), rows_found>);
-static_assert(same<decltype(mtf::cross_entropy<vocab>(logits, ids)), made<shape<batch, sequence>, partial<>, float, by_vocab>>);
+static_assert(
+    same<decltype(mtf::cross_entropy<vocab>(logits, ids)), made<shape<batch, sequence>, partial<>, float, by_vocab>>);
 static_assert(same<decltype(mtf::cross_entropy<vocab>(mtf::transpose<vocab, batch, sequence>(logits), ids)),
                    made<shape<batch, sequence>, partial<>, float, by_vocab>>);
 extern fake_backend machine_room;
-static_assert(same<decltype(mtf::causal_mask<sequence, memory, where>(machine_room)), made<shape<sequence, memory>, partial<>, bool>>);
+static_assert(same<decltype(mtf::causal_mask<sequence, memory, where>(machine_room)),
+                   made<shape<sequence, memory>, partial<>, bool>>);
 
-// --- gradients ----------------------------------------------------------------------------------------------------------
+// --- gradients
+// ----------------------------------------------------------------------------------------------------------
 
 template <template <class...> class Tensor>
 struct mlp {

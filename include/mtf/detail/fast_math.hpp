@@ -1,7 +1,7 @@
 #pragma once
-// exp, log, tanh and square root of float that compilers vectorize: straight-line code without calls. GCC keeps calls to std::exp,
-// and to std::sqrt for its errno, scalar unless -ffast-math changes the meaning of everything else. double goes to the standard library, device code to
-// the device's own functions.
+// exp, log, tanh and square root of float that compilers vectorize: straight-line code without calls. GCC keeps calls
+// to std::exp, and to std::sqrt for its errno, scalar unless -ffast-math changes the meaning of everything else. double
+// goes to the standard library, device code to the device's own functions.
 #include <bit>
 #include <cmath>
 #include <cstdint>

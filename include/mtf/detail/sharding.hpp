@@ -13,9 +13,9 @@ namespace mtf::detail {
 /// The axes that cut one dimension, outermost first, as positions in the mesh.
 struct axis_list {
   int size = 0;
-  std::array<std::int8_t, mesh_shape::max_axes> at{};
+  std::array<std::uint8_t, mesh_shape::max_axes> at{};
 
-  constexpr void push(int axis) { at[static_cast<std::size_t>(size++)] = static_cast<std::int8_t>(axis); }
+  constexpr void push(int axis) { at[static_cast<std::size_t>(size++)] = static_cast<std::uint8_t>(axis); }
   constexpr void pop() { at[static_cast<std::size_t>(--size)] = 0; }
   [[nodiscard]] constexpr int operator[](int i) const { return at[static_cast<std::size_t>(i)]; }
   [[nodiscard]] constexpr int last() const { return at[static_cast<std::size_t>(size - 1)]; }

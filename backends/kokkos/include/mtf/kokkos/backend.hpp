@@ -73,9 +73,8 @@ class kokkos_backend {
 
   template <class T>
   void all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
-    moved(in, count, out, count, [&](T const* i, T* o) {
-      ranks_->all_reduce(axes, op, detail::element_of<T>, i, o, count);
-    });
+    moved(in, count, out, count,
+          [&](T const* i, T* o) { ranks_->all_reduce(axes, op, detail::element_of<T>, i, o, count); });
   }
   template <class T>
   void reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
@@ -386,11 +385,11 @@ class kokkos_backend {
   /// Adam with decoupled weight decay.
   template <class T>
   void adamw(index n, T* p, compute<T>* m, compute<T>* v, compute<T> const* g, compute<T> lr, compute<T> beta1,
-             compute<T> beta2, compute<T> eps, compute<T> weight_decay, compute<T> correction1,
-             compute<T> correction2, compute<T> grad_scale) {
-    detail::for_elements("mtf::adamw", on_.exec, n,
-                         detail::adamw_body<T>{p, m, v, g, lr, beta1, beta2, eps, weight_decay, correction1,
-                                               correction2, grad_scale});
+             compute<T> beta2, compute<T> eps, compute<T> weight_decay, compute<T> correction1, compute<T> correction2,
+             compute<T> grad_scale) {
+    detail::for_elements(
+        "mtf::adamw", on_.exec, n,
+        detail::adamw_body<T>{p, m, v, g, lr, beta1, beta2, eps, weight_decay, correction1, correction2, grad_scale});
   }
   /// momentum may be null.
   template <class T>

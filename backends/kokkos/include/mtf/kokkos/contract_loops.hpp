@@ -16,9 +16,7 @@ struct contract_tiles {
   T* c;
   bool accumulate;
 
-  [[nodiscard]] index tiles() const {
-    return what.batch.size() * ceil_div(what.m, m_tile) * ceil_div(what.n, n_tile);
-  }
+  [[nodiscard]] index tiles() const { return what.batch.size() * ceil_div(what.m, m_tile) * ceil_div(what.n, n_tile); }
 
   void operator()(index t) const {
     index const n_tiles = ceil_div(what.n, n_tile), m_tiles = ceil_div(what.m, m_tile);

@@ -18,33 +18,28 @@
 
 namespace mtf::detail {
 
-/// oneDNN takes the calling thread's OpenMP team; a Serial instance has one thread only.
-template <class Exec>
+/// oneDNN works with the calling thread's OpenMP team: while this lives, with no more threads than the instance has.
 class onednn_threads {
  public:
 #if defined(_OPENMP)
-  onednn_threads() : before_(omp_get_max_threads()) { omp_set_num_threads(std::min(before_, wanted())); }
+  explicit onednn_threads(int threads) : before_(omp_get_max_threads()) {
+    if (threads < before_) omp_set_num_threads(threads);
+  }
   ~onednn_threads() { omp_set_num_threads(before_); }
 
  private:
-  static int wanted() {
-#if defined(KOKKOS_ENABLE_SERIAL)
-    if constexpr (std::is_same_v<Exec, Kokkos::Serial>) return 1;
-#endif
-    return Exec().concurrency();
-  }
   int before_;
-#else
-  onednn_threads() {}
-  ~onednn_threads() {}
-#endif
+
  public:
+#else
+  explicit onednn_threads(int) {}
+#endif
   onednn_threads(onednn_threads const&) = delete;
   onednn_threads& operator=(onednn_threads const&) = delete;
 };
 
-/// Some hypervisors offer AMX but hide CPUID leaf 1D, its description: oneDNN 2.6 then configures no tiles, and dies of an
-/// illegal instruction at the first bfloat16 product. To be called before the first primitive is made.
+/// Some hypervisors offer AMX but hide CPUID leaf 1D, its description: oneDNN 2.6 then configures no tiles, and dies of
+/// an illegal instruction at the first bfloat16 product. To be called before the first primitive is made.
 inline void avoid_undescribed_amx() {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -64,7 +59,7 @@ class contractor {
   void contract(device<Exec>& on, contraction const& what, T const* a, T const* b, T* c, bool accumulate) {
     if (what.batch.size() * what.m * what.n == 0) return;
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, bfloat16>) {
-      onednn_threads<Exec> const threads;
+      [[maybe_unused]] onednn_threads const team(on.exec.concurrency());
       product& p = find(key{what, std::is_same_v<T, float>, accumulate});
       if (p.primitive) return run(on, p, a, b, c);
     }
@@ -154,10 +149,8 @@ class contractor {
     p.b.set_data_handle(const_cast<T*>(b));
     p.c.set_data_handle(c);
     p.scratch.set_data_handle(scratch.get());
-    p.primitive->execute(stream_, {{DNNL_ARG_SRC, p.a},
-                                   {DNNL_ARG_WEIGHTS, p.b},
-                                   {DNNL_ARG_DST, p.c},
-                                   {DNNL_ARG_SCRATCHPAD, p.scratch}});
+    p.primitive->execute(
+        stream_, {{DNNL_ARG_SRC, p.a}, {DNNL_ARG_WEIGHTS, p.b}, {DNNL_ARG_DST, p.c}, {DNNL_ARG_SCRATCHPAD, p.scratch}});
     stream_.wait();
   }
 

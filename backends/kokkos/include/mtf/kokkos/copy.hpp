@@ -2,8 +2,10 @@
 // Copies between strided arrays, with conversion of the element type. A copy that is contiguous along different loops
 // in its source and its destination (a transposition) goes through square tiles.
 #include <algorithm>
+#include <type_traits>
 
 #include <mtf/kokkos/nest.hpp>
+#include <mtf/kokkos/transpose_block.hpp>
 
 namespace mtf::detail {
 
@@ -63,8 +65,8 @@ struct transpose_kernel {
     index at[2];
     rest.locate(t / j_tiles / i_tiles, at);
     index const i_left = i_extent - i, j_left = j_extent - j;
-    return {out + at[0] + i * i_stride + j, in + at[1] + i + j * j_stride, static_cast<int>(i_left < tile ? i_left : tile),
-            static_cast<int>(j_left < tile ? j_left : tile)};
+    return {out + at[0] + i * i_stride + j, in + at[1] + i + j * j_stride,
+            static_cast<int>(i_left < tile ? i_left : tile), static_cast<int>(j_left < tile ? j_left : tile)};
   }
 };
 
@@ -73,13 +75,17 @@ struct host_transpose {
   transpose_kernel<To, From> kernel;
 
   void operator()(index t) const {
-    constexpr int tile = transpose_kernel<To, From>::tile;
     auto const p = kernel.tile_at(t);
-    To buffer[tile][tile + 1];
-    for (int j = 0; j < p.j_size; ++j)
-      for (int i = 0; i < p.i_size; ++i) buffer[i][j] = convert<To>(p.in[i + j * kernel.j_stride]);
+    constexpr bool in_blocks = has_block_transpose && std::is_same_v<To, From> && sizeof(To) >= 2;
+    int const i_blocks = in_blocks ? p.i_size / 8 * 8 : 0, j_blocks = in_blocks ? p.j_size / 8 * 8 : 0;
+    if constexpr (in_blocks)
+      for (int i = 0; i < i_blocks; i += 8)
+        for (int j = 0; j < j_blocks; j += 8)
+          transpose_block(p.out + i * kernel.i_stride + j, kernel.i_stride, p.in + i + j * kernel.j_stride,
+                          kernel.j_stride);
     for (int i = 0; i < p.i_size; ++i)
-      for (int j = 0; j < p.j_size; ++j) p.out[i * kernel.i_stride + j] = buffer[i][j];
+      for (int j = i < i_blocks ? j_blocks : 0; j < p.j_size; ++j)
+        p.out[i * kernel.i_stride + j] = convert<To>(p.in[i + j * kernel.j_stride]);
   }
 };
 
@@ -128,9 +134,13 @@ void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
 
   loops<2> rest = sorted;
   rest.extent[source] = rest.extent[last] = 1;
-  transpose_kernel<To, From> const kernel{
-      nest_of(rest),      sorted.extent[source], sorted.extent[last], sorted.stride[0][source], sorted.stride[1][last],
-      out,                in};
+  transpose_kernel<To, From> const kernel{nest_of(rest),
+                                          sorted.extent[source],
+                                          sorted.extent[last],
+                                          sorted.stride[0][source],
+                                          sorted.stride[1][last],
+                                          out,
+                                          in};
   if constexpr (runs_on_host<Exec>) {
     Kokkos::parallel_for("mtf::transpose", range_policy<Exec>(on.exec, 0, kernel.tiles()),
                          host_transpose<To, From>{kernel});
@@ -141,9 +151,9 @@ void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
     int const most = policy(on.exec, league, 1)
                          .set_scratch_size(0, Kokkos::PerTeam(body::bytes()))
                          .team_size_max(body{kernel}, Kokkos::ParallelForTag{});
-    Kokkos::parallel_for("mtf::transpose",
-                         policy(on.exec, league, std::min(most, 256)).set_scratch_size(0, Kokkos::PerTeam(body::bytes())),
-                         body{kernel});
+    Kokkos::parallel_for(
+        "mtf::transpose",
+        policy(on.exec, league, std::min(most, 256)).set_scratch_size(0, Kokkos::PerTeam(body::bytes())), body{kernel});
   }
 }
 

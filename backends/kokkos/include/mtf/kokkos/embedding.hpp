@@ -93,8 +93,7 @@ void add_rows(device<Exec>& on, index count, index width, index vocab, index voc
     Kokkos::parallel_for("mtf::add_rows", range_policy<Exec>(on.exec, 0, ceil_div(width, body::strip)),
                          body{count, width, vocab, vocab_offset, table, dy, ids});
   } else {
-    for_rows("mtf::add_rows", on.exec, count, width,
-             add_rows_atomic<T>{width, vocab, vocab_offset, table, dy, ids});
+    for_rows("mtf::add_rows", on.exec, count, width, add_rows_atomic<T>{width, vocab, vocab_offset, table, dy, ids});
   }
 }
 

@@ -101,9 +101,7 @@ struct logsumexp_finish_body {
   T* y;
   A const* max;
   A const* sum;
-  KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const {
-    y[r] = convert<T>(shift_of(max[r]) + fast_log(sum[r]));
-  }
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const { y[r] = convert<T>(shift_of(max[r]) + fast_log(sum[r])); }
 };
 
 }  // namespace mtf::detail

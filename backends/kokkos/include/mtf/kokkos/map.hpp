@@ -114,9 +114,8 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
       for (index from = 0; from < length; from += map_chunk) {
         index const m = std::min(map_chunk, length - from);
         R const* g = gradient.get(dy + at[0], where.inner_stride(0), from, m, from == 0);
-        std::tuple<T const*...> const x{std::get<I>(operand).get(static_cast<T const*>(in[I]) + at[I + 1],
-                                                                 where.inner_stride(int(I) + 1), from, m,
-                                                                 from == 0)...};
+        std::tuple<T const*...> const x{std::get<I>(operand).get(
+            static_cast<T const*>(in[I]) + at[I + 1], where.inner_stride(int(I) + 1), from, m, from == 0)...};
         (chunk_of_operand<I>(std::get<I>(result), static_cast<T*>(dx[I]), at[0], from, m, g, std::get<I>(x)...), ...);
       }
     });

@@ -66,7 +66,9 @@ struct nest {
   [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index stride(int operand, int d) const {
     return l.stride[static_cast<std::size_t>(operand)][static_cast<std::size_t>(d)];
   }
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index inner_stride(int operand) const { return stride(operand, l.rank - 1); }
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index inner_stride(int operand) const {
+    return stride(operand, l.rank - 1);
+  }
   /// True where all operands are contiguous in the innermost loop.
   [[nodiscard]] bool contiguous() const {
     for (int o = 0; o < Operands; ++o)

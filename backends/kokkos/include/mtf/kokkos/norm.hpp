@@ -40,9 +40,8 @@ struct norm_body {
   KOKKOS_FUNCTION static void write(Team const& team, index n, T* y, T const* x, T const* gamma, T const* beta,
                                     A center, A factor) {
     if (beta != nullptr)
-      team.each(n, [=](index j) {
-        y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j]) + load(beta[j]));
-      });
+      team.each(n,
+                [=](index j) { y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j]) + load(beta[j])); });
     else
       team.each(n, [=](index j) { y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j])); });
   }

@@ -1,11 +1,11 @@
 #pragma once
 // Counter-based random numbers: element g of a global tensor depends on the key and on g alone, so it is the same
-// wherever the layout puts it. Philox4x32-10 of Random123, counter {g, g >> 32, draw, 0}. Numbers are computed in double
-// and rounded, so that all element types see the same ones.
+// wherever the layout puts it. Philox4x32-10 of Random123, counter {g, g >> 32, draw, 0}. Numbers are computed in
+// double and rounded, so that all element types see the same ones.
 #include <cstdint>
 
-#include <mtf/kokkos/nest.hpp>
 #include <Random123/philox.h>
+#include <mtf/kokkos/nest.hpp>
 
 namespace mtf::detail {
 
@@ -14,10 +14,9 @@ struct philox_words {
 };
 
 KOKKOS_FORCEINLINE_FUNCTION philox_words philox(std::uint64_t key, std::uint64_t counter, std::uint32_t draw) {
-  auto const r = philox4x32_R(10,
-                              philox4x32_ctr_t{{static_cast<std::uint32_t>(counter),
-                                                static_cast<std::uint32_t>(counter >> 32U), draw, 0U}},
-                              philox4x32_key_t{{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32U)}});
+  auto const r = philox4x32_R(
+      10, philox4x32_ctr_t{{static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32U), draw, 0U}},
+      philox4x32_key_t{{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32U)}});
   return {{r.v[0], r.v[1], r.v[2], r.v[3]}};
 }
 

@@ -11,7 +11,8 @@
 
 namespace mtf::detail {
 
-/// What all reduce kernels share. Slice s of result k goes to partial[s * results + k], or to `out` if there is one slice.
+/// What all reduce kernels share. Slice s of result k goes to partial[s * results + k], or to `out` if there is one
+/// slice.
 template <class T>
 struct reduce_job {
   using A = compute_t<T>;
@@ -200,9 +201,12 @@ void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool
 template <class Exec, class T>
 void reduce(device<Exec>& on, combine op, reduction const& r, T* out, T const* in, bool accumulate) {
   switch (op) {
-    case combine::sum: return reduce_with<sum_op>(on, r, out, in, accumulate);
-    case combine::max: return reduce_with<max_op>(on, r, out, in, accumulate);
-    case combine::min: return reduce_with<min_op>(on, r, out, in, accumulate);
+    case combine::sum:
+      return reduce_with<sum_op>(on, r, out, in, accumulate);
+    case combine::max:
+      return reduce_with<max_op>(on, r, out, in, accumulate);
+    case combine::min:
+      return reduce_with<min_op>(on, r, out, in, accumulate);
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Tensors [outer, n, inner] as dense rows [outer, inner, n]: themselves where inner is 1, transposed copies elsewhere. So
-// row kernels are written, compiled and tuned for dense rows only.
+// Tensors [outer, n, inner] as dense rows [outer, inner, n]: themselves where inner is 1, transposed copies elsewhere.
+// So row kernels are written, compiled and tuned for dense rows only.
 #include <mtf/kokkos/copy.hpp>
 
 namespace mtf::detail {

@@ -1,6 +1,6 @@
 #pragma once
-// Softmax over rows that lie dense in memory (backend.hpp transposes others), whole or in the pieces that a dimension cut
-// over ranks needs: maxima, sums of exponentials, and the last step from global statistics.
+// Softmax over rows that lie dense in memory (backend.hpp transposes others), whole or in the pieces that a dimension
+// cut over ranks needs: maxima, sums of exponentials, and the last step from global statistics.
 #include <mtf/detail/fast_math.hpp>
 #include <mtf/kokkos/team.hpp>
 
@@ -103,8 +103,7 @@ struct row_exp_sum_body {
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
     T const* const in = x + r * n;
     A const s = scale, shift = shift_of(max[r]);
-    A const sum =
-        team.template sum<A>(visible(rule, r, n), [=](index j) { return fast_exp(s * load(in[j]) - shift); });
+    A const sum = team.template sum<A>(visible(rule, r, n), [=](index j) { return fast_exp(s * load(in[j]) - shift); });
     team.once([&] { out[r] = sum; });
   }
 };

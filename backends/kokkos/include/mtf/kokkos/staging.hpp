@@ -17,7 +17,8 @@ template <class Exec>
 void to_host(Exec const& exec, void* host, void const* from, std::size_t bytes) {
   using there = Kokkos::View<std::byte const*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
   using here = Kokkos::View<std::byte*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
-  Kokkos::deep_copy(exec, here(static_cast<std::byte*>(host), bytes), there(static_cast<std::byte const*>(from), bytes));
+  Kokkos::deep_copy(exec, here(static_cast<std::byte*>(host), bytes),
+                    there(static_cast<std::byte const*>(from), bytes));
   exec.fence("mtf::to_host");
 }
 

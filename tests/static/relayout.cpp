@@ -1,0 +1,105 @@
+// Each row of the table of what communicates (docs/design.md, 5), with the steps that are derived for it.
+#include <initializer_list>
+
+#include <mtf/detail/relayout_rule.hpp>
+
+#include "shardings.hpp"
+
+using by_hand::of;
+using mtf::axis_mask;
+using mtf::detail::derive_relayout;
+using mtf::detail::sharding;
+using kind = mtf::detail::step_kind;
+
+constexpr int a = 0, b = 1;
+constexpr axis_mask over_a = 0b01, over_b = 0b10;
+constexpr auto mesh = by_hand::mesh({2, 2}), uneven = by_hand::mesh({2, 3}), nodes = by_hand::mesh({2, 2}, over_b);
+
+struct expected {
+  kind what;
+  axis_mask axes;
+  axis_mask inner_axes = 0;
+};
+constexpr bool gives(mtf::mesh_shape const& m, sharding const& from, sharding const& to,
+                     std::initializer_list<expected> steps) {
+  auto const derived = derive_relayout(m, from, to);
+  if (derived.size != static_cast<int>(steps.size())) return false;
+  int i = 0;
+  for (auto const& s : steps) {
+    auto const& d = derived[i++];
+    if (d.kind != s.what || d.axes != s.axes || d.inner_axes != s.inner_axes) return false;
+  }
+  return true;
+}
+
+// Two dimensions, 1 and 2, both divisible by all axes.
+constexpr sharding whole = of({{1, 12}, {2, 12}}), d_a = of({{1, 12, {a}}, {2, 12}}), d_b = of({{1, 12, {b}}, {2, 12}});
+constexpr sharding e_a = of({{1, 12}, {2, 12, {a}}}), e_b = of({{1, 12}, {2, 12, {b}}});
+constexpr sharding d_a_e_b = of({{1, 12, {a}}, {2, 12, {b}}}), d_b_e_a = of({{1, 12, {b}}, {2, 12, {a}}});
+constexpr sharding d_ab = of({{1, 12, {a, b}}, {2, 12}}), d_ba = of({{1, 12, {b, a}}, {2, 12}});
+constexpr sharding sum(sharding s, axis_mask partial) {
+  s.partial = partial;
+  return s;
+}
+
+// partial over a -> replicated: all-reduce
+static_assert(gives(mesh, sum(whole, over_a), whole, {{kind::all_reduce, over_a}}));
+static_assert(gives(mesh, sum(d_b, over_a), d_b, {{kind::all_reduce, over_a}}));
+static_assert(gives(mesh, sum(whole, over_a | over_b), whole, {{kind::all_reduce, over_a | over_b}}));
+static_assert(gives(mesh, sum(whole, over_a | over_b), sum(whole, over_b), {{kind::all_reduce, over_a}}));
+// partial over a -> cut over a: reduce-scatter
+static_assert(gives(mesh, sum(whole, over_a), d_a, {{kind::reduce_scatter, over_a}}));
+static_assert(gives(mesh, sum(whole, over_a), e_a, {{kind::reduce_scatter, over_a}}));
+static_assert(gives(mesh, sum(d_a, over_b), d_ab, {{kind::reduce_scatter, over_b}}));
+static_assert(gives(mesh, sum(whole, over_a | over_b), d_a_e_b,
+                    {{kind::reduce_scatter, over_a}, {kind::reduce_scatter, over_b}}));
+static_assert(gives(mesh, sum(whole, over_a | over_b), d_a,
+                    {{kind::reduce_scatter, over_a}, {kind::all_reduce, over_b}}));
+// cut over a -> replicated: all-gather
+static_assert(gives(mesh, d_a, whole, {{kind::all_gather, over_a}}));
+static_assert(gives(mesh, d_ab, d_a, {{kind::all_gather, over_b}}), "the innermost cut goes first");
+static_assert(gives(mesh, d_ab, whole, {{kind::all_gather, over_b}, {kind::all_gather, over_a}}));
+// replicated -> cut over a: a local slice
+static_assert(gives(mesh, whole, d_a, {{kind::slice, over_a}}));
+static_assert(gives(mesh, whole, d_ba, {{kind::slice, over_b}, {kind::slice, over_a}}), "the outermost cut goes first");
+static_assert(gives(mesh, sum(whole, over_b), sum(d_a, over_b), {{kind::slice, over_a}}));
+// d cut over a -> e cut over a: all-to-all
+static_assert(gives(mesh, d_a, e_a, {{kind::all_to_all, over_a}}) &&
+              gives(mesh, e_a, d_a, {{kind::all_to_all, over_a}}));
+static_assert(gives(mesh, d_ab, d_a_e_b, {{kind::all_to_all, over_b}}) &&
+              gives(mesh, d_a_e_b, d_ab, {{kind::all_to_all, over_b}}));
+static_assert(gives(mesh, sum(d_a, over_b), sum(e_a, over_b), {{kind::all_to_all, over_a}}), "the sum is not taken");
+// cut over a -> cut over b: a permute; where the axes differ in size, a gather after the slice has made it small
+static_assert(gives(mesh, d_a, d_b, {{kind::permute, over_a | over_b}}) &&
+              gives(mesh, e_b, e_a, {{kind::permute, over_a | over_b}}));
+static_assert(gives(uneven, d_a, d_b, {{kind::all_gather, over_a}, {kind::slice, over_b}}));
+// partial over a and b, b inside a node -> replicated
+static_assert(gives(nodes, sum(whole, over_a | over_b), whole, {{kind::scattered_all_reduce, over_a, over_b}}));
+static_assert(gives(nodes, sum(whole, over_b), whole, {{kind::all_reduce, over_b}}), "inside a node alone");
+static_assert(gives(nodes, sum(whole, over_a), whole, {{kind::all_reduce, over_a}}), "between nodes alone");
+static_assert(gives(nodes, sum(of({{1, 3}}), over_a | over_b), of({{1, 3}}), {{kind::all_reduce, over_a | over_b}}),
+              "3 elements cannot be scattered over 2 ranks");
+// nothing -> nothing
+static_assert(gives(mesh, d_a_e_b, d_a_e_b, {}) && gives(mesh, sum(d_a, over_b), sum(d_a, over_b), {}));
+// Together: what makes the tensor smaller goes first.
+static_assert(gives(mesh, sum(whole, over_a), d_a_e_b, {{kind::slice, over_b}, {kind::reduce_scatter, over_a}}));
+static_assert(gives(mesh, sum(d_b, over_a), e_a, {{kind::reduce_scatter, over_a}, {kind::all_gather, over_b}}));
+static_assert(gives(mesh, d_a, d_b_e_a, {{kind::all_to_all, over_a}, {kind::slice, over_b}}));
+// The row-parallel product of Megatron, then the sequence cut: reduce-scatter one way, all-gather the other.
+constexpr sharding by_sequence = of({{1, 64, {a}}, {2, 32, {b}}, {3, 128}}),
+                   by_batch = of({{1, 64, {a}}, {2, 32}, {3, 128}});
+static_assert(gives(mesh, sum(by_batch, over_b), by_sequence, {{kind::reduce_scatter, over_b}}));
+static_assert(gives(mesh, by_sequence, by_batch, {{kind::all_gather, over_b}}));
+
+// Blocks: [outer, parts, block] around the dimension, local extents before the step.
+constexpr auto scatter = derive_relayout(mesh, sum(by_batch, over_b), by_sequence)[0];
+static_assert(scatter.parts == 2 && scatter.outer == 32 && scatter.block == 16 * 128);
+static_assert(scatter.elements_in == 32 * 32 * 128 && scatter.elements_out == 32 * 16 * 128);
+constexpr auto gather = derive_relayout(mesh, by_sequence, by_batch)[0];
+static_assert(gather.parts == 2 && gather.outer == 32 && gather.block == 16 * 128);
+static_assert(gather.elements_in == 32 * 16 * 128 && gather.elements_out == 32 * 32 * 128);
+
+// Completion keeps the cuts.
+static_assert(mtf::detail::derive_completion(mesh, d_a, over_b).size == 1 &&
+              mtf::detail::derive_completion(mesh, d_a, over_b)[0].kind == kind::all_reduce &&
+              mtf::detail::derive_completion(mesh, d_a, 0).size == 0);
