@@ -4,6 +4,11 @@
 // double and rounded, so that all element types see the same ones.
 #include <cstdint>
 
+// Random123 does not know hipcc: its device marks are CUDA's.
+#if defined(__HIPCC__) && !defined(R123_CUDA_DEVICE)
+#define R123_CUDA_DEVICE __host__ __device__
+#define R123_USE_SSE 0
+#endif
 #include <Random123/philox.h>
 #include <mtf/kokkos/nest.hpp>
 
