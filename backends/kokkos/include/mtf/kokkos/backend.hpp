@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 #include <mtf/kokkos/contract.hpp>
 #include <mtf/kokkos/copy.hpp>
 #include <mtf/kokkos/cross_entropy.hpp>
@@ -73,26 +75,31 @@ class kokkos_backend {
 
   template <class T>
   void all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
+    Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
     moved(in, count, out, count,
           [&](T const* i, T* o) { ranks_->all_reduce(axes, op, detail::element_of<T>, i, o, count); });
   }
   template <class T>
   void reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
+    Kokkos::Profiling::ScopedRegion const region("mtf::reduce_scatter");
     moved(in, count * group(axes), out, count,
           [&](T const* i, T* o) { ranks_->reduce_scatter(axes, detail::element_of<T>, i, o, count); });
   }
   template <class T>
   void all_gather(axis_mask axes, T const* in, T* out, std::size_t count) {
+    Kokkos::Profiling::ScopedRegion const region("mtf::all_gather");
     moved(in, count, out, count * group(axes),
           [&](T const* i, T* o) { ranks_->all_gather(axes, detail::element_of<T>, i, o, count); });
   }
   template <class T>
   void all_to_all(axis_mask axes, T const* in, T* out, std::size_t count) {
+    Kokkos::Profiling::ScopedRegion const region("mtf::all_to_all");
     moved(in, count * group(axes), out, count * group(axes),
           [&](T const* i, T* o) { ranks_->all_to_all(axes, detail::element_of<T>, i, o, count); });
   }
   template <class T>
   void permute(axis_mask axes, T const* in, T* out, std::size_t count, int to, int from) {
+    Kokkos::Profiling::ScopedRegion const region("mtf::permute");
     moved(in, count, out, count,
           [&](T const* i, T* o) { ranks_->permute(axes, detail::element_of<T>, i, o, count, to, from); });
   }
@@ -147,6 +154,7 @@ class kokkos_backend {
   /// c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n], added to c if `accumulate`.
   template <class T>
   void contract(detail::contraction const& what, T const* a, T const* b, T* c, bool accumulate = false) {
+    Kokkos::Profiling::ScopedRegion const region("mtf::contract");
     contractor_.contract(on_, what, a, b, c, accumulate);
   }
 
