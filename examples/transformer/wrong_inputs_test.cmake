@@ -6,6 +6,7 @@ file(WRITE "${WORK}/short.txt" "short")
 function(expect ranks pattern)
   execute_process(COMMAND ${MPIEXEC} ${NUMPROC_FLAG} ${ranks} "${TRAIN}" ${ARGN}
     OUTPUT_VARIABLE out ERROR_VARIABLE err RESULT_VARIABLE code TIMEOUT 30)
+  string(REPLACE ";" "," err "${err}")  # else a line would count as two list elements
   # mpirun adds its own banner about a non-zero exit; the program's lines are those that start with mtf.
   string(REGEX MATCHALL "(^|\n)mtf: [^\n]*" lines "${err}")
   list(LENGTH lines count)
@@ -17,14 +18,14 @@ endfunction()
 
 expect(2 "no-such-file: No such file" --data no-such-file)
 expect(2 "the file is empty" --data "${WORK}/empty.txt")
-expect(2 "the file has 5 bytes; at least" --data "${WORK}/short.txt")
+expect(2 "the file has 5 bytes, at least" --data "${WORK}/short.txt")
 expect(2 "--data is required" --steps 1)
-expect(2 "not expected: --colour" --data "${DATA}" --colour red)
+expect(2 "not expected: red --colour" --data "${DATA}" --colour red)
 expect(2 "--steps" --data "${DATA}" --steps few)
 expect(2 "--batch 7: this executable is built for [0-9]+" --data "${DATA}" --batch 7)
 expect(2 "--log ${WORK}/no/such/folder: cannot be written" --data "${DATA}" --steps 1 --log "${WORK}/no/such/folder")
-expect(1 "mesh data:2 needs 2 ranks; mpirun started 1: use mpirun -n 2" --data "${DATA}")
-expect(3 "mesh data:2 needs 2 ranks; mpirun started 3: use mpirun -n 2" --data "${DATA}")
+expect(1 "mesh data:2 needs 2 ranks, mpirun started 1: use mpirun -n 2" --data "${DATA}")
+expect(3 "mesh data:2 needs 2 ranks, mpirun started 3: use mpirun -n 2" --data "${DATA}")
 
 # A multi-rank program without mpirun, and --help without one.
 execute_process(COMMAND "${TRAIN}" --data "${DATA}" ERROR_VARIABLE err RESULT_VARIABLE code TIMEOUT 30)
