@@ -27,4 +27,4 @@ threads=$(($(nproc) / ranks))
 export OMP_NUM_THREADS=$((threads > 0 ? threads : 1)) OMP_PROC_BIND=false
 
 exec mpirun -n "$ranks" --oversubscribe --bind-to none "$build/examples/transformer/train-data-2" \
-  --data "$text" --steps 300 --log build/demo.jsonl --plot build/demo.svg --sample 400 "$@"
+  --data "$text" --steps 1000 --log build/demo.jsonl --plot build/demo.svg --sample 400 "$@"

@@ -38,6 +38,7 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
   auto& o = line.chosen;
   CLI::App app{"Trains a decoder-only Transformer on the bytes of a text.\nThis executable is built for the mesh \"" + mesh +
                "\" and the layout \"" + layout + "\"."};
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults first
   app.add_option("--data", o.data, "text to train on, any file, read as bytes")->required();
   app.add_option("--steps", o.steps, "training steps")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--seed", o.seed, "names all random numbers")->capture_default_str();
