@@ -15,6 +15,7 @@ struct options {
   std::string data, log, plot;
   int steps = 300, warmup = 30, eval_every = 50, sample = 200;
   std::uint64_t seed = 1;
+  bool plan = false;
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
 };
 
@@ -39,7 +40,8 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
   CLI::App app{"Trains a decoder-only Transformer on the bytes of a text.\nThis executable is built for the mesh \"" + mesh +
                "\" and the layout \"" + layout + "\"."};
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults first
-  app.add_option("--data", o.data, "text to train on, any file, read as bytes")->required();
+  auto* const data = app.add_option("--data", o.data, "text to train on, any file, read as bytes");
+  app.add_flag("--plan", o.plan, "list what each rank sends in a training step, and exit; needs no mpirun");
   app.add_option("--steps", o.steps, "training steps")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--seed", o.seed, "names all random numbers")->capture_default_str();
   app.add_option("--learning-rate", o.learning_rate, "peak of the schedule")->capture_default_str()->check(CLI::PositiveNumber);
@@ -77,6 +79,7 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
 
   try {
     app.parse(argc, argv);
+    if (!o.plan && data->empty()) throw CLI::RequiredError(data->get_name());
     for (auto const& f : in_types)
       if (f.asked != f.value)
         throw mtf::user_error(std::string(f.flag) + " " + std::to_string(f.asked) + ": this executable is built for " +

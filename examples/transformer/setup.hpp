@@ -22,4 +22,10 @@ using real = mtf::place<float, layout, backend>;
 using parameters = language_model::parameters<real::tensor>;
 using tokens = mtf::place<std::int32_t, layout, backend>::tensor<config::batch, config::sequence>;
 
+/// What a training step sends, known before it runs.
+inline constexpr auto plan = mtf::plan_of<layout>(
+    [](auto const& p, auto const& ids, auto const& labels) { return language_model::loss(p, ids, labels); },
+    mtf::parameters<language_model::parameters>{}, mtf::input<std::int32_t, config::batch, config::sequence>{},
+    mtf::input<std::int32_t, config::batch, config::sequence>{});
+
 }  // namespace transformer

@@ -64,6 +64,9 @@ int train(backend& machine, options const& o) {
                 static_cast<long long>(mtf::parameter_count(p)), mesh::text().c_str(), MTF_EXAMPLE_LAYOUT,
                 static_cast<long long>(data.size()), peak / 1e9);
   out.say(line.data());
+  std::snprintf(line.data(), line.size(), "each rank sends %.2f MB a step in %llu collectives (--plan lists them)",
+                static_cast<double>(plan.bytes_sent_per_rank()) / 1e6, static_cast<unsigned long long>(plan.count()));
+  out.say(line.data());
 
   progress now{.steps = o.steps};
   now.validation_bits = validation_bits(machine, p, data);
@@ -71,6 +74,8 @@ int train(backend& machine, options const& o) {
   double trained = 0;  // seconds in training steps
   for (int step = 0; step < o.steps; ++step) {
     stopwatch const watch;
+    std::vector<mtf::collectives::event> sent;
+    if (step == 0) machine.ranks().record(&sent);
     auto const b = data.training(batch, seed.of("batch").of(static_cast<std::uint64_t>(step)));
     auto const [value, gradients] =
         step_function(p, mtf::from_global<tokens>(machine, b.ids), mtf::from_global<tokens>(machine, b.labels),
@@ -78,6 +83,10 @@ int train(backend& machine, options const& o) {
     now.learning_rate = schedule.at(step);
     now.gradient_norm = optimizer.update(machine, p, gradients, now.learning_rate);
     now.loss = mtf::item(value);
+    if (step == 0) {
+      machine.ranks().record(nullptr);
+      if (sent != plan.unrolled()) throw std::logic_error("the first step did not send what was planned: this is an error in mtf");
+    }
     trained += watch.seconds();
     now.step = step + 1;
     now.gflops = model_type::step_flops() * now.step / trained / 1e9;
@@ -109,6 +118,10 @@ int train(backend& machine, options const& o) {
 int main(int argc, char** argv) {
   auto const line = transformer::parse<config>(argc, argv, MTF_EXAMPLE_MESH, MTF_EXAMPLE_LAYOUT);
   if (line.help) return 0;
+  if (line.chosen.plan && !line.wrong) {
+    if (transformer::speaks()) std::fputs(mtf::describe(transformer::plan).c_str(), stdout);
+    return 0;
+  }
   return mtf::run<transformer::mesh, transformer::backend>(argc, argv, [&](transformer::backend& machine) {
     if (line.wrong) throw mtf::user_error(*line.wrong);
     return transformer::train(machine, line.chosen);

@@ -30,18 +30,19 @@ constexpr norm_work derive_norm(mesh_shape const& mesh, sharding const& x, shard
 }
 
 template <bool Centered, class Backend, class T>
-class norm_node final : public node {
+class norm_node {
  public:
   using A = compute_t<T>;
-  norm_node(norm_work const& w, value<Backend, T> x, value<Backend, T> gamma, ref<gradient_slot<Backend, T>> beta,
-            buffer<Backend> mean, buffer<Backend> rstd, ref<gradient_slot<Backend, T>> out)
-      : w_(&w), x_(std::move(x)), gamma_(std::move(gamma)), beta_(std::move(beta)), mean_(std::move(mean)),
-        rstd_(std::move(rstd)), out_(std::move(out)) {}
-  void run() override {
+  constexpr norm_node(norm_work const& w, value<Backend, T> const& x, value<Backend, T> const& gamma, ref<gradient_slot<Backend, T>> const& beta,
+            buffer<Backend> const& mean, buffer<Backend> const& rstd, ref<gradient_slot<Backend, T>> const& out)
+      : w_(&w), x_(x), gamma_(gamma), beta_(beta), mean_(mean),
+        rstd_(rstd), out_(out) {}
+  constexpr void run() {
     // Completed here: were it passed on partial, the parameters' gradients would be partial over more axes.
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, Centered ? "layer_norm" : "rms_norm", w_->x);
     auto const g = out_->take(0);
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     auto const& r = w_->r;
     auto dx = make_buffer<T>(b, r.count() * r.n), dgamma = make_buffer<T>(b, r.n), dbeta = make_buffer<T>(b, r.n);
     T const *dy = data_of<T>(g.memory), *x = x_.data(), *gamma = gamma_.data();
@@ -51,10 +52,10 @@ class norm_node final : public node {
     } else {
       auto const n = r.count();
       auto sums = make_buffer<A>(b, 2 * n);
-      A* s = data_of<A>(sums);
-      b.template norm_vjp_sums<Centered>(r, s, s + n, dy, x, gamma, mean, rstd);
+      A *s = data_of<A>(sums), *s2 = data_of<A>(sums, n);
+      b.template norm_vjp_sums<Centered>(r, s, s2, dy, x, gamma, mean, rstd);
       b.all_reduce(w_->exchange, combine::sum, static_cast<A const*>(s), s, static_cast<std::size_t>(2 * n));
-      b.template norm_vjp_apply<Centered>(r, w_->n, static_cast<A const*>(s), static_cast<A const*>(s + n),
+      b.template norm_vjp_apply<Centered>(r, w_->n, static_cast<A const*>(s), static_cast<A const*>(s2),
                                           data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd);
     }
     if (x_.slot) x_.slot->add({std::move(dx), 0});
@@ -78,14 +79,15 @@ struct scaled_by {
 
 /// beta: null for rms_norm.
 template <bool Centered, class Backend, class T>
-value<Backend, T> run_norm(norm_work const& w, double epsilon, value<Backend, T> const& x_operand,
+constexpr value<Backend, T> run_norm(norm_work const& w, double epsilon, value<Backend, T> const& x_operand,
                            value<Backend, T> const& gamma_operand, value<Backend, T> const* beta_operand) {
   using A = compute_t<T>;
+  Backend& b = x_operand.backend();
+  operation<Backend> const here(b, Centered ? "layer_norm" : "rms_norm", w.x);
   auto const x = completed_value(x_operand, w.x, w.complete_x);
   auto const gamma = completed_value(gamma_operand, w.parameter, w.complete_parameter);
-  auto const beta = beta_operand == nullptr ? value<Backend, T>()
-                                            : completed_value(*beta_operand, w.parameter, w.complete_parameter);
-  Backend& b = x.backend();
+  value<Backend, T> beta;
+  if (beta_operand != nullptr) beta = completed_value(*beta_operand, w.parameter, w.complete_parameter);
   auto const& r = w.r;
   auto const n = r.count();
   auto out = make_value<T>(b, n * r.n);
@@ -110,8 +112,8 @@ value<Backend, T> run_norm(norm_work const& w, double epsilon, value<Backend, T>
     b.template norm_apply<Centered>(r, static_cast<A const*>(mean), static_cast<A const*>(rstd), out.data(),
                                     static_cast<T const*>(x.data()), static_cast<T const*>(gamma.data()), shift);
   }
-  record(tape_of(x, gamma, beta), out, w.x, [&](auto slot) -> std::unique_ptr<node> {
-    return std::make_unique<norm_node<Centered, Backend, T>>(w, x, gamma, beta.slot, means, rstds, std::move(slot));
+  record(tape_of(x, gamma, beta), out, w.x, [&](auto const& slot) {
+    return norm_node<Centered, Backend, T>(w, x, gamma, beta.slot, means, rstds, slot);
   });
   return out;
 }
@@ -138,7 +140,7 @@ struct parameter_shapes<D, S, Rest...>
                        error_shapes_differ<S, shape<D>>> {};
 
 template <class D, class X, class... P>
-auto normalize(double epsilon, X const& x, P const&... parameter) {
+constexpr auto normalize(double epsilon, X const& x, P const&... parameter) {
   if constexpr (any_refused<X, P...>) {
     return refused{};
   } else {
@@ -173,13 +175,13 @@ auto normalize(double epsilon, X const& x, P const&... parameter) {
 /// One kernel forward, one backward. If Dim is cut: two all-reduces of one number a row forward, one of two backward. The
 /// gradients of gamma and beta are partial over the axes that cut the other dimensions.
 template <dimension Dim, operand X, operand Gamma, operand Beta>
-auto layer_norm(X const& x, Gamma const& gamma, Beta const& beta, double epsilon = 1e-5) {
+constexpr auto layer_norm(X const& x, Gamma const& gamma, Beta const& beta, double epsilon = 1e-5) {
   return detail::normalize<Dim>(epsilon, x, gamma, beta);
 }
 
 /// x / sqrt(mean of squares + epsilon) * gamma along Dim (Zhang & Sennrich 2019). One all-reduce each way if Dim is cut.
 template <dimension Dim, operand X, operand Gamma>
-auto rms_norm(X const& x, Gamma const& gamma, double epsilon = 1e-6) {
+constexpr auto rms_norm(X const& x, Gamma const& gamma, double epsilon = 1e-6) {
   return detail::normalize<Dim>(epsilon, x, gamma);
 }
 

@@ -8,19 +8,14 @@
 #include <mtf/detail/typed.hpp>
 #include <mtf/element.hpp>
 #include <mtf/error.hpp>
+#include <mtf/trace.hpp>
 
 namespace mtf {
-
-/// For checks without any backend: tensors of it hold nothing.
-struct no_backend {
-  static void* allocate(std::size_t) { return nullptr; }
-  static void release(void*, std::size_t) {}
-};
 
 /// A global array over the dimensions of `Shape`, cut over the mesh as `Layout` says; each rank holds its shard, dense and
 /// row-major. Over the axes of `Partial` each rank holds one term of a sum that is not taken yet. Copies share memory and
 /// are cheap. Refused: a layout that is not injective on the shape.
-template <class T, class Shape, class Layout, class Partial = partial<>, class Backend = no_backend>
+template <class T, class Shape, class Layout, class Partial = partial<>, class Backend = trace>
 class tensor {
  public:
   using checked = detail::checked_t<tensor_verdict_t<Shape, Layout, Partial>>;
@@ -36,12 +31,14 @@ class tensor {
   static constexpr std::int64_t local_size = spec.local_size(mesh);
 
   /// Holds nothing yet.
-  tensor() = default;
-  explicit tensor(detail::value<Backend, T> v) : value_(std::move(v)) {}
+  constexpr tensor() = default;
+  constexpr explicit tensor(detail::value<Backend, T> const& v) : value_(v) {
+    if constexpr (!Backend::holds_data) backend().saw(spec);
+  }
 
-  [[nodiscard]] detail::value<Backend, T> const& value() const { return value_; }
-  [[nodiscard]] Backend& backend() const { return value_.backend(); }
-  [[nodiscard]] bool empty() const { return !value_.memory; }
+  [[nodiscard]] constexpr detail::value<Backend, T> const& value() const { return value_; }
+  [[nodiscard]] constexpr Backend& backend() const { return value_.backend(); }
+  [[nodiscard]] constexpr bool empty() const { return !value_.memory; }
 
   /// The rank's shard, copied to the host.
   [[nodiscard]] std::vector<T> local() const
@@ -126,7 +123,7 @@ auto same_element_verdict() {
 /// Only the floating ones among the operands must have one element type: an elementwise operation may take numbers or
 /// conditions beside them.
 template <class... X>
-auto same_element_in(list<X...> const*) {
+constexpr auto same_element_in(list<X...> const*) {
   if constexpr (sizeof...(X) < 2)
     return ok{};
   else
@@ -181,7 +178,7 @@ template <class T, class Layout, class Backend, class Other, class... D>
 struct placed<T, Layout, Backend, under<Other>, D...> : placed<T, Other, Backend, D...> {};
 }  // namespace detail
 
-template <class T, layout_type Layout, class Backend = no_backend>
+template <class T, layout_type Layout, class Backend = trace>
 struct place {
   template <class... D>
   using tensor = typename detail::placed<T, Layout, Backend, D...>::type;

@@ -1,5 +1,6 @@
 #pragma once
 // Carries out derived steps on a shard.
+#include <mtf/detail/operation.hpp>
 #include <mtf/detail/relayout_rule.hpp>
 #include <mtf/detail/value.hpp>
 
@@ -21,14 +22,14 @@ constexpr loops<2> permuted(std::array<index, N> const& extent, std::array<index
 
 /// [outer, parts, block] <-> [parts, outer, block]: the order in which collectives want or give the parts.
 template <class T, class Backend>
-buffer<Backend> parts_outermost(Backend& b, step const& s, T const* in) {
+constexpr buffer<Backend> parts_outermost(Backend& b, step const& s, T const* in) {
   auto out = make_buffer<T>(b, s.outer * s.parts * s.block);
   b.copy(permuted<3>({s.parts, s.outer, s.block}, {s.outer * s.block, s.block, 1}, {s.block, s.parts * s.block, 1}),
          data_of<T>(out), in);
   return out;
 }
 template <class T, class Backend>
-buffer<Backend> parts_inside(Backend& b, step const& s, T const* in) {
+constexpr buffer<Backend> parts_inside(Backend& b, step const& s, T const* in) {
   auto out = make_buffer<T>(b, s.outer * s.parts * s.block);
   b.copy(permuted<3>({s.outer, s.parts, s.block}, {s.parts * s.block, s.block, 1}, {s.block, s.outer * s.block, 1}),
          data_of<T>(out), in);
@@ -36,7 +37,7 @@ buffer<Backend> parts_inside(Backend& b, step const& s, T const* in) {
 }
 
 template <class T, class Backend>
-buffer<Backend> exchange_all(Backend& b, step const& s, T const* in) {
+constexpr buffer<Backend> exchange_all(Backend& b, step const& s, T const* in) {
   // The dimension that becomes cut is divided into `parts`, outermost in the message; the one that becomes whole receives
   // one part from each rank.
   auto const p = static_cast<index>(s.parts);
@@ -65,9 +66,9 @@ buffer<Backend> exchange_all(Backend& b, step const& s, T const* in) {
 }
 
 template <class T, class Backend>
-buffer<Backend> execute(Backend& b, step const& s, buffer<Backend> const& from) {
+constexpr buffer<Backend> execute(Backend& b, step const& s, buffer<Backend> const& from) {
   T const* in = data_of<T>(from);
-  auto const& mesh = b.ranks().mesh();
+  mesh_shape const& mesh = b.ranks().mesh();
   int const rank = b.ranks().rank();
   auto out = make_buffer<T>(b, s.elements_out);
   T* to = data_of<T>(out);
@@ -75,14 +76,16 @@ buffer<Backend> execute(Backend& b, step const& s, buffer<Backend> const& from) 
   switch (s.kind) {
     case step_kind::slice: {
       index const at = mesh.index_within(rank, s.axes) * s.block;
-      b.copy(permuted<2>({s.outer, s.block}, {s.block, 1}, {s.parts * s.block, 1}), to, in + at);
+      b.copy(permuted<2>({s.outer, s.block}, {s.block, 1}, {s.parts * s.block, 1}), to,
+             static_cast<T const*>(data_of<T>(from, at)));
       break;
     }
     case step_kind::all_reduce:
       b.all_reduce(s.axes, combine::sum, in, to, static_cast<std::size_t>(s.elements_in));
       break;
     case step_kind::reduce_scatter: {
-      auto const packed = s.outer == 1 ? from : parts_outermost<T>(b, s, in);
+      auto packed = from;
+      if (s.outer > 1) packed = parts_outermost<T>(b, s, in);
       b.reduce_scatter(s.axes, data_of<T>(packed), to, outer * block);
       break;
     }
@@ -115,17 +118,19 @@ buffer<Backend> execute(Backend& b, step const& s, buffer<Backend> const& from) 
 }
 
 template <class T, class Backend>
-buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> now) {
+constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> const& from) {
+  auto now = from;
   for (int i = 0; i < all.size; ++i) now = execute<T>(b, all[i], now);
   return now;
 }
 
 /// The sum over `axes` of what the ranks hold. `s` tells the cuts.
 template <class T, class Backend>
-buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x) {
+constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x) {
   if (axes == 0) return x;
   if (x->completed && x->completed_axes == axes) return x->completed;
   Backend& b = *x->backend;
+  operation<Backend> const of(b, s);
   auto out = execute<T>(b, derive_completion(b.ranks().mesh(), s, axes), x);
   x->completed = out;
   x->completed_axes = axes;

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
+#include <mtf/detail/operation.hpp>
 
 #include <mtf/kokkos/contract.hpp>
 #include <mtf/kokkos/copy.hpp>
@@ -49,8 +50,18 @@ class kokkos_backend {
     session& operator=(session const&) = delete;
   };
 
+  /// Tensors on it have elements; mtf::trace is the backend of which that is not true.
+  static constexpr bool holds_data = true;
   collectives& ranks() { return *ranks_; }
   static constexpr bool on_host = detail::host_accessible<Exec>;
+
+  // What operation is in progress, for profilers: a region of its name ---------------------------------------------------
+
+  void enter(char const* operation, detail::sharding const&, std::array<char const*, 3> const&) {
+    Kokkos::Profiling::pushRegion(operation != nullptr ? operation : "mtf::completion");
+  }
+  void leave() { Kokkos::Profiling::popRegion(); }
+  pass change(pass p) { return std::exchange(pass_, p); }
 
   // Memory ------------------------------------------------------------------------------------------------------------
 
@@ -426,6 +437,7 @@ class kokkos_backend {
   }
 
   collectives* ranks_;
+  pass pass_ = pass::forward;
   detail::device<Exec> on_;
   detail::contractor<Exec> contractor_;
   detail::staging_memory<Exec> staging_;
