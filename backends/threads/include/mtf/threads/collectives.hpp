@@ -58,7 +58,7 @@ class thread_collectives final : public collectives {
     detail::thread_call const call{.name = name_of(collective::permute), .type = type, .count = count};
     for (int const partner : {to, from})
       if (partner < 0 || partner >= mesh().size())
-        throw std::logic_error("mtf: permute of mesh " + world_->text() + " with rank " + std::to_string(partner) +
+        throw std::logic_error("permute of mesh " + world_->text() + " with rank " + std::to_string(partner) +
                                ", which it lacks");
     using detail::mailbox;
     auto& mine = world_->mail(rank());

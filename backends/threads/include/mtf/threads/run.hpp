@@ -28,31 +28,31 @@ Backend make_one_of_many(collectives& ranks) {
     return Backend(ranks);
 }
 
+inline constexpr int user_exit = 2, other_exit = 1;
 struct exit_report {
   std::string text;
-  int code = 1;
+  int code;
 };
 
 inline exit_report report_of(std::exception_ptr const& error) {
   try {
     std::rethrow_exception(error);
   } catch (user_error const& e) {
-    return {e.what(), 2};
+    return {e.what(), user_exit};
   } catch (std::exception const& e) {
-    return {e.what(), 1};
+    return {e.what(), other_exit};
   } catch (...) {
-    return {"an exception that is not a std::exception", 1};
+    return {"an exception that is not a std::exception", other_exit};
   }
 }
 
-/// Prints how a run failed; gives its exit code. A user_error that all ranks have is printed once, any other with its
-/// rank.
+/// Prints how a run failed; gives its exit code. A user_error that all ranks have is printed once, in rank 0's words.
 inline int report(rank_threads::outcome const& ended) {
   auto const first = report_of(ended.errors[static_cast<std::size_t>(ended.first)]);
-  bool const shared = first.code == 2 && std::all_of(ended.errors.begin(), ended.errors.end(), [&](auto const& e) {
-                        return e != nullptr && report_of(e).text == first.text;
-                      });
-  std::fputs(("mtf: " + (shared ? "" : "rank " + std::to_string(ended.first) + ": ") + first.text + "\n").c_str(), stderr);
+  bool const shared = std::all_of(ended.errors.begin(), ended.errors.end(),
+                                  [](auto const& e) { return e != nullptr && report_of(e).code == user_exit; });
+  auto const text = shared ? report_of(ended.errors[0]).text : "rank " + std::to_string(ended.first) + ": " + first.text;
+  std::fputs(("mtf: " + text + "\n").c_str(), stderr);
   return first.code;
 }
 
