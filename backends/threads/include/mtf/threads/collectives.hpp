@@ -18,7 +18,9 @@ namespace mtf {
 /// when they return. Sums are taken in the order of the group.
 class thread_collectives final : public collectives {
  public:
-  thread_collectives(thread_world& world, int rank) : collectives(world.mesh(), rank), world_(&world) {}
+  thread_collectives(thread_world& world, int rank) : collectives(world.mesh(), rank), world_(&world) {
+    inputs_.reserve(static_cast<std::size_t>(mesh().size()));
+  }
 
   void barrier() override { together(world_->wide_, {.name = "barrier"}); }
   bool any(bool mine) override {
@@ -60,22 +62,22 @@ class thread_collectives final : public collectives {
       if (partner < 0 || partner >= mesh().size())
         throw std::logic_error("permute of mesh " + world_->text() + " with rank " + std::to_string(partner) +
                                ", which it lacks");
-    using detail::mailbox;
     auto& mine = world_->mail(rank());
+    auto& theirs = world_->mail(from);
     mine.call = call;
     mine.in = in;
-    mine.state.fetch_add(static_cast<std::uint32_t>(to) + 1, std::memory_order_release);
-    mine.state.notify_all();
-
-    auto& theirs = world_->mail(from);
-    auto const addressed = static_cast<std::uint32_t>(rank()) + 1;
-    wait_for(from, theirs, call, [&](std::uint32_t receiver) { return receiver == addressed; });
-    if (theirs.call != call) disagree(call, theirs.call, from, 0);
-    copy(out, theirs.in, count * detail::size_of(type));
-    theirs.state.fetch_sub(addressed, std::memory_order_release);
-    theirs.state.notify_all();
-
-    wait_for(to, mine, call, [](std::uint32_t receiver) { return receiver == mailbox::nobody; });
+    mine.post(to);
+    try {
+      wait_for(from, theirs, call, [&](std::uint32_t state) { return theirs.claim(state, rank()); });
+      auto const sent = theirs.call;
+      if (sent == call) copy(out, theirs.in, count * detail::size_of(type));
+      theirs.release();
+      if (sent != call) disagree(call, sent, from, 0);
+      wait_for(to, mine, call, [&](std::uint32_t state) { return mine.empty(state); });
+    } catch (...) {
+      mine.withdraw();
+      throw;
+    }
   }
 
   std::unique_ptr<request> do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
@@ -137,9 +139,10 @@ class thread_collectives final : public collectives {
       if (now.of(r).call != call) disagree(call, now.of(r).call, group.members[r].rank, axes);
     return now;
   }
-  /// The caller's buffers may change when all have read them.
-  void close(round const& r) {
-    if (!r.copied) meet(r);
+  /// The caller's buffers may change when all have read them. Nothing keeps a rank from coming here from open(): so also
+  /// when another fails meanwhile, none is gone whose buffers are read.
+  static void close(round const& r) {
+    if (!r.copied) r.group->meet.wait_surely();
   }
   void together(axis_mask axes, detail::thread_call const& call) {
     if (!alone(axes)) open(axes, call, nullptr, nullptr, 0);
@@ -157,7 +160,7 @@ class thread_collectives final : public collectives {
     auto const begin = part(all.me);
     detail::reduce_in_order(call.op, call.type, inputs(all), begin, part(all.me + 1) - begin,
                             static_cast<std::byte*>(out) + begin * size);
-    meet(all);
+    all.group->meet.wait_surely();
     for (std::size_t r = 0; r < all.size(); ++r)
       if (r != all.me) copy(at(out, part(r) * size), at(all.of(r).out, part(r) * size), (part(r + 1) - part(r)) * size);
     close(all);
@@ -176,10 +179,10 @@ class thread_collectives final : public collectives {
   template <class Arrived>
   void wait_for(int partner, detail::mailbox& box, detail::thread_call const& call, Arrived const& arrived) {
     for (;;) {
-      auto const state = box.state.load(std::memory_order_acquire);
-      if (arrived(state & detail::mailbox::receiver)) return;
+      auto const state = box.state();
+      if (arrived(state)) return;
       missed(partner, call, 0);
-      box.state.wait(state, std::memory_order_acquire);
+      box.sleep(state);
     }
   }
   /// Throws if a rank has failed, or if `other` has left.

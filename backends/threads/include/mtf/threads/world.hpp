@@ -3,15 +3,16 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <memory>
+#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <mtf/detail/between_ranks.hpp>
+#include <mtf/threads/call.hpp>
+#include <mtf/threads/mailbox.hpp>
 #include <mtf/threads/meeting.hpp>
 
 namespace mtf {
@@ -21,23 +22,6 @@ namespace detail {
 /// Thrown out of a collective of a rank because another one has failed: takes the rank to the end of its function. Not a
 /// std::exception, so that who handles those lets it pass.
 struct ranks_have_failed {};
-
-/// A collective as all ranks of a group must call it alike.
-struct thread_call {
-  std::string_view name;
-  combine op = combine::sum;
-  element type = element::boolean;
-  std::size_t count = 0;
-
-  bool operator==(thread_call const&) const = default;
-  [[nodiscard]] std::string text() const {
-    constexpr std::array<char const*, 3> ops{"sum", "max", "min"};
-    constexpr std::array<char const*, 6> types{"float", "double", "bfloat16", "int32", "int64", "bool"};
-    if (count == 0) return std::string(name);
-    return std::string(name) + " (" + ops[static_cast<std::size_t>(op)] + ") of " + std::to_string(count) + " " +
-           types[static_cast<std::size_t>(type)];
-  }
-};
 
 /// What a rank shows to its group for the length of a collective. Small inputs are shown as copies: then nobody needs to
 /// wait until all have read them.
@@ -62,15 +46,6 @@ struct thread_group {
   std::vector<member> members;  // in the order of the group
 };
 
-/// A message from one rank to another: at most one at a time from each sender.
-struct alignas(64) mailbox {
-  static constexpr std::uint32_t nobody = 0, one_departure = 1U << 16U, receiver = one_departure - 1;
-  // The low half: the receiver's rank + 1, or nobody. The upper half counts ranks that left, to wake who waits for them.
-  std::atomic<std::uint32_t> state{nobody};
-  thread_call call;
-  void const* in = nullptr;
-};
-
 }  // namespace detail
 
 /// The ranks of a mesh as threads of one process: make one, then in each thread a thread_collectives from it.
@@ -82,6 +57,9 @@ class thread_world {
         text_(text.empty() ? detail::mesh_text(mesh) : std::move(text)),
         mail_(static_cast<std::size_t>(mesh.size())),
         left_(mail_.size()) {
+    if (mesh.size() > detail::meeting::most_members)
+      throw std::invalid_argument("mtf::thread_world: mesh " + text_ + " has more than " +
+                                  std::to_string(detail::meeting::most_members) + " ranks");
     for (int a = 0; a < mesh.rank; ++a)
       if (mesh.size(axis_mask{1} << a) > 1) wide_ |= axis_mask{1} << a;
     for (axis_mask axes = 1; axes < groups_.size(); ++axes) {
@@ -125,10 +103,7 @@ class thread_world {
     return left_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire);
   }
   void wake_mail() {
-    for (auto& m : mail_) {
-      m.state.fetch_add(detail::mailbox::one_departure, std::memory_order_release);
-      m.state.notify_all();
-    }
+    for (auto& m : mail_) m.wake();
   }
 
   mesh_shape mesh_;
