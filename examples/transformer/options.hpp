@@ -2,10 +2,13 @@
 // The command line of `train`.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <mtf/error.hpp>
 
@@ -17,6 +20,7 @@ struct options {
   std::uint64_t seed = 1;
   bool plan = false;
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
+  bool ranks_as_threads = false;
 };
 
 /// What parsing came to: options, or a reason to end at once.
@@ -59,6 +63,11 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
   app.add_option("--sample", o.sample, "bytes of text to generate at the end; 0: none")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
+#if defined(MTF_EXAMPLE_RANKS_AS_THREADS)
+  app.add_flag("--ranks-as-threads", o.ranks_as_threads, "all ranks are threads of this process, which starts without mpirun");
+  // Also where the rest of the line is wrong: the flag decides who reports that.
+  o.ranks_as_threads = std::find(argv, argv + argc, std::string_view("--ranks-as-threads")) != argv + argc;
+#endif
 
   // Fixed in the executable's types: shown, and refused if asked to be otherwise.
   struct fixed {

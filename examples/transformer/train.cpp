@@ -12,7 +12,9 @@ using model_type = language_model;
 constexpr std::int64_t batch = config::batch::extent, sequence = config::sequence::extent, vocab = config::vocab::extent;
 constexpr int evaluation_batches = 8;
 
-double validation_bits(backend& machine, parameters const& p, text const& data) {
+template <class Backend>
+double validation_bits(Backend& machine, parameters_on<Backend> const& p, text const& data) {
+  using tokens = tokens_on<Backend>;
   double sum = 0;
   for (int i = 0; i < evaluation_batches; ++i) {
     auto const b = data.validation(batch, i, evaluation_batches);
@@ -23,14 +25,15 @@ double validation_bits(backend& machine, parameters const& p, text const& data) 
 
 /// Continues a few words of the text, byte by byte: each is drawn from the softmax of the logits at temperature 0.8. The
 /// model sees the last `sequence` bytes; all ranks draw the same.
-std::string generate(backend& machine, parameters const& p, int count, mtf::random_key key) {
+template <class Backend>
+std::string generate(Backend& machine, parameters_on<Backend> const& p, int count, mtf::random_key key) {
   std::string written = "And ";
   for (int n = 0; n < count; ++n) {
     std::vector<std::int32_t> ids(static_cast<std::size_t>(batch * sequence), ' ');
     auto const seen = std::min(static_cast<std::int64_t>(written.size()), sequence);
     for (std::int64_t i = 0; i < seen; ++i)
       ids[static_cast<std::size_t>(i)] = static_cast<unsigned char>(written[written.size() - static_cast<std::size_t>(seen - i)]);
-    auto const logits = mtf::to_global(model_type::logits(p, mtf::from_global<tokens>(machine, ids)));
+    auto const logits = mtf::to_global(model_type::logits(p, mtf::from_global<tokens_on<Backend>>(machine, ids)));
     float const* row = logits.data() + (seen - 1) * vocab;
     std::array<double, static_cast<std::size_t>(vocab)> weight{};
     float const largest = *std::max_element(row, row + vocab);
@@ -44,7 +47,10 @@ std::string generate(backend& machine, parameters const& p, int count, mtf::rand
   return written;
 }
 
-int train(backend& machine, options const& o) {
+template <class Backend>
+int train(Backend& machine, options const& o) {
+  using parameters = parameters_on<Backend>;
+  using tokens = tokens_on<Backend>;
   report out(machine.ranks().rank() == 0);
   text const data(o.data, sequence);
   if (bool const failed = !out.open(o.log); machine.ranks().any(failed))
@@ -57,7 +63,7 @@ int train(backend& machine, options const& o) {
   auto const step_function = mtf::value_and_grad(
       [](auto const& q, auto const& ids, auto const& labels, model_type::noise const& n) { return model_type::loss(q, ids, labels, n); });
 
-  double const peak = matrix_peak(machine), unigram = data.unigram_bits();
+  double const peak = matrix_peak(machine, o.ranks_as_threads ? 512 : 2048), unigram = data.unigram_bits();
   std::array<char, 200> line{};
   std::snprintf(line.data(), line.size(),
                 "%lld parameters, mesh %s, layout \"%s\"; %lld bytes of text; matrix peak %.0f GFLOP/s on all ranks",
@@ -122,8 +128,13 @@ int main(int argc, char** argv) {
     if (transformer::speaks()) std::fputs(mtf::describe(transformer::plan).c_str(), stdout);
     return 0;
   }
-  return mtf::run<transformer::mesh, transformer::backend>(argc, argv, [&](transformer::backend& machine) {
+  auto const train = [&](auto& machine) {
     if (line.wrong) throw mtf::user_error(*line.wrong);
     return transformer::train(machine, line.chosen);
-  });
+  };
+#if defined(MTF_EXAMPLE_RANKS_AS_THREADS)
+  using one_of_many = mtf::kokkos_backend<Kokkos::Serial>;
+  if (line.chosen.ranks_as_threads) return mtf::run_threads<transformer::mesh, one_of_many>(argc, argv, train);
+#endif
+  return mtf::run<transformer::mesh, transformer::backend>(argc, argv, train);
 }
