@@ -1,109 +1,58 @@
 #pragma once
 // Carries out derived steps on a shard.
+#include <mtf/detail/message.hpp>
 #include <mtf/detail/operation.hpp>
 #include <mtf/detail/relayout_rule.hpp>
 #include <mtf/detail/value.hpp>
 
 namespace mtf::detail {
 
-/// A copy between two dense orders of the same elements: loop d has extent[d], and these strides on either side.
-template <std::size_t N>
-constexpr loops<2> permuted(std::array<index, N> const& extent, std::array<index, N> const& out,
-                            std::array<index, N> const& in) {
-  loops<2> l;
-  l.rank = static_cast<int>(N);
-  for (std::size_t d = 0; d < N; ++d) {
-    l.extent[d] = extent[d];
-    l.stride[0][d] = out[d];
-    l.stride[1][d] = in[d];
-  }
-  return collapsed(l);
-}
-
-/// [outer, parts, block] <-> [parts, outer, block]: the order in which collectives want or give the parts.
+/// The shard taken apart into the blocks of a message, or put together again.
 template <class T, class Backend>
-constexpr buffer<Backend> parts_outermost(Backend& b, step const& s, T const* in) {
-  auto out = make_buffer<T>(b, s.outer * s.parts * s.block);
-  b.copy(permuted<3>({s.parts, s.outer, s.block}, {s.outer * s.block, s.block, 1}, {s.block, s.parts * s.block, 1}),
-         data_of<T>(out), in);
-  return out;
-}
-template <class T, class Backend>
-constexpr buffer<Backend> parts_inside(Backend& b, step const& s, T const* in) {
-  auto out = make_buffer<T>(b, s.outer * s.parts * s.block);
-  b.copy(permuted<3>({s.outer, s.parts, s.block}, {s.parts * s.block, s.block, 1}, {s.block, s.outer * s.block, 1}),
-         data_of<T>(out), in);
+constexpr buffer<Backend> rearranged(Backend& b, loops<2> const& copy, buffer<Backend> const& from, index elements, index offset = 0) {
+  if (is_identity(copy, elements)) return from;
+  auto out = make_buffer<T>(b, copy.size());
+  b.copy(copy, data_of<T>(out), static_cast<T const*>(data_of<T>(from, offset)));
   return out;
 }
 
+/// One step, from the sharding before it.
 template <class T, class Backend>
-constexpr buffer<Backend> exchange_all(Backend& b, step const& s, T const* in) {
-  // The dimension that becomes cut is divided into `parts`, outermost in the message; the one that becomes whole receives
-  // one part from each rank.
-  auto const p = static_cast<index>(s.parts);
-  auto const cut = (s.from_first ? s.b : s.a) / p;
-  auto packed = make_buffer<T>(b, s.elements_in);
-  auto arrived = make_buffer<T>(b, s.elements_in);
-  auto out = make_buffer<T>(b, s.elements_in);
-  if (s.from_first) {  // in [outer, A, middle, p, cut, inner] -> message [p, outer, A, middle, cut*inner]
-    index const run = cut * s.inner;
-    index const row = s.a * s.middle;
-    b.copy(permuted<3>({p, s.outer * row, run}, {s.outer * row * run, run, 1}, {run, p * run, 1}), data_of<T>(packed), in);
-    b.all_to_all(s.axes, data_of<T>(packed), data_of<T>(arrived), static_cast<std::size_t>(s.elements_in / p));
-    // arrived [p, outer, A, middle*cut*inner] -> out [outer, p, A, ...]
-    index const inside = row * run;
-    b.copy(permuted<3>({s.outer, p, inside}, {p * inside, inside, 1}, {inside, s.outer * inside, 1}), data_of<T>(out),
-           data_of<T>(arrived));
-  } else {  // in [outer, p, cut, middle, B, inner] -> message [p, outer, cut, middle, B*inner]
-    index const inside = cut * s.middle * s.b * s.inner;
-    b.copy(permuted<3>({p, s.outer, inside}, {s.outer * inside, inside, 1}, {inside, p * inside, 1}), data_of<T>(packed), in);
-    b.all_to_all(s.axes, data_of<T>(packed), data_of<T>(arrived), static_cast<std::size_t>(s.elements_in / p));
-    // arrived [p, outer*cut*middle, B*inner] -> out [outer*cut*middle, p, B*inner]
-    index const row = s.outer * cut * s.middle, run = s.b * s.inner;
-    b.copy(permuted<3>({row, p, run}, {p * run, run, 1}, {run, row * run, 1}), data_of<T>(out), data_of<T>(arrived));
-  }
-  return out;
-}
-
-template <class T, class Backend>
-constexpr buffer<Backend> execute(Backend& b, step const& s, buffer<Backend> const& from) {
-  T const* in = data_of<T>(from);
+constexpr buffer<Backend> execute(Backend& b, step const& s, sharding const& before, buffer<Backend> const& from) {
   mesh_shape const& mesh = b.ranks().mesh();
   int const rank = b.ranks().rank();
+  sharding const block = block_of(before, s.after);
+  auto const packed = [&](axis_mask axes) {
+    return rearranged<T>(b, block_copy(mesh, axes, before, block, true), from, s.elements_in,
+                         pack_offset(mesh, axes, before, block, rank));
+  };
+  auto const unpacked = [&](buffer<Backend> const& arrived) {
+    return rearranged<T>(b, block_copy(mesh, s.axes, s.after, block, false), arrived, s.elements_out);
+  };
+  if (s.kind == step_kind::slice) return packed(0);
+
+  T const* in = data_of<T>(from);
   auto out = make_buffer<T>(b, s.elements_out);
   T* to = data_of<T>(out);
-  auto const block = static_cast<std::size_t>(s.block), outer = static_cast<std::size_t>(s.outer);
+  auto const count = static_cast<std::size_t>(s.elements_in), arrives = static_cast<std::size_t>(s.elements_out);
   switch (s.kind) {
-    case step_kind::slice: {
-      index const at = mesh.index_within(rank, s.axes) * s.block;
-      b.copy(permuted<2>({s.outer, s.block}, {s.block, 1}, {s.parts * s.block, 1}), to,
-             static_cast<T const*>(data_of<T>(from, at)));
-      break;
-    }
-    case step_kind::all_reduce:
-      b.all_reduce(s.axes, combine::sum, in, to, static_cast<std::size_t>(s.elements_in));
-      break;
+    case step_kind::slice: break;
+    case step_kind::all_reduce: b.all_reduce(s.axes, combine::sum, in, to, count); break;
     case step_kind::reduce_scatter: {
-      auto packed = from;
-      if (s.outer > 1) packed = parts_outermost<T>(b, s, in);
-      b.reduce_scatter(s.axes, data_of<T>(packed), to, outer * block);
+      auto const message = packed(s.axes);
+      b.reduce_scatter(s.axes, data_of<T>(message), to, arrives);
       break;
     }
-    case step_kind::all_gather: {
-      b.all_gather(s.axes, in, to, outer * block);
-      if (s.outer > 1) return parts_inside<T>(b, s, to);
-      break;
+    case step_kind::all_gather: b.all_gather(s.axes, in, to, count); return unpacked(out);
+    case step_kind::all_to_all: {
+      auto const message = packed(s.axes);
+      b.all_to_all(s.axes, data_of<T>(message), to, arrives / static_cast<std::size_t>(s.parts));
+      return unpacked(out);
     }
-    case step_kind::all_to_all: return exchange_all<T>(b, s, in);
-    case step_kind::permute: {
-      int partner = 0;  // the rank with the coordinates along the two axes exchanged
-      for (int a = 0; a < mesh.rank; ++a) {
-        int const from_axis = a == s.axis ? s.other_axis : a == s.other_axis ? s.axis : a;
-        partner = partner * mesh.extent[static_cast<std::size_t>(a)] + mesh.coordinate(rank, from_axis);
-      }
-      b.permute(s.axes, in, to, static_cast<std::size_t>(s.elements_in), partner, partner);
+    case step_kind::permute:
+      b.permute(s.axes, in, to, count, counterpart(mesh, s.axes, before, s.after, rank),
+                counterpart(mesh, s.axes, s.after, before, rank));
       break;
-    }
     case step_kind::scattered_all_reduce: {
       auto const share = static_cast<std::size_t>(s.elements_in / mesh.size(s.inner_axes));
       auto part = make_buffer<T>(b, static_cast<index>(share));
@@ -118,9 +67,8 @@ constexpr buffer<Backend> execute(Backend& b, step const& s, buffer<Backend> con
 }
 
 template <class T, class Backend>
-constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> const& from) {
-  auto now = from;
-  for (int i = 0; i < all.size; ++i) now = execute<T>(b, all[i], now);
+constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> now) {
+  for (int i = 0; i < all.size; ++i) now = execute<T>(b, all[i], all.before(i), now);
   return now;
 }
 

@@ -9,30 +9,32 @@ namespace mtf::detail {
 
 enum class step_kind : std::uint8_t { slice, all_reduce, reduce_scatter, all_gather, all_to_all, permute, scattered_all_reduce };
 
-/// One step of a relayout. Blocks are seen as [outer, parts x block] around the dimension concerned:
-///   slice, reduce_scatter  [outer, parts, block] -> [outer, block]
-///   all_gather             [outer, block]        -> [outer, parts, block]
-///   all_to_all             moves `axes` from dimension `from` to dimension `to`; the extents below are the local ones
-///                          before the step: [outer, A, middle, B, inner] where A, B are the two dimensions in storage order
-///   permute                the shard moves to the rank with the coordinates of the two axes exchanged
-///   scattered_all_reduce   reduce-scatter over `inner_axes`, all-reduce over `axes`, all-gather over `inner_axes`
+/// One step of a relayout, from the sharding before it to `after`:
+///   slice                 each rank keeps a part of its shard
+///   all_reduce            the sum over `axes` is taken
+///   reduce_scatter        the same, and each rank keeps the part that `after` gives it
+///   all_gather            the cuts by `axes` are taken back
+///   all_to_all            `axes` cut other dimensions than before, or some of them none
+///   permute               each rank takes over the shard of one rank of its group along `axes`
+///   scattered_all_reduce  reduce-scatter over `inner_axes`, all-reduce over `axes`, all-gather over `inner_axes`
+/// Messages of a reduce-scatter or all-to-all hold only what is wanted: where `after` is cut over idle axes as well, that
+/// slice is taken on the way.
 struct step {
   step_kind kind = step_kind::slice;
   axis_mask axes = 0, inner_axes = 0;
-  int parts = 1;                   // ranks that take part
-  index outer = 1, block = 1;      // slice, all_gather, reduce_scatter
-  index a = 1, middle = 1, b = 1, inner = 1;  // all_to_all
-  bool from_first = false;                    // all_to_all: the dimension that becomes whole is A
-  int axis = 0, other_axis = 0;               // permute
-  index elements_in = 0, elements_out = 0;    // local sizes before and after
+  int parts = 1;                            // ranks that take part
+  index elements_in = 0, elements_out = 0;  // local sizes before and after
+  sharding after;
   bool operator==(step const&) const = default;
 };
 
 struct steps {
   int size = 0;
+  sharding from;
   std::array<step, 12> at{};
   constexpr void push(step const& s) { at[static_cast<std::size_t>(size++)] = s; }
   [[nodiscard]] constexpr step const& operator[](int i) const { return at[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] constexpr sharding const& before(int i) const { return i == 0 ? from : (*this)[i - 1].after; }
   [[nodiscard]] constexpr bool communicates() const {
     for (int i = 0; i < size; ++i)
       if ((*this)[i].kind != step_kind::slice) return true;
@@ -40,139 +42,395 @@ struct steps {
   }
 };
 
+/// The elements that one rank puts into the collective of a step.
+constexpr index payload_of(step_kind kind, int parts, index before, index after) {
+  return kind == step_kind::reduce_scatter ? after * parts : kind == step_kind::all_to_all ? after : before;
+}
+constexpr index payload_of(step const& s) { return payload_of(s.kind, s.parts, s.elements_in, s.elements_out); }
+
+/// The bytes that one rank sends in a step.
+constexpr std::uint64_t bytes_of(step const& s, mesh_shape const& mesh, int element_size) {
+  auto const payload = static_cast<std::uint64_t>(payload_of(s)) * static_cast<std::uint64_t>(element_size);
+  switch (s.kind) {
+    case step_kind::slice: return 0;
+    case step_kind::all_reduce: return bytes_sent(collective::all_reduce, payload, s.parts);
+    case step_kind::reduce_scatter: return bytes_sent(collective::reduce_scatter, payload, s.parts);
+    case step_kind::all_gather: return bytes_sent(collective::all_gather, payload, s.parts);
+    case step_kind::all_to_all: return bytes_sent(collective::all_to_all, payload, s.parts);
+    case step_kind::permute: return bytes_sent(collective::permute, payload, s.parts);
+    case step_kind::scattered_all_reduce: {
+      int const inner = mesh.size(s.inner_axes);
+      auto const share = payload / static_cast<std::uint64_t>(inner);
+      return bytes_sent(collective::reduce_scatter, payload, inner) +
+             bytes_sent(collective::all_reduce, share, mesh.size(s.axes)) + bytes_sent(collective::all_gather, share, inner);
+    }
+  }
+  return 0;
+}
+constexpr std::uint64_t bytes_of(steps const& all, mesh_shape const& mesh, int element_size) {
+  std::uint64_t sum = 0;
+  for (int i = 0; i < all.size; ++i) sum += bytes_of(all[i], mesh, element_size);
+  return sum;
+}
+
 /// Derives the steps from a sharding to another of the same dimensions in the same order. `to.partial` is a subset of
 /// `from.partial`: a relayout completes sums, it does not open them.
+///
+/// The steps are those that send the fewest bytes; of equal ones those that send fewer between nodes, then those of fewer
+/// collectives, then those over fewer ranks. Only the axes that lie differently before and after take part. Where slices
+/// and one collective are enough, these are the steps; otherwise they are the shortest path (Dijkstra's) through the ways
+/// in which these axes can lie.
 class relayout_derivation {
  public:
   constexpr relayout_derivation(mesh_shape const& mesh, sharding const& from, sharding const& to)
-      : mesh_(mesh), now_(from), to_(to) {}
+      : mesh_(mesh), base_(from) {
+    out_.from = from;
+    collect(from, to);
+  }
 
   constexpr steps derive() {
-    // Local slices first: they make everything after them smaller. Then the exchanges that keep the size or shrink it,
-    // the completion of what is still partial, and gathers last.
-    while (slice() || reduce_scatter() || exchange() || permute() || complete() || gather()) {
+    place const sliced = slices();
+    if (sliced != from_) emit(from_, sliced);
+    if (sliced == to_) return out_;
+    if (between(sliced, to_).possible) {
+      emit(sliced, to_);
+      return out_;
     }
+    search(sliced);
     return out_;
   }
 
  private:
-  constexpr axis_mask in_use() const { return now_.cut_axes() | now_.partial; }
-  constexpr bool wants(int d) const {
-    return now_[d].cut.size < to_[d].cut.size && now_[d].cut.prefix_of(to_[d].cut);
+  /// How the changed axes lie: a byte for each, what it does and, where it cuts, its position among the changed axes there.
+  using place = std::uint64_t;
+  static constexpr unsigned idle = 0, summed = 1, cuts = 2;  // cuts + d: cuts dimension d
+  static constexpr unsigned field(place p, int k) { return static_cast<unsigned>(p >> (8 * k)) & 0xffU; }
+  static constexpr unsigned role(place p, int k) { return field(p, k) & 0xfU; }
+  static constexpr unsigned position(place p, int k) { return field(p, k) >> 4U; }
+  static constexpr place with(place p, int k, unsigned role, unsigned position = 0) {
+    return (p & ~(place{0xff} << (8 * k))) | (place{role | position << 4U} << (8 * k));
   }
-  constexpr int wanted(int d) const { return to_[d].cut[now_[d].cut.size]; }
-  constexpr bool must_shrink(int d) const { return now_[d].cut.size > 0 && !now_[d].cut.prefix_of(to_[d].cut); }
 
-  constexpr step around(int d, step_kind kind, int axis) const {
-    step s;
-    s.kind = kind;
-    s.axes = 1U << static_cast<unsigned>(axis);
-    s.parts = mesh_.size(s.axes);
-    rows const r = rows_along(now_, d, mesh_);
-    s.outer = r.outer;
-    s.block = r.n * r.inner;
-    s.elements_in = now_.local_size(mesh_);
+  constexpr void collect(sharding const& from, sharding const& to) {
+    axis_mask const completed = from.partial & ~to.partial;
+    base_.partial = from.partial & to.partial;
+    axis_mask changed = completed;
+    for (int d = 0; d < from.rank; ++d) {
+      auto const &f = from[d].cut, &t = to[d].cut;
+      auto& common = base_[d].cut = {};
+      while (common.size < f.size && common.size < t.size && f[common.size] == t[common.size]) common.push(f[common.size]);
+      changed |= (f.mask() | t.mask()) & ~common.mask();
+    }
+    if (changed == 0) return;
+    for (int a = 0; a < mesh_.rank; ++a)
+      if ((changed >> static_cast<unsigned>(a)) & 1U) {
+        auto const k = static_cast<std::size_t>(count_);
+        axis_[k] = a;
+        extent_[k] = mesh_.extent[static_cast<std::size_t>(a)];
+        if ((completed >> static_cast<unsigned>(a)) & 1U) from_ = with(from_, count_, summed);
+        ++count_;
+      }
+    for (int d = 0; d < from.rank; ++d) {
+      from_ = cut_by(from_, d, from[d].cut);
+      to_ = cut_by(to_, d, to[d].cut);
+    }
+    base_size_ = base_.local_size(mesh_);
+  }
+  constexpr place cut_by(place p, int d, axis_list const& cut) const {
+    int const common = base_[d].cut.size;
+    for (int i = common; i < cut.size; ++i)
+      p = with(p, index_of(cut[i]), cuts + static_cast<unsigned>(d), static_cast<unsigned>(i - common));
+    return p;
+  }
+  constexpr int index_of(int axis) const {
+    int k = 0;
+    while (axis_[static_cast<std::size_t>(k)] != axis) ++k;
+    return k;
+  }
+  constexpr int extent(int k) const { return extent_[static_cast<std::size_t>(k)]; }
+
+  constexpr index size_of(place p) const {
+    index parts = 1;
+    for (int k = 0; k < count_; ++k)
+      if (role(p, k) >= cuts) parts *= extent(k);
+    return base_size_ / parts;
+  }
+  constexpr sharding sharding_at(place p) const {
+    sharding s = base_;
+    for (unsigned i = 0; i < static_cast<unsigned>(count_); ++i)
+      for (int k = 0; k < count_; ++k) {
+        int const axis = axis_[static_cast<std::size_t>(k)];
+        if (role(p, k) == summed) s.partial |= 1U << static_cast<unsigned>(axis);
+        if (role(p, k) >= cuts && position(p, k) == i) s[static_cast<int>(role(p, k) - cuts)].cut.push(axis);
+      }
     return s;
   }
-  constexpr void emit(step s) {
-    s.elements_out = now_.local_size(mesh_);
+
+  /// What is wanted and at hand on each rank: it makes everything that follows smaller.
+  constexpr place slices() const {
+    unsigned cut_before = 0;  // dimensions
+    for (int k = 0; k < count_; ++k)
+      if (role(from_, k) >= cuts) cut_before |= 1U << role(from_, k);
+    place p = from_;
+    for (bool more = true; more;) {
+      more = false;
+      for (int k = 0; k < count_; ++k) {
+        unsigned const d = role(to_, k);
+        if (role(p, k) != idle || d < cuts || ((cut_before >> d) & 1U)) continue;
+        unsigned there = 0;
+        for (int l = 0; l < count_; ++l) there += role(p, l) == d ? 1U : 0U;
+        if (there != position(to_, k)) continue;
+        p = with(p, k, d, there);
+        more = true;
+      }
+    }
+    return p;
+  }
+
+  /// The one step from u to v.
+  struct edge {
+    bool possible = false;
+    step_kind kind = step_kind::slice;
+    axis_mask axes = 0;
+    int parts = 1;
+  };
+  constexpr edge between(place u, place v) const {
+    enum : unsigned { completes = 1, scatters = 2, slices = 4, gathers = 8, moves = 16, reorders = 32 };
+    unsigned what = 0, loses = 0, gains = 0;
+    axis_mask changed = 0, sliced = 0;
+    for (int k = 0; k < count_; ++k) {
+      if (field(u, k) == field(v, k)) continue;
+      unsigned const x = role(u, k), y = role(v, k);
+      if (y == summed) return {};
+      axis_mask const axis = 1U << static_cast<unsigned>(axis_[static_cast<std::size_t>(k)]);
+      changed |= axis;
+      if (x == idle) sliced |= axis;
+      what |= x == summed ? (y == idle ? completes : scatters) : x == idle ? slices : y == idle ? gathers : x != y ? moves : reorders;
+      if (x >= cuts) loses |= 1U << x;
+      if (y >= cuts) gains |= 1U << y;
+    }
+    auto const over = [&](step_kind kind, axis_mask axes) { return edge{true, kind, axes, mesh_.size(axes)}; };
+    if (what == slices) return over(step_kind::slice, changed);
+    if (what == completes) return over(step_kind::all_reduce, changed);
+    if (what == gathers) return over(step_kind::all_gather, changed);
+    if ((what | slices) == (scatters | slices)) return over(step_kind::reduce_scatter, changed & ~sliced);
+    if ((what & (completes | scatters)) != 0) return {};
+    if ((what & moves) != 0 && (loses & gains) == 0) return over(step_kind::all_to_all, changed & ~sliced);
+    if (loses == gains && same_parts(u, v)) return over(step_kind::permute, changed);
+    return {};
+  }
+  /// Each dimension is cut into as many parts in u as in v.
+  constexpr bool same_parts(place u, place v) const {
+    std::array<int, cuts + max_rank> before{}, after{};
+    for (int k = 0; k < count_; ++k) {
+      auto &x = before[role(u, k)], &y = after[role(v, k)];
+      x = (x == 0 ? 1 : x) * extent(k);
+      y = (y == 0 ? 1 : y) * extent(k);
+    }
+    for (std::size_t d = cuts; d < before.size(); ++d)
+      if (before[d] != after[d]) return false;
+    return true;
+  }
+
+  /// The price of steps: bytes in units of an element's size / the mesh's size, so that no division leaves a rest.
+  struct price {
+    std::uint64_t bytes, between_nodes;
+    int collectives, ranks;
+    constexpr bool operator<(price const& o) const {
+      if (bytes != o.bytes) return bytes < o.bytes;
+      if (between_nodes != o.between_nodes) return between_nodes < o.between_nodes;
+      if (collectives != o.collectives) return collectives < o.collectives;
+      return ranks < o.ranks;
+    }
+  };
+  /// The axes inside nodes over which an all-reduce of n elements is scattered.
+  constexpr axis_mask inner_of(axis_mask axes, index n) const {
+    axis_mask const inner = axes & mesh_.node_axes;
+    return inner != 0 && inner != axes && n % mesh_.size(inner) == 0 ? inner : 0;
+  }
+  constexpr price plus(price p, edge const& e, index before, index after) const {
+    if (e.kind == step_kind::slice) return p;
+    index const elements = payload_of(e.kind, e.parts, before, after);
+    auto const payload = static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(mesh_.size());
+    auto const sent = [&](collective kind, std::uint64_t n, axis_mask axes) {
+      auto const bytes = bytes_sent(kind, n, mesh_.size(axes));
+      p.bytes += bytes;
+      if ((axes & ~mesh_.node_axes) != 0) p.between_nodes += bytes;
+      ++p.collectives;
+      p.ranks += mesh_.size(axes);
+    };
+    switch (e.kind) {
+      case step_kind::slice: break;
+      case step_kind::reduce_scatter: sent(collective::reduce_scatter, payload, e.axes); break;
+      case step_kind::all_gather: sent(collective::all_gather, payload, e.axes); break;
+      case step_kind::all_to_all: sent(collective::all_to_all, payload, e.axes); break;
+      case step_kind::permute: sent(collective::permute, payload, e.axes); break;
+      default:
+        if (axis_mask const inner = inner_of(e.axes, elements); inner == 0) {
+          sent(collective::all_reduce, payload, e.axes);
+        } else {
+          auto const share = payload / static_cast<std::uint64_t>(mesh_.size(inner));
+          sent(collective::reduce_scatter, payload, inner);
+          sent(collective::all_reduce, share, e.axes & ~inner);
+          sent(collective::all_gather, share, inner);
+        }
+    }
+    return p;
+  }
+
+  constexpr void emit(place u, place v) {
+    edge const e = between(u, v);
+    step s;
+    s.kind = e.kind;
+    s.axes = e.axes;
+    s.parts = e.parts;
+    s.elements_in = size_of(u);
+    s.elements_out = size_of(v);
+    s.after = sharding_at(v);
+    if (e.kind == step_kind::all_reduce)
+      if (axis_mask const inner = inner_of(e.axes, s.elements_in); inner != 0) {
+        s.kind = step_kind::scattered_all_reduce;
+        s.axes &= ~inner;
+        s.inner_axes = inner;
+      }
     out_.push(s);
   }
 
-  constexpr bool slice() {
-    for (int d = 0; d < now_.rank; ++d)
-      if (wants(d) && !((in_use() >> static_cast<unsigned>(wanted(d))) & 1U)) {
-        step s = around(d, step_kind::slice, wanted(d));
-        s.block /= s.parts;
-        now_[d].cut.push(wanted(d));
-        emit(s);
-        return true;
-      }
-    return false;
-  }
-  constexpr bool reduce_scatter() {
-    for (int d = 0; d < now_.rank; ++d)
-      if (wants(d) && ((now_.partial >> static_cast<unsigned>(wanted(d))) & 1U)) {
-        step s = around(d, step_kind::reduce_scatter, wanted(d));
-        s.block /= s.parts;
-        now_.partial &= ~s.axes;
-        now_[d].cut.push(wanted(d));
-        emit(s);
-        return true;
-      }
-    return false;
-  }
-  constexpr bool exchange() {
-    for (int d = 0; d < now_.rank; ++d)
-      for (int e = 0; e < now_.rank; ++e)
-        if (d != e && must_shrink(d) && wants(e) && now_[d].cut.last() == wanted(e)) {
-          step s = around(d, step_kind::all_to_all, wanted(e));
-          int const first = d < e ? d : e, second = d < e ? e : d;
-          s.outer = s.middle = s.inner = 1;
-          for (int k = 0; k < now_.rank; ++k) {
-            auto const n = now_.local_extent(k, mesh_);
-            (k < first ? s.outer : k == first ? s.a : k < second ? s.middle : k == second ? s.b : s.inner) *= n;
+  // ---- the search: up to three axes on up to three dimensions in every way; more of them as before, as after, or idle
+
+  static constexpr int most_axes = 3, most_dims = 3, most_places = 729;
+  struct node {
+    place at;
+    price so_far, estimate;
+    int before;
+    bool reached, done;
+  };
+
+  constexpr int candidates(node* nodes, place start) const {
+    std::array<unsigned, max_rank> dims{};
+    int n_dims = 0;
+    unsigned touched = 0;
+    for (int k = 0; k < count_; ++k) touched |= 1U << role(start, k) | 1U << role(to_, k);
+    for (bool const changed : {true, false})  // those that change, then others that an axis can cut
+      for (int d = 0; d < base_.rank; ++d)
+        if ((((touched >> (cuts + static_cast<unsigned>(d))) & 1U) != 0) == changed &&
+            (changed || (n_dims < most_dims && divided(d))))
+          dims[static_cast<std::size_t>(n_dims++)] = static_cast<unsigned>(d);
+    if (count_ > most_axes || n_dims > most_dims) return coarse_candidates(nodes, start);
+
+    int size = 1;
+    nodes[0].at = 0;
+    for (int k = 0; k < count_; ++k)
+      for (int i = size - 1; i >= 0; --i) {  // one axis more: idle in place of the old ones, others at the end
+        place const p = nodes[i].at;
+        if (role(start, k) == summed) nodes[size++].at = with(p, k, summed);
+        for (int j = 0; j < n_dims; ++j) {
+          unsigned const d = cuts + dims[static_cast<std::size_t>(j)];
+          index parts = extent(k);
+          unsigned there = 0;
+          for (int l = 0; l < k; ++l)
+            if (role(p, l) == d) {
+              ++there;
+              parts *= extent(l);
+            }
+          if (base_.local_extent(static_cast<int>(d - cuts), mesh_) % parts != 0) continue;
+          for (unsigned at = 0; at <= there; ++at) {
+            place q = with(p, k, d, at);
+            for (int l = 0; l < k; ++l)
+              if (role(p, l) == d && position(p, l) >= at) q = with(q, l, d, position(p, l) + 1);
+            nodes[size++].at = q;
           }
-          s.from_first = d < e;
-          now_[d].cut.pop();
-          now_[e].cut.push(wanted(e));
-          emit(s);
-          return true;
         }
+      }
+    return size;
+  }
+  constexpr bool divided(int d) const {
+    for (int k = 0; k < count_; ++k)
+      if (base_.local_extent(d, mesh_) % extent(k) == 0) return true;
     return false;
   }
-  constexpr bool permute() {
-    for (int d = 0; d < now_.rank; ++d) {
-      auto rest = now_[d].cut;
-      if (!must_shrink(d) || now_[d].cut.size != to_[d].cut.size) continue;
-      int const old = rest.last();
-      rest.pop();
-      int const fresh = to_[d].cut.last();
-      if (!rest.prefix_of(to_[d].cut) || ((in_use() >> static_cast<unsigned>(fresh)) & 1U) ||
-          mesh_.extent[static_cast<std::size_t>(old)] != mesh_.extent[static_cast<std::size_t>(fresh)])
-        continue;
-      step s = around(d, step_kind::permute, old);
-      s.axes |= 1U << static_cast<unsigned>(fresh);
-      s.axis = old;
-      s.other_axis = fresh;
-      now_[d].cut.pop();
-      now_[d].cut.push(fresh);
-      emit(s);
-      return true;
+  constexpr int coarse_candidates(node* nodes, place start) const {
+    int size = 0, all = 1;
+    for (int k = 0; k < count_; ++k) all *= 3;
+    for (int i = 0; i < all; ++i) {
+      place p = 0;
+      bool twice = false;
+      for (int k = 0, n = i; k < count_; ++k, n /= 3) {
+        unsigned const f = n % 3 == 0 ? 0U : field(n % 3 == 1 ? start : to_, k);
+        twice = twice || (n % 3 != 0 && f == 0) || (n % 3 == 2 && f == field(start, k));  // the same way a second time
+        p |= place{f} << (8 * k);
+      }
+      if (!twice && well_cut(p)) nodes[size++].at = p;
     }
-    return false;
+    return size;
   }
-  constexpr bool complete() {
-    axis_mask const axes = now_.partial & ~to_.partial;
-    if (axes == 0) return false;
-    step s;
-    s.kind = step_kind::all_reduce;
-    s.axes = axes;
-    s.elements_in = now_.local_size(mesh_);
-    axis_mask const inner = axes & mesh_.node_axes;
-    if (inner != 0 && inner != axes && s.elements_in % mesh_.size(inner) == 0) {
-      s.kind = step_kind::scattered_all_reduce;
-      s.axes = axes & ~inner;
-      s.inner_axes = inner;
+  /// Positions on each dimension are 0, 1, ..., and the axes there divide it.
+  constexpr bool well_cut(place p) const {
+    for (int k = 0; k < count_; ++k) {
+      unsigned const d = role(p, k);
+      if (d < cuts) continue;
+      unsigned there = 0, positions = 0;
+      index parts = 1;
+      for (int l = 0; l < count_; ++l)
+        if (role(p, l) == d) {
+          ++there;
+          positions |= 1U << position(p, l);
+          parts *= extent(l);
+        }
+      if (positions != (1U << there) - 1U || base_.local_extent(static_cast<int>(d - cuts), mesh_) % parts != 0) return false;
     }
-    s.parts = mesh_.size(axes);
-    now_.partial &= ~axes;
-    emit(s);
     return true;
   }
-  constexpr bool gather() {
-    for (int d = 0; d < now_.rank; ++d)
-      if (must_shrink(d)) {
-        step s = around(d, step_kind::all_gather, now_[d].cut.last());
-        now_[d].cut.pop();
-        emit(s);
-        return true;
+
+  /// What is sent at least from here on: a shard grows only by what arrives.
+  constexpr price estimated(price p, place at) const {
+    index const now = size_of(at), wanted = size_of(to_);
+    if (wanted > now) p.bytes += static_cast<std::uint64_t>(wanted - now) * static_cast<std::uint64_t>(mesh_.size());
+    return p;
+  }
+  constexpr void search(place start) {
+    node nodes[most_places];
+    int const size = candidates(nodes, start);
+    int at = -1;
+    for (int i = 0; i < size; ++i) {
+      nodes[i].reached = nodes[i].at == start;
+      nodes[i].done = false;
+      nodes[i].before = -1;
+      if (nodes[i].reached) {
+        at = i;
+        nodes[i].so_far = {};
+        nodes[i].estimate = {};
       }
-    return false;
+    }
+    while (nodes[at].at != to_) {
+      nodes[at].done = true;
+      index const elements = size_of(nodes[at].at);
+      int next = -1;
+      for (int i = 0; i < size; ++i) {
+        node& n = nodes[i];
+        if (n.done) continue;
+        if (edge const e = between(nodes[at].at, n.at); e.possible)
+          if (price const p = plus(nodes[at].so_far, e, elements, size_of(n.at)); !n.reached || p < n.so_far) {
+            n.so_far = p;
+            n.estimate = estimated(p, n.at);
+            n.before = at;
+            n.reached = true;
+          }
+        if (n.reached && (next < 0 || n.estimate < nodes[next].estimate)) next = i;
+      }
+      at = next;
+    }
+    int path[most_places], length = 0;
+    for (int i = at; i >= 0; i = nodes[i].before) path[length++] = i;
+    for (int i = length - 1; i > 0; --i) emit(nodes[path[i]].at, nodes[path[i - 1]].at);
   }
 
   mesh_shape mesh_;
-  sharding now_, to_;
+  sharding base_;  // what stays as it is
+  int count_ = 0;
+  std::array<int, mesh_shape::max_axes> axis_{}, extent_{};
+  place from_ = 0, to_ = 0;
+  index base_size_ = 1;
   steps out_;
 };
 
