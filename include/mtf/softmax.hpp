@@ -60,7 +60,8 @@ class softmax_node {
   constexpr void run() {
     Backend& b = out_->owner().backend();
     operation<Backend> const here(b, name_of(kind_), w_->in);
-    auto g = out_->take();
+    // The result of logsumexp lacks a dimension: over the axes that cut it each rank needs the whole gradient.
+    auto g = out_->take(~w_->in.cut_axes());
     if (!g.memory) return;
     auto const& r = w_->r;
     auto dx = make_buffer<T>(b, r.count() * r.n);
@@ -183,7 +184,8 @@ constexpr auto log_softmax(X const& x) {
   return detail::soft_along<detail::soft::log_softmax, Dim, detail::no_query>(x, 1);
 }
 
-/// log sum exp along Dim, which the result lacks. If Dim is cut: two all-reduces of the result forward, none backward.
+/// log sum exp along Dim, which the result lacks. If Dim is cut: two all-reduces of the result forward, none backward
+/// unless the gradient arrives partial over Dim's axes.
 template <dimension Dim, operand X>
 constexpr auto logsumexp(X const& x) {
   return detail::soft_along<detail::soft::logsumexp, Dim, detail::no_query>(x, 1);
