@@ -157,7 +157,7 @@ constexpr auto broadcast(X const& x) {
       detail::require<verdict>{};
       return refused{};
     } else {
-      using rule = detail::broadcast_rule<X, to>;
+      using rule = detail::broadcast_rule<typename X::description, to>;
       using out = tensor<typename X::element_type, to, typename X::layout_type,
                          detail::partial_of<typename X::mesh_type, rule::work.in.partial>, typename X::backend_type>;
       return out(detail::run_broadcast(rule::work, x.value()));

@@ -109,17 +109,17 @@ constexpr auto cross_entropy(X const& logits, Labels const& labels) {
     return refused{};
   } else {
     using verdict1 = detail::first_failed_t<
-        detail::named_dims_t<typename X::shape_type, Classes>, decltype(detail::same_mesh_verdict<X, Labels>()),
+        detail::named_dims_t<typename X::shape_type, Classes>, detail::same_mesh_t<X, Labels>,
         std::conditional_t<std::is_same_v<typename Labels::element_type, std::int32_t>, ok,
                            error_element_type<typename Labels::element_type>>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
     } else {
-      using rule = detail::cross_entropy_rule<X, Classes>;
-      using out = typename detail::result<typename X::element_type, rule, detail::dims_of<X>, X>::type;
+      using rule = detail::cross_entropy_rule<typename X::description, Classes>;
+      using out = detail::result_t<typename X::element_type, rule, X>;
       using verdict2 = detail::first_failed_t<
-          decltype(detail::operands_verdict<detail::einsum_operands<X, Labels>, typename X::mesh_type, X, Labels>()),
+          detail::operands_verdict_t<detail::einsum_operands<typename X::description, typename Labels::description>, X, Labels>,
           std::conditional_t<detail::same_dims(rule::out, Labels::spec), ok,
                              error_shapes_differ<typename Labels::shape_type, typename out::shape_type>>>;
       if constexpr (!verdict2::value) {

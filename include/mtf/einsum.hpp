@@ -224,11 +224,11 @@ struct kept_rule {
 /// Sums out the dimensions that nobody else has and the output lacks.
 template <class Keep, class X>
 constexpr auto summed_to(X const& x) {
-  using rule = kept_rule<X, Keep>;
+  using rule = kept_rule<typename X::description, Keep>;
   if constexpr (rule::out.rank == X::spec.rank) {
     return x;
   } else {
-    using out = typename result<typename X::element_type, rule, dims_of<X>, X>::type;
+    using out = result_t<typename X::element_type, rule, X>;
     return out(run_reduce(combine::sum, rule::work, x.value()));
   }
 }
@@ -261,13 +261,13 @@ constexpr auto einsum_all(X const& full_x, Y const& full_y) {
   auto const y = summed_to<any_of_shapes<Out, typename X::shape_type>>(full_y);
   using A = std::remove_cvref_t<decltype(x)>;
   using B = std::remove_cvref_t<decltype(y)>;
-  using pair = einsum_pair<A, B, Out>;
+  using pair = einsum_pair<typename A::description, typename B::description, Out>;
   if constexpr (pair::contracts()) {
-    using out = typename result<typename X::element_type, pair, dims_of<A, B>, A, B>::type;
+    using out = result_t<typename X::element_type, pair, A, B>;
     return out(run_einsum(pair::work, x.value(), y.value()));
   } else {
-    using rule = product_rule<A, B, Out>;
-    using out = typename result<typename X::element_type, rule, dims_of<A, B>, A, B>::type;
+    using rule = product_rule<typename A::description, typename B::description, Out>;
+    using out = result_t<typename X::element_type, rule, A, B>;
     return out(run_map<typename X::element_type>(functions::multiply{}, map_work_of<rule>,
                                                  std::make_index_sequence<2>{}, x.value(), y.value()));
   }
@@ -299,7 +299,8 @@ struct first_contraction {
 
 template <class Out, class X, class Y, class Z, class... Rest>
 constexpr auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest) {
-  using first = first_contraction<Out, X, Y, Z, Rest...>;
+  using first = first_contraction<Out, typename X::description, typename Y::description, typename Z::description,
+                                  typename Rest::description...>;
   auto const all = std::tie(x, y, z, rest...);
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return einsum_all<Out>(
@@ -323,17 +324,16 @@ constexpr auto einsum(X const&... x) {
   if constexpr (detail::any_refused<X...>) {
     return refused{};
   } else {
-    using verdict1 = detail::first_failed_t<shape_verdict_t<Out...>, decltype(detail::same_mesh_verdict<X...>()),
-                                            decltype(detail::same_element_verdict<X...>())>;
+    using verdict1 = detail::first_failed_t<shape_verdict_t<Out...>, detail::same_mesh_t<X...>,
+                                            detail::same_element_t<X...>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
     } else {
       using out_shape = shape<Out...>;
       using verdict2 =
-          detail::first_failed_t<decltype(detail::einsum_output<out_shape, X...>::verdict()),
-                                 decltype(detail::operands_verdict<detail::einsum_operands<X...>,
-                                                                   typename detail::first_t<X...>::mesh_type, X...>())>;
+          detail::first_failed_t<decltype(detail::einsum_output<out_shape, typename X::description...>::verdict()),
+                                 detail::operands_verdict_t<detail::einsum_operands<typename X::description...>, X...>>;
       if constexpr (!verdict2::value) {
         detail::require<verdict2>{};
         return refused{};

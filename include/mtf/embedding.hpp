@@ -105,19 +105,19 @@ constexpr auto embedding(Table const& table, Ids const& ids) {
     return refused{};
   } else {
     using verdict1 = detail::first_failed_t<
-        detail::named_dims_t<typename Table::shape_type, Vocabulary>, decltype(detail::same_mesh_verdict<Table, Ids>()),
+        detail::named_dims_t<typename Table::shape_type, Vocabulary>, detail::same_mesh_t<Table, Ids>,
         std::conditional_t<std::is_same_v<typename Ids::element_type, std::int32_t>, ok,
                            error_element_type<typename Ids::element_type>>,
         typename detail::rows_verdict<Vocabulary, typename Ids::shape_type, typename Table::shape_type>::type,
-        decltype(detail::operands_verdict<detail::einsum_operands<Table, Ids>, typename Table::mesh_type, Table, Ids>())>;
+        detail::operands_verdict_t<detail::einsum_operands<typename Table::description, typename Ids::description>, Table, Ids>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
     } else {
       using order = typename detail::first_dim<Vocabulary, typename Table::shape_type>::type;
       auto const ordered = detail::transposed(static_cast<order const*>(nullptr), table);
-      using rule = detail::embedding_rule<std::remove_cvref_t<decltype(ordered)>, Ids>;
-      using out = typename detail::result<typename Table::element_type, rule, detail::dims_of<Ids, Table>, Table, Ids>::type;
+      using rule = detail::embedding_rule<typename decltype(ordered)::description, typename Ids::description>;
+      using out = detail::result_t<typename Table::element_type, rule, Table, Ids>;
       return out(detail::run_embedding(rule::work, ordered.value(), complete(ids).value()));
     }
   }

@@ -241,18 +241,18 @@ constexpr auto map(F f, X const&... x) {
   if constexpr (detail::any_refused<X...>) {
     return refused{};
   } else {
-    using verdict1 = detail::first_failed_t<decltype(detail::same_mesh_verdict<X...>()), detail::map_elements_t<F, X...>>;
+    using verdict1 = detail::first_failed_t<detail::same_mesh_t<X...>, detail::map_elements_t<F, typename X::description...>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
     } else {
-      using rule = detail::map_rule<F, X...>;
-      using verdict = decltype(detail::operands_verdict<rule, typename detail::first_t<X...>::mesh_type, X...>());
+      using rule = detail::map_rule<F, typename X::description...>;
+      using verdict = detail::operands_verdict_t<rule, X...>;
       if constexpr (!verdict::value) {
         detail::require<verdict>{};
         return refused{};
       } else {
-        using out = typename detail::result<typename rule::element, rule, detail::dims_of<X...>, X...>::type;
+        using out = detail::result_t<typename rule::element, rule, X...>;
         return out(detail::run_map<typename rule::element>(f, detail::map_work_of<rule>, std::index_sequence_for<X...>{},
                                                            x.value()...));
       }

@@ -148,18 +148,18 @@ constexpr auto normalize(double epsilon, X const& x, P const&... parameter) {
   } else {
     using verdict1 = first_failed_t<named_dims_t<typename X::shape_type, D>,
                                     typename parameter_shapes<D, typename P::shape_type...>::type,
-                                    decltype(same_mesh_verdict<X, P...>()), decltype(same_element_verdict<X, P...>())>;
+                                    same_mesh_t<X, P...>, same_element_t<X, P...>>;
     if constexpr (!verdict1::value) {
       require<verdict1>{};
       return refused{};
     } else {
-      using rule = norm_rule<D, X, P...>;
-      using verdict2 = decltype(operands_verdict<rule, typename X::mesh_type, X, P...>());
+      using rule = norm_rule<D, typename X::description, typename P::description...>;
+      using verdict2 = operands_verdict_t<rule, X, P...>;
       if constexpr (!verdict2::value) {
         require<verdict2>{};
         return refused{};
       } else {
-        using out = typename result<typename X::element_type, rule, dims_of<X>, X>::type;
+        using out = result_t<typename X::element_type, rule, X>;
         std::tuple<P const&...> const p(parameter...);
         if constexpr (sizeof...(P) == 2)
           return out(run_norm<true>(rule::work, epsilon, x.value(), std::get<0>(p).value(), &std::get<1>(p).value()));

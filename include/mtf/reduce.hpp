@@ -143,8 +143,8 @@ constexpr auto reduce(X const& x) {
       require<verdict>{};
       return refused{};
     } else {
-      using rule = reduce_rule<Op, X, D...>;
-      using out = typename result<typename X::element_type, rule, dims_of<X>, X>::type;
+      using rule = reduce_rule<Op, typename X::description, D...>;
+      using out = result_t<typename X::element_type, rule, X>;
       return out(run_reduce(Op, rule::work, x.value()));
     }
   }
@@ -166,7 +166,7 @@ constexpr auto mean(X const& x) {
   if constexpr (std::is_same_v<std::remove_cvref_t<decltype(s)>, refused>)
     return refused{};
   else
-    return s * (1.0 / detail::reduce_rule<combine::sum, X, Dims...>::work.count);
+    return s * (1.0 / detail::reduce_rule<combine::sum, typename X::description, Dims...>::work.count);
 }
 
 /// The largest element along the named dimensions, or all. One all-reduce of the result over the axes that cut them, at

@@ -204,7 +204,7 @@ constexpr auto relayout(X const& x) {
       detail::require<verdict>{};
       return refused{};
     } else {
-      using rule = detail::relayout_rule<X, Layout>;
+      using rule = detail::relayout_rule<typename X::description, Layout>;
       using out = tensor<typename X::element_type, typename X::shape_type, Layout,
                          detail::partial_of<typename X::mesh_type, rule::work.to.partial>, typename X::backend_type>;
       return out(detail::run_relayout(rule::work, x.value()));
@@ -235,7 +235,7 @@ constexpr auto rename(X const& x) {
         detail::require<fits>{};
         return refused{};
       } else {
-        using rule = detail::rename_rule<X, From, To>;
+        using rule = detail::rename_rule<typename X::description, From, To>;
         using out = tensor<typename X::element_type, new_shape, typename X::layout_type,
                            detail::partial_of<typename X::mesh_type, rule::work.to.partial>, typename X::backend_type>;
         return out(detail::run_relayout(rule::work, x.value()));
@@ -262,7 +262,7 @@ constexpr auto transpose(X const& x) {
     } else {
       using out = tensor<typename X::element_type, order, typename X::layout_type, typename X::partial_type,
                          typename X::backend_type>;
-      return out(detail::run_transpose(detail::transpose_rule<X, order>::work, x.value()));
+      return out(detail::run_transpose(detail::transpose_rule<typename X::description, order>::work, x.value()));
     }
   }
 }

@@ -155,8 +155,8 @@ constexpr auto soft_along(X const& x, double scale) {
       require<verdict>{};
       return refused{};
     } else {
-      using rule = softmax_rule<Kind, X, D, Query>;
-      using out = typename result<typename X::element_type, rule, dims_of<X>, X>::type;
+      using rule = softmax_rule<Kind, typename X::description, D, Query>;
+      using out = result_t<typename X::element_type, rule, X>;
       return out(run_softmax(Kind, rule::work, static_cast<compute_of_t<X>>(scale), x.value()));
     }
   }
