@@ -148,10 +148,12 @@ TEST_CASE("a rank that throws ends all") {
     CHECK(unknown.text == "rank 2");
     CHECK(unknown.errors == 1);
   }
-  CHECK_THROWS_AS(pool().run(cube, [](mtf::collectives& c) {
-    if (c.rank() == 5) throw mtf::user_error("no file");
-    c.barrier();
-  }), mtf::user_error);
+  CHECK_THROWS_AS(pool().run(cube,
+                             [](mtf::collectives& c) {
+                               if (c.rank() == 5) throw mtf::user_error("no file");
+                               c.barrier();
+                             }),
+                  mtf::user_error);
 }
 
 // For the sanitizers: a rank that leaves because of another takes its buffers with it, and none may read these then.

@@ -19,12 +19,12 @@ namespace mtf {
 
 namespace detail {
 
-/// Thrown out of a collective of a rank because another one has failed: takes the rank to the end of its function. Not a
-/// std::exception, so that who handles those lets it pass.
+/// Thrown out of a collective of a rank because another one has failed: takes the rank to the end of its function. Not
+/// a std::exception, so that who handles those lets it pass.
 struct ranks_have_failed {};
 
-/// What a rank shows to its group for the length of a collective. Small inputs are shown as copies: then nobody needs to
-/// wait until all have read them.
+/// What a rank shows to its group for the length of a collective. Small inputs are shown as copies: then nobody needs
+/// to wait until all have read them.
 struct shown {
   static constexpr std::size_t small = 1024;  // bytes
   thread_call call;
@@ -65,7 +65,8 @@ class thread_world {
     for (axis_mask axes = 1; axes < groups_.size(); ++axes) {
       if ((axes & ~wide_) != 0) continue;
       int const size = mesh.size(axes);
-      for (int g = 0; g < mesh.size() / size; ++g) groups_[axes].push_back(std::make_unique<detail::thread_group>(size));
+      for (int g = 0; g < mesh.size() / size; ++g)
+        groups_[axes].push_back(std::make_unique<detail::thread_group>(size));
       for (int r = 0; r < mesh.size(); ++r)
         group(r, axes).members[static_cast<std::size_t>(mesh.index_within(r, axes))].rank = r;
     }
