@@ -173,12 +173,16 @@ class thread_collectives final : public collectives {
   }
 
   void meet(round const& now) {
-    if (now.group->meet.wait()) return;
+    {
+      thread_world::wait const here(*world_, rank(), now.of(now.me).call, now.axes);
+      if (now.group->meet.wait()) return;
+    }
     for (auto const& m : now.group->members) missed(m.rank, now.of(now.me).call, now.axes);
     throw detail::ranks_have_failed{};
   }
   template <class Arrived>
   void wait_for(int partner, detail::mailbox& box, detail::thread_call const& call, Arrived const& arrived) {
+    thread_world::wait const here(*world_, rank(), call, 0);
     for (;;) {
       auto const state = box.state();
       if (arrived(state)) return;
