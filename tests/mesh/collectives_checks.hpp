@@ -1,6 +1,6 @@
 #pragma once
-// Collectives against their closed forms, for any backend between ranks: each check is called by all ranks of a mesh with
-// a set of its axes and the ranks of the caller's group.
+// Collectives against their closed forms, for any backend between ranks: each check is called by all ranks of a mesh
+// with a set of its axes and the ranks of the caller's group.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -118,16 +118,14 @@ void all_operations(mtf::collectives& c, axis_mask axes, std::vector<int> const&
     CHECK(started_in_place == expected);
   }
 
-  auto const scattered =
-      filled<T>(n, [&](std::size_t i) { return combined<T>(combine::sum, ranks, me * n + i); });
+  auto const scattered = filled<T>(n, [&](std::size_t i) { return combined<T>(combine::sum, ranks, me * n + i); });
   buffer<T> out(n), started(n);
   c.reduce_scatter(axes, type, wide.data(), out.data(), n);
   CHECK(out == scattered);
   c.start_reduce_scatter(axes, type, wide.data(), started.data(), n)->wait();
   CHECK(started == scattered);
 
-  auto const gathered =
-      filled<T>(n * p, [&](std::size_t i) { return as_stored<T>(sample(ranks[i / n], i % n)); });
+  auto const gathered = filled<T>(n * p, [&](std::size_t i) { return as_stored<T>(sample(ranks[i / n], i % n)); });
   buffer<T> all(n * p), started_all(n * p);
   c.all_gather(axes, type, in.data(), all.data(), n);
   CHECK(all == gathered);
@@ -194,8 +192,8 @@ inline void started_operations(mtf::collectives& c, axis_mask axes, std::vector<
   CHECK(dropped == filled<float>(n, [&](std::size_t i) {
           return combined<float>(combine::max, group(c.mesh(), c.rank(), everyone), i);
         }));
-  CHECK(all == filled<float>(n * ranks.size(),
-                             [&](std::size_t i) { return as_stored<float>(sample(ranks[i / n], i % n)); }));
+  CHECK(all ==
+        filled<float>(n * ranks.size(), [&](std::size_t i) { return as_stored<float>(sample(ranks[i / n], i % n)); }));
 }
 
 inline void barrier_and_any(mtf::collectives& c, axis_mask, std::vector<int> const&) {

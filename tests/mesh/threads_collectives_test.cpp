@@ -148,10 +148,12 @@ TEST_CASE("a rank that throws ends all") {
     CHECK(unknown.text == "rank 2");
     CHECK(unknown.errors == 1);
   }
-  CHECK_THROWS_AS(pool().run(cube, [](mtf::collectives& c) {
-    if (c.rank() == 5) throw mtf::user_error("no file");
-    c.barrier();
-  }), mtf::user_error);
+  CHECK_THROWS_AS(pool().run(cube,
+                             [](mtf::collectives& c) {
+                               if (c.rank() == 5) throw mtf::user_error("no file");
+                               c.barrier();
+                             }),
+                  mtf::user_error);
 }
 
 // For the sanitizers: a rank that leaves because of another takes its buffers with it, and none may read these then.
@@ -219,6 +221,22 @@ TEST_CASE("calls that differ are told") {
     c.permute(everyone, element::f64, &x, &y, 1, 8, 8);
   });
   CHECK(partners.text.find("rank 8, which it lacks") != std::string::npos);
+}
+
+TEST_CASE("ranks that wait for each other are told after a while") {
+  auto const axes = ends([](mtf::collectives& c) {
+    sum_over(c, c.rank() == 0 ? 0b001U : 0b010U);
+    c.barrier();
+  });
+  CHECK(axes.text ==
+        "rank 0: all ranks wait for each other: all-reduce over rows:2 of mesh rows:2 cols:2 deep:2 (rank 0); barrier "
+        "over rows:2 cols:2 deep:2 of mesh rows:2 cols:2 deep:2 (rank 1 3 4 5 6 7); all-reduce over cols:2 of mesh "
+        "rows:2 cols:2 deep:2 (rank 2)");
+  auto const partners = ends([](mtf::collectives& c) {
+    double x = 1, y = 0;
+    c.permute(everyone, element::f64, &x, &y, 1, (c.rank() + 1) % 8, (c.rank() + 1) % 8);
+  });
+  CHECK(partners.text.find("rank 0: all ranks wait for each other: permute of mesh") == 0);
 }
 
 TEST_CASE("a pool serves meshes up to its size") {

@@ -14,8 +14,8 @@
 
 namespace mtf {
 
-/// One rank of a thread_world, to be used by one thread. Pointers must be host pointers. The started operations are done
-/// when they return. Sums are taken in the order of the group.
+/// One rank of a thread_world, to be used by one thread. Pointers must be host pointers. The started operations are
+/// done when they return. Sums are taken in the order of the group.
 class thread_collectives final : public collectives {
  public:
   thread_collectives(thread_world& world, int rank) : collectives(world.mesh(), rank), world_(&world) {
@@ -43,7 +43,8 @@ class thread_collectives final : public collectives {
   void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     auto const bytes = count * detail::size_of(type);
     if (alone(axes)) return copy(out, in, bytes);
-    auto const shards = open(axes, {.name = name_of(collective::all_gather), .type = type, .count = count}, in, out, count);
+    auto const shards =
+        open(axes, {.name = name_of(collective::all_gather), .type = type, .count = count}, in, out, count);
     for (std::size_t r = 0; r < shards.size(); ++r) copy(at(out, r * bytes), shards.of(r).in, bytes);
     close(shards);
   }
@@ -139,8 +140,8 @@ class thread_collectives final : public collectives {
       if (now.of(r).call != call) disagree(call, now.of(r).call, group.members[r].rank, axes);
     return now;
   }
-  /// The caller's buffers may change when all have read them. Nothing keeps a rank from coming here from open(): so also
-  /// when another fails meanwhile, none is gone whose buffers are read.
+  /// The caller's buffers may change when all have read them. Nothing keeps a rank from coming here from open(): so
+  /// also when another fails meanwhile, none is gone whose buffers are read.
   static void close(round const& r) {
     if (!r.copied) r.group->meet.wait_surely();
   }
@@ -172,12 +173,16 @@ class thread_collectives final : public collectives {
   }
 
   void meet(round const& now) {
-    if (now.group->meet.wait()) return;
+    {
+      thread_world::wait const here(*world_, rank(), now.of(now.me).call, now.axes);
+      if (now.group->meet.wait()) return;
+    }
     for (auto const& m : now.group->members) missed(m.rank, now.of(now.me).call, now.axes);
     throw detail::ranks_have_failed{};
   }
   template <class Arrived>
   void wait_for(int partner, detail::mailbox& box, detail::thread_call const& call, Arrived const& arrived) {
+    thread_world::wait const here(*world_, rank(), call, 0);
     for (;;) {
       auto const state = box.state();
       if (arrived(state)) return;
@@ -194,8 +199,8 @@ class thread_collectives final : public collectives {
   }
   [[noreturn]] void disagree(detail::thread_call const& mine, detail::thread_call const& theirs, int other,
                              axis_mask axes) const {
-    throw std::logic_error(detail::place_text(mine.text(), axes, world_->text()) + " meets rank " + std::to_string(other) +
-                           "'s " + theirs.text() + ": all ranks must make the same calls");
+    throw std::logic_error(detail::place_text(mine.text(), axes, world_->text()) + " meets rank " +
+                           std::to_string(other) + "'s " + theirs.text() + ": all ranks must make the same calls");
   }
 
   thread_world* world_;

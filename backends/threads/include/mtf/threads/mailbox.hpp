@@ -7,8 +7,8 @@
 
 namespace mtf::detail {
 
-/// What one rank sends: at most one message at a time. Its sender posts it and waits until it is taken; should it have to
-/// leave before, it withdraws it, and waits if it is being read.
+/// What one rank sends: at most one message at a time. Its sender posts it and waits until it is taken; should it have
+/// to leave before, it withdraws it, and waits if it is being read.
 class alignas(64) mailbox {
  public:
   thread_call call;

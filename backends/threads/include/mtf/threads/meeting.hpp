@@ -5,7 +5,7 @@
 
 namespace mtf::detail {
 
-/// A barrier for a fixed number of threads, any of which may leave for good: who would wait for it for ever learns that.
+/// A barrier for a fixed number of threads, any of which may leave for good: then nobody waits in vain.
 class meeting {
  public:
   static constexpr int most_members = 1023;

@@ -1,11 +1,14 @@
 #pragma once
 // Threads that play the ranks of one mesh after another.
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -48,7 +51,8 @@ class rank_threads {
   [[nodiscard]] int size() const { return static_cast<int>(workers_.size()); }
 
   /// Calls f(ranks) on as many threads as the mesh has ranks, each with its rank's collectives, and returns when all
-  /// have ended. A rank that throws, or that ends while others wait for it, ends all. `text` names the mesh in errors.
+  /// have ended. A rank that throws, or that ends while others wait for it, ends all; so do ranks that all wait for
+  /// each other, after two seconds. `text` names the mesh in errors.
   template <class F>
   outcome try_run(mesh_shape const& mesh, F const& f, std::string text = {}) {
     int const n = mesh.size();
@@ -73,11 +77,13 @@ class rank_threads {
       }
     };
     body_ = &body;
-    running_.store(n, std::memory_order_relaxed);
+    running_ = n;
     for (int r = 0; r < n; ++r) worker(r).call();
-    for (int left = n; left != 0; left = running_.load(std::memory_order_acquire))
-      running_.wait(left, std::memory_order_acquire);
-    result.first = first.load();
+    if (auto const circle = watch(world); !circle.empty()) {
+      result.errors[0] = std::make_exception_ptr(std::logic_error("all ranks wait for each other: " + circle));
+      first = 0;
+    }
+    result.first = first;
     return result;
   }
   /// The same; throws what the first rank that failed has thrown.
@@ -98,18 +104,38 @@ class rank_threads {
     }
   };
 
+  /// Returns when all workers have ended. Ranks that all wait for each other it ends, and says where they waited.
+  std::string watch(thread_world& world) {
+    constexpr std::chrono::milliseconds period{500};
+    constexpr int patience = 4;  // periods in which nothing has happened
+    std::string circle;
+    std::unique_lock lock(mutex_);
+    std::uint64_t before = 0;
+    for (int still = 0; !ended_.wait_for(lock, period, [&] { return running_ == 0; });) {
+      auto const now = world.waits();
+      still = now == before && (now & 0xffffffffU) == static_cast<std::uint64_t>(running_) ? still + 1 : 0;
+      before = now;
+      if (still < patience || !circle.empty()) continue;
+      circle = world.where_all_wait();
+      world.fail();
+    }
+    return circle;
+  }
   [[nodiscard]] one& worker(int rank) { return workers_[static_cast<std::size_t>(rank)]; }
   void serve(int rank) {
     for (std::uint32_t seen = 0;; ++seen) {
       worker(rank).calls.wait(seen, std::memory_order_acquire);
       if (body_ == nullptr) return;
       (*body_)(rank);
-      if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_one();
+      std::lock_guard const lock(mutex_);
+      if (--running_ == 0) ended_.notify_one();
     }
   }
 
   std::function<void(int)> const* body_ = nullptr;
-  std::atomic<int> running_{0};
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  int running_ = 0;
   std::deque<one> workers_;
 };
 

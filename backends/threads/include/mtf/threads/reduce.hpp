@@ -28,23 +28,33 @@ void reduce_elements(std::vector<void const*> const& in, std::size_t begin, std:
 }
 
 template <combine Op>
-void reduce_elements(element type, std::vector<void const*> const& in, std::size_t begin, std::size_t count, void* out) {
+void reduce_elements(element type, std::vector<void const*> const& in, std::size_t begin, std::size_t count,
+                     void* out) {
   switch (type) {
-    case element::f32: return reduce_elements<Op, float>(in, begin, count, out);
-    case element::f64: return reduce_elements<Op, double>(in, begin, count, out);
-    case element::bf16: return reduce_elements<Op, bfloat16>(in, begin, count, out);
-    case element::i32: return reduce_elements<Op, std::int32_t>(in, begin, count, out);
-    case element::i64: return reduce_elements<Op, std::int64_t>(in, begin, count, out);
-    case element::boolean: return reduce_elements<Op, bool>(in, begin, count, out);
+    case element::f32:
+      return reduce_elements<Op, float>(in, begin, count, out);
+    case element::f64:
+      return reduce_elements<Op, double>(in, begin, count, out);
+    case element::bf16:
+      return reduce_elements<Op, bfloat16>(in, begin, count, out);
+    case element::i32:
+      return reduce_elements<Op, std::int32_t>(in, begin, count, out);
+    case element::i64:
+      return reduce_elements<Op, std::int64_t>(in, begin, count, out);
+    case element::boolean:
+      return reduce_elements<Op, bool>(in, begin, count, out);
   }
 }
 
 inline void reduce_in_order(combine op, element type, std::vector<void const*> const& in, std::size_t begin,
                             std::size_t count, void* out) {
   switch (op) {
-    case combine::sum: return reduce_elements<combine::sum>(type, in, begin, count, out);
-    case combine::max: return reduce_elements<combine::max>(type, in, begin, count, out);
-    case combine::min: return reduce_elements<combine::min>(type, in, begin, count, out);
+    case combine::sum:
+      return reduce_elements<combine::sum>(type, in, begin, count, out);
+    case combine::max:
+      return reduce_elements<combine::max>(type, in, begin, count, out);
+    case combine::min:
+      return reduce_elements<combine::min>(type, in, begin, count, out);
   }
 }
 

@@ -51,7 +51,8 @@ inline int report(rank_threads::outcome const& ended) {
   auto const first = report_of(ended.errors[static_cast<std::size_t>(ended.first)]);
   bool const shared = std::all_of(ended.errors.begin(), ended.errors.end(),
                                   [](auto const& e) { return e != nullptr && report_of(e).code == user_exit; });
-  auto const text = shared ? report_of(ended.errors[0]).text : "rank " + std::to_string(ended.first) + ": " + first.text;
+  auto const text =
+      shared ? report_of(ended.errors[0]).text : "rank " + std::to_string(ended.first) + ": " + first.text;
   std::fputs(("mtf: " + text + "\n").c_str(), stderr);
   return first.code;
 }

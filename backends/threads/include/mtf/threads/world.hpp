@@ -1,8 +1,10 @@
 #pragma once
 // What ranks share that are threads of one process: for each group of ranks a place to meet and to show their buffers.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <stdexcept>
@@ -19,12 +21,12 @@ namespace mtf {
 
 namespace detail {
 
-/// Thrown out of a collective of a rank because another one has failed: takes the rank to the end of its function. Not a
-/// std::exception, so that who handles those lets it pass.
+/// Thrown out of a collective of a rank because another one has failed: takes the rank to the end of its function. Not
+/// a std::exception, so that who handles those lets it pass.
 struct ranks_have_failed {};
 
-/// What a rank shows to its group for the length of a collective. Small inputs are shown as copies: then nobody needs to
-/// wait until all have read them.
+/// What a rank shows to its group for the length of a collective. Small inputs are shown as copies: then nobody needs
+/// to wait until all have read them.
 struct shown {
   static constexpr std::size_t small = 1024;  // bytes
   thread_call call;
@@ -46,6 +48,12 @@ struct thread_group {
   std::vector<member> members;  // in the order of the group
 };
 
+/// Where a rank waits, or has waited last.
+struct alignas(64) waiting_place {
+  thread_call call;
+  axis_mask axes = 0;
+};
+
 }  // namespace detail
 
 /// The ranks of a mesh as threads of one process: make one, then in each thread a thread_collectives from it.
@@ -56,7 +64,8 @@ class thread_world {
       : mesh_(mesh),
         text_(text.empty() ? detail::mesh_text(mesh) : std::move(text)),
         mail_(static_cast<std::size_t>(mesh.size())),
-        left_(mail_.size()) {
+        left_(mail_.size()),
+        waiting_(mail_.size()) {
     if (mesh.size() > detail::meeting::most_members)
       throw std::invalid_argument("mtf::thread_world: mesh " + text_ + " has more than " +
                                   std::to_string(detail::meeting::most_members) + " ranks");
@@ -65,7 +74,8 @@ class thread_world {
     for (axis_mask axes = 1; axes < groups_.size(); ++axes) {
       if ((axes & ~wide_) != 0) continue;
       int const size = mesh.size(axes);
-      for (int g = 0; g < mesh.size() / size; ++g) groups_[axes].push_back(std::make_unique<detail::thread_group>(size));
+      for (int g = 0; g < mesh.size() / size; ++g)
+        groups_[axes].push_back(std::make_unique<detail::thread_group>(size));
       for (int r = 0; r < mesh.size(); ++r)
         group(r, axes).members[static_cast<std::size_t>(mesh.index_within(r, axes))].rank = r;
     }
@@ -91,8 +101,42 @@ class thread_world {
     wake_mail();
   }
 
+  /// A figure that changes whenever a rank begins or ends to wait; its lower 32 bits are how many wait.
+  [[nodiscard]] std::uint64_t waits() const { return waits_.load(std::memory_order_acquire); }
+  /// Where the ranks wait, for ranks that all do: "all-reduce over rows:2 of mesh rows:2 cols:2 (rank 0); barrier ...".
+  [[nodiscard]] std::string where_all_wait() const {
+    std::vector<std::pair<std::string, std::string>> places;  // and their ranks
+    for (int r = 0; r < mesh_.size(); ++r) {
+      if (has_left(r)) continue;
+      auto const& at = waiting_[static_cast<std::size_t>(r)];
+      auto const place = detail::place_text(at.call.name, at.axes, text_);
+      auto found = std::find_if(places.begin(), places.end(), [&](auto const& p) { return p.first == place; });
+      if (found == places.end()) found = places.insert(found, {place, "rank"});
+      found->second += " " + std::to_string(r);
+    }
+    std::string s;
+    for (auto const& [place, ranks] : places) s += (s.empty() ? "" : "; ") + place + " (" + ranks + ")";
+    return s;
+  }
+
  private:
   friend class thread_collectives;
+
+  // While this lives, the rank waits.
+  class wait {
+   public:
+    wait(thread_world& world, int rank, detail::thread_call const& call, axis_mask axes) : world_(&world) {
+      world.waiting_[static_cast<std::size_t>(rank)] = {call, axes};
+      world.waits_.fetch_add(one_event + 1, std::memory_order_acq_rel);
+    }
+    ~wait() { world_->waits_.fetch_add(one_event - 1, std::memory_order_acq_rel); }
+    wait(wait const&) = delete;
+    wait& operator=(wait const&) = delete;
+
+   private:
+    static constexpr std::uint64_t one_event = std::uint64_t{1} << 32U;
+    thread_world* world_;
+  };
 
   [[nodiscard]] detail::thread_group& group(int rank, axis_mask axes) {
     return *groups_[axes][static_cast<std::size_t>(mesh_.group_of(rank, axes))];
@@ -113,6 +157,8 @@ class thread_world {
       groups_;
   std::deque<detail::mailbox> mail_;
   std::deque<std::atomic<bool>> left_;
+  std::vector<detail::waiting_place> waiting_;
+  std::atomic<std::uint64_t> waits_{0};
   std::atomic<bool> failed_{false};
 };
 
