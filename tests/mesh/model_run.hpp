@@ -9,21 +9,11 @@
 #include <mtf/kokkos.hpp>
 
 #include "../../examples/transformer/model.hpp"
+#include "model_config.hpp"
 
 namespace model_layouts {
 
-struct config {
-  struct batch : mtf::dim<"batch", 8> {};
-  struct sequence : mtf::dim<"sequence", 8> {};
-  struct memory : mtf::dim<"memory", 8> {};
-  struct d_model : mtf::dim<"d_model", 16> {};
-  struct heads : mtf::dim<"heads", 4> {};
-  struct d_head : mtf::dim<"d_head", 4> {};
-  struct d_ff : mtf::dim<"d_ff", 32> {};
-  struct vocab : mtf::dim<"vocab", 24> {};
-  static constexpr int layers = 2;
-  static constexpr bool tied_output = false;
-};
+using config = model_config<model_sizes{.batch = 8, .sequence = 8, .d_model = 16, .heads = 4, .d_ff = 32, .vocab = 24}>;
 
 /// What a run came to, gathered on every rank.
 struct outcome {

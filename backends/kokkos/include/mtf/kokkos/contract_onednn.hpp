@@ -1,6 +1,6 @@
 #pragma once
-// Matrix products on the host: oneDNN. The only file that knows it. Strides are passed on, primitives are made once for
-// each shape, and scratch memory comes from the pool.
+// Matrix products on the host: oneDNN, 2 or 3. The only file that knows it. Strides are passed on, primitives are made
+// once for each shape, and scratch memory comes from the pool.
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -116,7 +116,11 @@ class contractor {
       attributes.set_post_ops(add);
     }
     try {
+#if DNNL_VERSION_MAJOR >= 3
+      dnnl::matmul::primitive_desc const description(engine_, a, b, c, attributes);
+#else
       dnnl::matmul::primitive_desc const description(dnnl::matmul::desc(a, b, c), attributes, engine_);
+#endif
       p.primitive.emplace(description);
       p.scratch_bytes = description.scratchpad_desc().get_size();
       p.scratch = dnnl::memory(description.scratchpad_desc(), engine_, nullptr);
