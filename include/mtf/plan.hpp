@@ -127,12 +127,12 @@ inline constexpr bool is_parameters = false;
 template <template <template <class...> class> class Structure, class T>
 inline constexpr bool is_parameters<parameters<Structure, T>> = true;
 
-template <class... A>
-constexpr std::array<std::string_view, mesh_shape::max_axes> axis_names_of(mesh<A...> const*) {
-  return {A::name...};
-}
 template <class Mesh>
-inline constexpr auto axis_names = axis_names_of(static_cast<Mesh const*>(nullptr));
+struct axis_names;
+template <class... A>
+struct axis_names<mesh<A...>> {
+  static constexpr std::array<std::string_view, mesh_shape::max_axes> all{A::name...};
+};
 
 template <class Layout, class F, class... In>
 class planned_program {
@@ -179,7 +179,7 @@ class planned_program {
  public:
   static constexpr std::size_t unused_rule = recorded.unused_rule;
   static constexpr auto make() {
-    plan<recorded.size, recorded.loop_count> p{.mesh = mesh_type::shape(), .axis_names = axis_names<mesh_type>};
+    plan<recorded.size, recorded.loop_count> p{.mesh = mesh_type::shape(), .axis_names = axis_names<mesh_type>::all};
     for (std::size_t i = 0; i < recorded.size; ++i) p.collectives[i] = recorded.collectives[i];
     for (std::size_t i = 0; i < recorded.loop_count; ++i) p.loops[i] = recorded.loops[i];
     p.peak_bytes = recorded.peak;

@@ -47,7 +47,7 @@ class trace {
   trace& operator=(trace const&) = delete;
   constexpr ~trace() {
     for (auto* k : kept_) k->let_go();
-    for (auto* k : kept_) delete k;
+    for (auto* k : kept_) k->destroy();
   }
   /// Takes ownership.
   constexpr void keep(detail::kept* k) { kept_.push_back(k); }

@@ -1,6 +1,8 @@
 // Plans: the collectives of whole programs as constants, against closed forms.
 #include "names.hpp"
 
+#include <model_config.hpp>
+
 #include "../../examples/transformer/model.hpp"
 
 using mtf::collective;
@@ -43,18 +45,8 @@ static_assert(forward.count() == 1 && forward.bytes_sent_per_rank() == 64 / 2 * 
 // --- equal layers are a loop ----------------------------------------------------------------------------------------------
 
 template <int Layers>
-struct config {
-  struct batch : mtf::dim<"batch", 8> {};
-  struct sequence : mtf::dim<"sequence", 16> {};
-  struct memory : mtf::dim<"memory", 16> {};
-  struct d_model : mtf::dim<"d_model", 32> {};
-  struct heads : mtf::dim<"heads", 4> {};
-  struct d_head : mtf::dim<"d_head", 8> {};
-  struct d_ff : mtf::dim<"d_ff", 64> {};
-  struct vocab : mtf::dim<"vocab", 48> {};
-  static constexpr int layers = Layers;
-  static constexpr bool tied_output = false;
-};
+using config = model_config<model_sizes{
+    .batch = 8, .sequence = 16, .d_model = 32, .heads = 4, .d_ff = 64, .vocab = 48, .layers = Layers}>;
 template <class C, mtf::fixed_string Mesh, mtf::fixed_string Rules>
 using layout_of = mtf::layout_of<Mesh, Rules, typename C::batch, typename C::sequence, typename C::memory, typename C::d_model,
                                  typename C::heads, typename C::d_head, typename C::d_ff, typename C::vocab>;

@@ -16,21 +16,26 @@ struct cotangent {
   axis_mask partial = 0;
 };
 
-/// Something on a tape. The hierarchy is made of these two alone: GCC 12 evaluates a destructor that overrides another in a
-/// constant expression only if it is spelled out.
-struct node {
+/// Something on a tape. The hierarchy is made of these two alone, for the reason that `kept` gives.
+class node {
+ public:
   int references = 1;
-  constexpr virtual ~node() = default;
   constexpr virtual void run() = 0;
-  constexpr void unreferenced() { delete this; }
+  constexpr virtual void unreferenced() = 0;
+
+ protected:
+  constexpr ~node() = default;
 };
 template <class Body>
-struct recorded final : node {
-  Body body;
+class recorded final : public node {
+ public:
   template <class Make, class Slot>
-  constexpr recorded(Make const& make, Slot const& out) : body(make(out)) {}
-  constexpr ~recorded() override {}
-  constexpr void run() override { body.run(); }
+  constexpr recorded(Make const& make, Slot const& out) : body_(make(out)) {}
+  constexpr void run() override { body_.run(); }
+  constexpr void unreferenced() override { delete this; }
+
+ private:
+  Body body_;
 };
 
 template <class Backend>
@@ -64,7 +69,6 @@ class gradient_slot final : public kept_by<Backend> {
   /// `where`: the tensor's sharding; its partial axes are of no concern here. It must outlive the slot: operations pass
   /// constants.
   constexpr gradient_slot(tape<Backend>& owner, sharding const& where) : owner_(&owner), where_(&where) {}
-  constexpr ~gradient_slot() {}
   constexpr void unreferenced() {
     if constexpr (Backend::holds_data)
       delete this;
@@ -72,6 +76,7 @@ class gradient_slot final : public kept_by<Backend> {
       entries_.clear();
   }
   constexpr void let_go() { entries_.clear(); }
+  constexpr void destroy() { delete this; }
 
 
   [[nodiscard]] constexpr tape<Backend>& owner() const { return *owner_; }

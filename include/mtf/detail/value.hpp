@@ -12,9 +12,15 @@ namespace mtf::detail {
 /// What a backend without data owns until its end, however its counts go: in constant expressions GCC before 14 destroys
 /// by-value arguments as they were passed, not as the function left them (its bug 111284), and GCC 12 does not count what
 /// `condition ? x : X(...)` copies. We write neither; should a user's function, only the plan's figure of memory is off.
-struct kept {
-  constexpr virtual ~kept() = default;
+/// (`destroy`, and no virtual destructor: nvcc 13.0 aborts when a constant expression deletes a template's instance by its
+/// base, and GCC 12 wants such destructors spelled out.)
+class kept {
+ public:
+  constexpr virtual void destroy() = 0;
   constexpr virtual void let_go() = 0;
+
+ protected:
+  constexpr ~kept() = default;
 };
 struct not_kept {};
 template <class Backend>
@@ -86,6 +92,7 @@ struct block final : kept_by<Backend> {
     }
   }
   constexpr void let_go() { completed = {}; }
+  constexpr void destroy() { delete this; }
 };
 
 template <class Backend>
