@@ -63,7 +63,7 @@ constexpr index global_in(std::int64_t e) { return e >> 32; }
 template <int Elements>
 struct shard {
   index size = 0;
-  std::int64_t at[Elements];
+  std::int64_t at[Elements]{};
 };
 template <int Elements, int Ranks>
 struct shards {
@@ -243,20 +243,24 @@ constexpr bool brings(mesh_shape const& m, sharding const& from, sharding const&
   return carry_out(m, derived, now) && are_shards_of(m, now, to, from.partial);
 }
 
-/// Law 1: from a to b to c is what from a to c is.
+/// All ranks hold the same elements, with the same sums taken.
+template <int E, int R>
+constexpr bool equal(mesh_shape const& m, shards<E, R> const& x, shards<E, R> const& y) {
+  for (int r = 0; r < m.size(); ++r) {
+    if (x.of[r].size != y.of[r].size) return false;
+    for (index i = 0; i < x.of[r].size; ++i)
+      if (x.of[r].at[i] != y.of[r].at[i]) return false;
+  }
+  return true;
+}
+
+/// Law 1 for three: from a to b to c is what from a to c is.
 template <int E, int R>
 constexpr bool composes(mesh_shape const& m, sharding const& a, sharding const& b, sharding const& c) {
   auto at_once = shards_of<E, R>(m, a), by_way = at_once;
-  if (!carry_out(m, mtf::detail::derive_relayout(m, a, c), at_once) ||
-      !carry_out(m, mtf::detail::derive_relayout(m, a, b), by_way) ||
-      !carry_out(m, mtf::detail::derive_relayout(m, b, c), by_way))
-    return false;
-  for (int r = 0; r < m.size(); ++r) {
-    if (at_once.of[r].size != by_way.of[r].size) return false;
-    for (index i = 0; i < at_once.of[r].size; ++i)
-      if (at_once.of[r].at[i] != by_way.of[r].at[i]) return false;
-  }
-  return true;
+  return carry_out(m, mtf::detail::derive_relayout(m, a, c), at_once) &&
+         carry_out(m, mtf::detail::derive_relayout(m, a, b), by_way) &&
+         carry_out(m, mtf::detail::derive_relayout(m, b, c), by_way) && equal(m, at_once, by_way);
 }
 
 // ---- the price: a search that knows only which part of each dimension each rank holds
@@ -313,15 +317,20 @@ constexpr held<R> held_in(mesh_shape const& m, sharding const& s) {
   return h;
 }
 
+/// Bytes first, then those over axes between nodes, then the number of collectives.
 struct price {
   static constexpr std::uint64_t none = ~std::uint64_t{0};
-  std::uint64_t bytes = none;
+  std::uint64_t bytes = none, between_nodes = 0;
   int collectives = 0;
   constexpr bool operator<(price const& o) const {
-    return bytes != o.bytes ? bytes < o.bytes : collectives < o.collectives;
+    return bytes != o.bytes                   ? bytes < o.bytes
+           : between_nodes != o.between_nodes ? between_nodes < o.between_nodes
+                                              : collectives < o.collectives;
   }
-  constexpr bool operator==(price const&) const = default;
 };
+constexpr price operator+(price const& a, price const& b) {
+  return {a.bytes + b.bytes, a.between_nodes + b.between_nodes, a.collectives + b.collectives};
+}
 
 /// An element's size for which no bytes_sent() leaves a rest.
 constexpr int exact_size(mesh_shape const& m) { return m.size(); }
@@ -334,7 +343,8 @@ constexpr price price_between(mesh_shape const& m, int rank, held<R> const& u, h
   if ((v.partial & ~u.partial) != 0) return {};
   auto const priced = [&](collective kind, index elements, axis_mask axes) {
     auto const payload = static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(exact_size(m));
-    return price{mtf::bytes_sent(kind, payload, m.size(axes)), 1};
+    auto const bytes = mtf::bytes_sent(kind, payload, m.size(axes));
+    return price{bytes, (axes & ~m.node_axes) != 0 ? bytes : 0, 1};
   };
   auto const same_group = [&](int q, int r, axis_mask axes) { return m.group_of(q, axes) == m.group_of(r, axes); };
   int const ranks = m.size();
@@ -356,7 +366,7 @@ constexpr price price_between(mesh_shape const& m, int rank, held<R> const& u, h
 
   bool inside = true;
   for (int r = 0; r < ranks; ++r) inside = inside && common(u.of[r], v.of[r], rank) == v.size;
-  if (inside) return {0, 0};  // slices
+  if (inside) return {0, 0, 0};  // slices
 
   price best;
   auto const offer = [&](bool possible, price const& p) {
@@ -422,7 +432,7 @@ constexpr price least(mesh_shape const& m, ways<Most> const& w, moves<Most, R> c
   bool open[Most]{};
   for (int i = 0; i < w.size; ++i) open[i] = all_axes || on_the_way(w.at[from], w.at[to], w.at[i], m.rank);
   price now[Most], next[Most];
-  now[from] = {0, 0};
+  now[from] = {0, 0, 0};
   for (int n = 0; n <= most; ++n) {
     for (bool const slices : {true, false}) {
       if (!slices && n == most) break;
@@ -432,8 +442,7 @@ constexpr price least(mesh_shape const& m, ways<Most> const& w, moves<Most, R> c
         for (int v = 0; v < w.size; ++v) {
           price const p = by.of[u][v];
           if (!open[v] || p.bytes == price::none || (p.collectives == 0) != slices) continue;
-          price const q{now[u].bytes + p.bytes, now[u].collectives + p.collectives};
-          if (q < next[v]) next[v] = q;
+          if (price const q = now[u] + p; q < next[v]) next[v] = q;
         }
       }
       for (int v = 0; v < w.size; ++v) now[v] = next[v];
@@ -442,11 +451,37 @@ constexpr price least(mesh_shape const& m, ways<Most> const& w, moves<Most, R> c
   return now[to];
 }
 
+/// What derived steps cost.
 constexpr price price_of(mesh_shape const& m, steps const& all) {
-  price p{bytes_of(all, m, exact_size(m)), 0};
-  for (int i = 0; i < all.size; ++i)
-    p.collectives += all[i].kind == step_kind::slice ? 0 : all[i].kind == step_kind::scattered_all_reduce ? 3 : 1;
+  price p{0, 0, 0};
+  for (int i = 0; i < all.size; ++i) {
+    step const& s = all[i];
+    auto const bytes = bytes_of(s, m, exact_size(m));
+    if (s.kind == step_kind::scattered_all_reduce) {
+      auto const share = static_cast<std::uint64_t>(s.elements_in / m.size(s.inner_axes) * exact_size(m));
+      p = p + price{bytes, mtf::bytes_sent(collective::all_reduce, share, m.size(s.axes)), 3};
+    } else if (s.kind != step_kind::slice) {
+      p = p + price{bytes, (s.axes & ~m.node_axes) != 0 ? bytes : 0, 1};
+    }
+  }
   return p;
+}
+
+/// Law 4: no sequence of up to three collectives sends less, or as much with fewer collectives.
+template <int Most, int R>
+constexpr bool is_least(mesh_shape const& m, ways<Most> const& w, moves<Most, R> const& by, int from, int to) {
+  price const derived = price_of(m, mtf::detail::derive_relayout(m, w.at[from], w.at[to]));
+  return !(least(m, w, by, from, to, 3) < derived);
+}
+
+/// Law 3: no axis over which is gathered cuts again later. (Where an axis does not divide all dimensions it may have to.)
+constexpr bool gathers_for_good(steps const& all) {
+  for (int i = 0; i < all.size; ++i) {
+    if (all[i].kind != step_kind::all_gather) continue;
+    for (int j = i + 1; j < all.size; ++j)
+      if ((all[j].after.cut_axes() & all[i].axes) != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace laws

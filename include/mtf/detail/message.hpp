@@ -90,8 +90,9 @@ constexpr int counterpart(mesh_shape const& mesh, axis_mask axes, sharding const
   int before = 0;
   for (int q = 0; q < rank; ++q)
     if (mesh.group_of(q, axes) == group && shard_begin(mine, mesh, q) == shard) ++before;
-  for (int q = 0;; ++q)
+  for (int q = 0; q < mesh.size(); ++q)
     if (mesh.group_of(q, axes) == group && shard_begin(theirs, mesh, q) == shard && before-- == 0) return q;
+  return rank;  // not reached: a permute brings no shard that its group does not have
 }
 
 }  // namespace mtf::detail

@@ -79,7 +79,7 @@ constexpr std::uint64_t bytes_of(steps const& all, mesh_shape const& mesh, int e
 /// The steps are those that send the fewest bytes; of equal ones those that send fewer between nodes, then those of fewer
 /// collectives, then those over fewer ranks. Only the axes that lie differently before and after take part. Where slices
 /// and one collective are enough, these are the steps; otherwise they are the shortest path (Dijkstra's) through the ways
-/// in which these axes can lie.
+/// in which these axes can lie. tests/relayout_laws.hpp has the laws.
 class relayout_derivation {
  public:
   constexpr relayout_derivation(mesh_shape const& mesh, sharding const& from, sharding const& to)
@@ -92,7 +92,7 @@ class relayout_derivation {
     place const sliced = slices();
     if (sliced != from_) emit(from_, sliced);
     if (sliced == to_) return out_;
-    if (between(sliced, to_).possible) {
+    if (edge const e = between(sliced, to_); e.possible && is_plain(e)) {
       emit(sliced, to_);
       return out_;
     }
@@ -216,8 +216,26 @@ class relayout_derivation {
     if ((what | slices) == (scatters | slices)) return over(step_kind::reduce_scatter, changed & ~sliced);
     if ((what & (completes | scatters)) != 0) return {};
     if ((what & moves) != 0 && (loses & gains) == 0) return over(step_kind::all_to_all, changed & ~sliced);
-    if (loses == gains && same_parts(u, v)) return over(step_kind::permute, changed);
+    if (loses == gains && same_parts(u, v)) return over(step_kind::permute, changed | inside(u, v));
     return {};
+  }
+  /// The axes that stay where they are, but number other blocks: there are more or fewer cuts outside theirs.
+  constexpr axis_mask inside(place u, place v) const {
+    axis_mask m = 0;
+    for (int k = 0; k < count_; ++k)
+      if (role(u, k) >= cuts && outside(u, k) != outside(v, k)) m |= 1U << static_cast<unsigned>(axis_[static_cast<std::size_t>(k)]);
+    return m;
+  }
+  constexpr int outside(place p, int k) const {
+    int parts = 1;
+    for (int l = 0; l < count_; ++l)
+      if (role(p, l) == role(p, k) && position(p, l) < position(p, k)) parts *= extent(l);
+    return parts;
+  }
+  /// Nothing is gained by taking the axes inside nodes by themselves, or emit() does so.
+  constexpr bool is_plain(edge const& e) const {
+    axis_mask const inner = e.axes & mesh_.node_axes;
+    return inner == 0 || inner == e.axes || e.kind == step_kind::all_reduce;
   }
   /// Each dimension is cut into as many parts in u as in v.
   constexpr bool same_parts(place u, place v) const {
