@@ -1,8 +1,9 @@
 # Programs of the example's model, each for one config, mesh and layout.
 
 # mtf_add_transformer(TARGET MESH "rows:2;cols:2" LAYOUT "batch:rows;heads:cols"
-#                     [UPPER_LAYOUT "..."] [CONFIG header] [SOURCE file]): the program SOURCE (default: the example's train.cpp)
-# for one mesh and layout, and one layout for the upper half of the layers if that is another.
+#                     [UPPER_LAYOUT "..."] [CONFIG header] [SOURCE file] [RANKS_AS_THREADS ON]): the program SOURCE (default: the
+# example's train.cpp) for one mesh and layout, and one layout for the upper half of the layers if that is another.
+# RANKS_AS_THREADS: with the option --ranks-as-threads, which is the whole program compiled once more, for Kokkos::Serial.
 # The source is generated, as a definition on a command line cannot hold a semicolon.
 function(mtf_add_transformer target)
   # Not PARSE_ARGV with list expansion: a mesh is one argument, semicolons and all.
@@ -11,6 +12,7 @@ function(mtf_add_transformer target)
   set(layout "")
   set(config "${example}/configs/demo.hpp")
   set(program "${example}/train.cpp")
+  set(ranks_as_threads OFF)
   unset(upper)
   math(EXPR last "${ARGC} - 1")
   foreach(i RANGE 1 ${last} 2)
@@ -24,6 +26,8 @@ function(mtf_add_transformer target)
       set(upper "${value}")
     elseif("${ARGV${i}}" STREQUAL "CONFIG")
       get_filename_component(config "${value}" ABSOLUTE)
+    elseif("${ARGV${i}}" STREQUAL "RANKS_AS_THREADS")
+      set(ranks_as_threads "${value}")
     elseif("${ARGV${i}}" STREQUAL "SOURCE")
       get_filename_component(program "${value}" ABSOLUTE)
     else()
@@ -34,8 +38,14 @@ function(mtf_add_transformer target)
     set(upper "${layout}")
   endif()
 
+  # Vendors' libraries multiply matrices for all execution spaces of a build for devices.
+  set(MTF_EXAMPLE_RANKS_AS_THREADS OFF)
+  if(ranks_as_threads AND Kokkos_ENABLE_SERIAL AND NOT Kokkos_ENABLE_CUDA AND NOT Kokkos_ENABLE_HIP)
+    set(MTF_EXAMPLE_RANKS_AS_THREADS ON)
+  endif()
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
   file(CONFIGURE OUTPUT "${source}" CONTENT [=[
+#cmakedefine MTF_EXAMPLE_RANKS_AS_THREADS
 #define MTF_EXAMPLE_MESH "@mesh@"
 #define MTF_EXAMPLE_LAYOUT "@layout@"
 #define MTF_EXAMPLE_UPPER_LAYOUT "@upper@"

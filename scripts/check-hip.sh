@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compiles and links everything for AMD GPUs, and builds and tests it with the newest compilers: hipcc, g++ 16 and
+# Compiles and links every kernel for AMD GPUs, and builds and tests all with the newest compilers: hipcc, g++ 16 and
 # clang++ 21 of Debian's next release, in a chroot, as Debian 12 has none of them. Needs root, 10 GB and some patience;
-# not a part of scripts/test.sh.
+# not a part of scripts/test.sh. JOBS compilations run at a time, by default one for each core.
 #   scripts/check-hip.sh                 all three
 #   scripts/check-hip.sh hip|gcc|clang   one of them
 # The chroot is $MTF_CHROOT, by default /var/tmp/mtf-forky; one that is there is used as it is.
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 release=forky
 chroot="${MTF_CHROOT:-/var/tmp/mtf-$release}"
-jobs="$(nproc)"
+jobs="${JOBS:-$(nproc)}"
 packages=(
   hipcc libamdhip64-dev librocblas-dev g++-16 clang-21 libomp-21-dev cmake ninja-build
   libboost-dev libdnnl-dev librandom123-dev libopenmpi-dev openmpi-bin doctest-dev libcli11-dev nlohmann-json3-dev
@@ -58,13 +58,13 @@ cp "${MTF_DOWNLOAD_CACHE:-$HOME/.cache/mtf}"/kokkos-*.tar.gz "$chroot/cache/"
 find "$chroot/mtf" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 tar --exclude=./build --exclude=./.git -cf - . | tar -C "$chroot/mtf" -xf -
 
-# build NAME CMAKE-OPTIONS...
+# build NAME TARGET CMAKE-OPTIONS...
 build() {
-  local name="$1"
-  shift
+  local name="$1" target="$2"
+  shift 2
   echo "==== $name"
   inside cmake -S /mtf -B "/mtf/build/$name" -G Ninja -DMTF_BUILD_BENCHMARKS=ON "$@"
-  inside cmake --build "/mtf/build/$name" --parallel "$jobs"
+  inside cmake --build "/mtf/build/$name" --target "$target" --parallel "$jobs"
 }
 
 for what in "${@:-hip gcc clang}"; do
@@ -72,15 +72,15 @@ for what in "${@:-hip gcc clang}"; do
     case "$name" in
       hip)
         # Debian has no rocThrust that fits; ROCm lives in /usr.
-        build hip -DCMAKE_CXX_COMPILER=hipcc -DKokkos_ENABLE_HIP=ON -DKokkos_ARCH_AMD_GFX90A=ON \
+        build hip mtf_device_programs -DCMAKE_CXX_COMPILER=hipcc -DKokkos_ENABLE_HIP=ON -DKokkos_ARCH_AMD_GFX90A=ON \
           -DKokkos_ENABLE_ROCTHRUST=OFF -DKokkos_ENABLE_OPENMP=OFF -DROCM_PATH=/usr
         ;;
       gcc)
-        build gcc -DCMAKE_CXX_COMPILER=g++-16
+        build gcc all -DCMAKE_CXX_COMPILER=g++-16
         inside ctest --test-dir /mtf/build/gcc --output-on-failure -j "$jobs"
         ;;
       clang)
-        build clang -DCMAKE_CXX_COMPILER=clang++-21
+        build clang all -DCMAKE_CXX_COMPILER=clang++-21
         inside ctest --test-dir /mtf/build/clang --output-on-failure -j "$jobs"
         ;;
       *)

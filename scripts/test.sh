@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All tests: g++ 12, clang++ 19, sanitizers (the tests of one rank), and everything compiled for CUDA where nvcc is.
+# All tests: g++ 12, clang++ 19, sanitizers (the tests of one rank, the ranks as threads), and everything compiled for
+# CUDA where nvcc is.
 #   scripts/test.sh            all of it
 #   scripts/test.sh --quick    g++ only
 # Stops at the first stage that fails, says which, and closes with the minutes that each stage took.
@@ -54,6 +55,7 @@ preset gcc
 if ! $quick; then
   preset clang
   preset sanitize
+  preset tsan
   if command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]]; then
     preset cuda
   else

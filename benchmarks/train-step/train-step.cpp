@@ -12,6 +12,8 @@
 namespace {
 
 using namespace transformer;
+using parameters = parameters_on<backend>;
+using tokens = tokens_on<backend>;
 using clock_type = std::chrono::steady_clock;
 
 double median(std::vector<double> x) {

@@ -29,6 +29,11 @@ auto loss = [](auto const& p, auto const& x, auto const& label) {
   return mtf::mean(mtf::cross_entropy<digit>(logits, label));      // one all-reduce of [batch/2, digit] over cols
 };
 
+using namespace mtf::literals;
+constexpr auto plan = mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{},
+                                          mtf::input<int, batch>{});
+static_assert(plan.bytes_sent_per_rank(mtf::pass::forward) < 2_KiB);
+
 struct last_digit {
   MTF_FUNCTION int operator()(int i) const { return i % 10; }
 };
@@ -39,6 +44,7 @@ int main(int argc, char** argv) {
     using real = mtf::place<float, where, backend>;
     using parameters = mlp<real::tensor>;
     mtf::random_key const seed(1);
+    if (machine.ranks().rank() == 0) std::fputs(mtf::describe(plan).c_str(), stdout);
 
     parameters p;
     mtf::for_each_tensor([&](auto name, auto& x) {

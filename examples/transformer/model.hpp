@@ -76,13 +76,13 @@ struct model {
   // --- the network --------------------------------------------------------------------------------------------------
 
   // x [batch, sequence, d_model] -> the same
-  static auto attention(auto const& p, auto const& x) {
+  static constexpr auto attention(auto const& p, auto const& x) {
     auto const h = mtf::layer_norm<d_model>(x, p.gamma1, p.beta1);
     auto const q = mtf::einsum<batch, sequence, heads, d_head>(h, p.wq) + p.bq;
     auto const k = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, heads, d_head>(h, p.wk) + p.bk);
     auto const v = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, heads, d_head>(h, p.wv) + p.bv);
     auto const scores = mtf::einsum<batch, heads, sequence, memory>(q, k);
-    auto const weights = mtf::causal_softmax<sequence, memory>(scores, 1 / std::sqrt(double{d_head::extent}));
+    auto const weights = mtf::causal_softmax<sequence, memory>(scores, 1 / mtf::math::sqrt(double{d_head::extent}));
     auto const seen = mtf::einsum<batch, sequence, heads, d_head>(weights, v);
     return mtf::einsum<batch, sequence, d_model>(seen, p.wo) + p.bo;
   }
@@ -95,7 +95,7 @@ struct model {
   };
 
   // x [batch, sequence, d_model] -> the same
-  static auto feed_forward(auto const& p, auto const& x) {
+  static constexpr auto feed_forward(auto const& p, auto const& x) {
     auto const h = mtf::layer_norm<d_model>(x, p.gamma2, p.beta2);
     auto const a = mtf::map(bias_gelu{}, mtf::einsum<batch, sequence, d_ff>(h, p.w1), p.b1);
     return mtf::einsum<batch, sequence, d_model>(a, p.w2) + p.b2;
@@ -108,23 +108,22 @@ struct model {
   };
 
   // Layers `first`, `first` + 1, ... of the network.
-  static auto through(auto const& blocks, auto x, noise n, std::size_t first) {
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
+  static constexpr auto through(auto const& blocks, auto const& x, noise n, std::size_t first) {
+    return mtf::scan(blocks, x, [&](auto const& block, auto const& before, std::size_t i) {
       auto const key = n.key.of(first + i);
-      x = x + mtf::dropout(attention(blocks[i], x), n.rate, key.of("attention"));
-      x = x + mtf::dropout(feed_forward(blocks[i], x), n.rate, key.of("feed forward"));
-    }
-    return x;
+      auto const middle = before + mtf::dropout(attention(block, before), n.rate, key.of("attention"));
+      return middle + mtf::dropout(feed_forward(block, middle), n.rate, key.of("feed forward"));
+    });
   }
 
   // ids [batch, sequence] -> logits [batch, sequence, vocab]
-  static auto logits(auto const& p, auto const& ids, noise n = {}) {
-    auto x = mtf::dropout(mtf::embedding<vocab>(p.token_embedding, ids) + p.position_embedding, n.rate,
-                          n.key.of("embedding"));
-    using lower = typename decltype(x)::layout_type;
-    x = through(p.blocks, x, n, 0);
+  static constexpr auto logits(auto const& p, auto const& ids, noise n = {}) {
+    auto const embedded = mtf::dropout(mtf::embedding<vocab>(p.token_embedding, ids) + p.position_embedding, n.rate,
+                                       n.key.of("embedding"));
+    auto x = through(p.blocks, embedded, n, 0);
     if constexpr (two_layouts)
-      x = mtf::relayout<lower>(through(p.upper.blocks, mtf::relayout<Upper>(x), n, lower_layers));
+      x = mtf::relayout<typename decltype(x)::layout_type>(
+          through(p.upper.blocks, mtf::relayout<Upper>(x), n, lower_layers));
     auto const h = mtf::layer_norm<d_model>(x, p.gamma_f, p.beta_f);
     if constexpr (C::tied_output)
       return mtf::einsum<batch, sequence, vocab>(h, p.token_embedding);
@@ -133,7 +132,7 @@ struct model {
   }
 
   // The mean cross-entropy of predicting labels [batch, sequence], in nats.
-  static auto loss(auto const& p, auto const& ids, auto const& labels, noise n = {}) {
+  static constexpr auto loss(auto const& p, auto const& ids, auto const& labels, noise n = {}) {
     return mtf::mean(mtf::cross_entropy<vocab>(logits(p, ids, n), labels));
   }
 

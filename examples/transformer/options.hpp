@@ -2,10 +2,13 @@
 // The command line of `train`.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <mtf/error.hpp>
 
@@ -15,7 +18,9 @@ struct options {
   std::string data, log, plot;
   int steps = 300, warmup = 30, eval_every = 50, sample = 200;
   std::uint64_t seed = 1;
+  bool plan = false;
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
+  bool ranks_as_threads = false;
 };
 
 /// What parsing came to: options, or a reason to end at once.
@@ -39,7 +44,8 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
   CLI::App app{"Trains a decoder-only Transformer on the bytes of a text.\nThis executable is built for the mesh \"" + mesh +
                "\" and the layout \"" + layout + "\"."};
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults first
-  app.add_option("--data", o.data, "text to train on, any file, read as bytes")->required();
+  auto* const data = app.add_option("--data", o.data, "text to train on, any file, read as bytes");
+  app.add_flag("--plan", o.plan, "list what each rank sends in a training step, and exit; needs no mpirun");
   app.add_option("--steps", o.steps, "training steps")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--seed", o.seed, "names all random numbers")->capture_default_str();
   app.add_option("--learning-rate", o.learning_rate, "peak of the schedule")->capture_default_str()->check(CLI::PositiveNumber);
@@ -57,6 +63,11 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
   app.add_option("--sample", o.sample, "bytes of text to generate at the end; 0: none")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
+#if defined(MTF_EXAMPLE_RANKS_AS_THREADS)
+  app.add_flag("--ranks-as-threads", o.ranks_as_threads, "all ranks are threads of this process, which starts without mpirun");
+  // Also where the rest of the line is wrong: the flag decides who reports that.
+  o.ranks_as_threads = std::find(argv, argv + argc, std::string_view("--ranks-as-threads")) != argv + argc;
+#endif
 
   // Fixed in the executable's types: shown, and refused if asked to be otherwise.
   struct fixed {
@@ -77,6 +88,7 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
 
   try {
     app.parse(argc, argv);
+    if (!o.plan && data->empty()) throw CLI::RequiredError(data->get_name());
     for (auto const& f : in_types)
       if (f.asked != f.value)
         throw mtf::user_error(std::string(f.flag) + " " + std::to_string(f.asked) + ": this executable is built for " +

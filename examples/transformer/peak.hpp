@@ -8,12 +8,12 @@
 
 namespace transformer {
 
-/// Flops a second of float matrix products of 2048^3 through the backend's library, all ranks at once, added up: the best
+/// Flops a second of float matrix products of n^3 through the backend's library, all ranks at once, added up: the best
 /// of a few.
-inline double matrix_peak(backend& machine) {
-  constexpr mtf::detail::index n = 2048;
+template <class Backend>
+double matrix_peak(Backend& machine, mtf::detail::index n = 2048) {
   mtf::detail::contraction const c{.batch = {}, .m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
-  std::array<mtf::detail::buffer<backend>, 3> matrix;
+  std::array<mtf::detail::buffer<Backend>, 3> matrix;
   for (auto& m : matrix) {
     m = mtf::detail::make_buffer<float>(machine, n * n);
     machine.fill(mtf::detail::data_of<float>(m), n * n, 0.5F);

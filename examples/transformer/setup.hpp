@@ -2,6 +2,9 @@
 // What an executable is built for: a config, a mesh and a layout, given by CMake (mtf_add_transformer).
 #include <mtf/kokkos.hpp>
 #include <mtf/mpi.hpp>
+#if defined(MTF_EXAMPLE_RANKS_AS_THREADS)
+#include <mtf/threads.hpp>
+#endif
 
 #include MTF_EXAMPLE_CONFIG
 #include "model.hpp"
@@ -17,9 +20,17 @@ using layout = layout_from<MTF_EXAMPLE_LAYOUT>;
 using upper_layout = layout_from<MTF_EXAMPLE_UPPER_LAYOUT>;
 
 using language_model = model<config, std::conditional_t<std::is_same_v<layout, upper_layout>, void, upper_layout>>;
-using backend = mtf::kokkos_backend<>;
-using real = mtf::place<float, layout, backend>;
-using parameters = language_model::parameters<real::tensor>;
-using tokens = mtf::place<std::int32_t, layout, backend>::tensor<config::batch, config::sequence>;
+using backend = mtf::kokkos_backend<>;  // of a rank that is a process
+template <class Backend>
+using parameters_on = language_model::parameters<mtf::place<float, layout, Backend>::template tensor>;
+template <class Backend>
+using tokens_on =
+    typename mtf::place<std::int32_t, layout, Backend>::template tensor<config::batch, config::sequence>;
+
+/// What a training step sends, known before it runs.
+inline constexpr auto plan = mtf::plan_of<layout>(
+    [](auto const& p, auto const& ids, auto const& labels) { return language_model::loss(p, ids, labels); },
+    mtf::parameters<language_model::parameters>{}, mtf::input<std::int32_t, config::batch, config::sequence>{},
+    mtf::input<std::int32_t, config::batch, config::sequence>{});
 
 }  // namespace transformer

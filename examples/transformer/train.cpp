@@ -12,7 +12,9 @@ using model_type = language_model;
 constexpr std::int64_t batch = config::batch::extent, sequence = config::sequence::extent, vocab = config::vocab::extent;
 constexpr int evaluation_batches = 8;
 
-double validation_bits(backend& machine, parameters const& p, text const& data) {
+template <class Backend>
+double validation_bits(Backend& machine, parameters_on<Backend> const& p, text const& data) {
+  using tokens = tokens_on<Backend>;
   double sum = 0;
   for (int i = 0; i < evaluation_batches; ++i) {
     auto const b = data.validation(batch, i, evaluation_batches);
@@ -23,14 +25,15 @@ double validation_bits(backend& machine, parameters const& p, text const& data) 
 
 /// Continues a few words of the text, byte by byte: each is drawn from the softmax of the logits at temperature 0.8. The
 /// model sees the last `sequence` bytes; all ranks draw the same.
-std::string generate(backend& machine, parameters const& p, int count, mtf::random_key key) {
+template <class Backend>
+std::string generate(Backend& machine, parameters_on<Backend> const& p, int count, mtf::random_key key) {
   std::string written = "And ";
   for (int n = 0; n < count; ++n) {
     std::vector<std::int32_t> ids(static_cast<std::size_t>(batch * sequence), ' ');
     auto const seen = std::min(static_cast<std::int64_t>(written.size()), sequence);
     for (std::int64_t i = 0; i < seen; ++i)
       ids[static_cast<std::size_t>(i)] = static_cast<unsigned char>(written[written.size() - static_cast<std::size_t>(seen - i)]);
-    auto const logits = mtf::to_global(model_type::logits(p, mtf::from_global<tokens>(machine, ids)));
+    auto const logits = mtf::to_global(model_type::logits(p, mtf::from_global<tokens_on<Backend>>(machine, ids)));
     float const* row = logits.data() + (seen - 1) * vocab;
     std::array<double, static_cast<std::size_t>(vocab)> weight{};
     float const largest = *std::max_element(row, row + vocab);
@@ -44,7 +47,10 @@ std::string generate(backend& machine, parameters const& p, int count, mtf::rand
   return written;
 }
 
-int train(backend& machine, options const& o) {
+template <class Backend>
+int train(Backend& machine, options const& o) {
+  using parameters = parameters_on<Backend>;
+  using tokens = tokens_on<Backend>;
   report out(machine.ranks().rank() == 0);
   text const data(o.data, sequence);
   if (bool const failed = !out.open(o.log); machine.ranks().any(failed))
@@ -57,12 +63,15 @@ int train(backend& machine, options const& o) {
   auto const step_function = mtf::value_and_grad(
       [](auto const& q, auto const& ids, auto const& labels, model_type::noise const& n) { return model_type::loss(q, ids, labels, n); });
 
-  double const peak = matrix_peak(machine), unigram = data.unigram_bits();
+  double const peak = matrix_peak(machine, o.ranks_as_threads ? 512 : 2048), unigram = data.unigram_bits();
   std::array<char, 200> line{};
   std::snprintf(line.data(), line.size(),
                 "%lld parameters, mesh %s, layout \"%s\"; %lld bytes of text; matrix peak %.0f GFLOP/s on all ranks",
                 static_cast<long long>(mtf::parameter_count(p)), mesh::text().c_str(), MTF_EXAMPLE_LAYOUT,
                 static_cast<long long>(data.size()), peak / 1e9);
+  out.say(line.data());
+  std::snprintf(line.data(), line.size(), "each rank sends %.2f MB a step in %llu collectives (--plan lists them)",
+                static_cast<double>(plan.bytes_sent_per_rank()) / 1e6, static_cast<unsigned long long>(plan.count()));
   out.say(line.data());
 
   progress now{.steps = o.steps};
@@ -71,6 +80,8 @@ int train(backend& machine, options const& o) {
   double trained = 0;  // seconds in training steps
   for (int step = 0; step < o.steps; ++step) {
     stopwatch const watch;
+    std::vector<mtf::collectives::event> sent;
+    if (step == 0) machine.ranks().record(&sent);
     auto const b = data.training(batch, seed.of("batch").of(static_cast<std::uint64_t>(step)));
     auto const [value, gradients] =
         step_function(p, mtf::from_global<tokens>(machine, b.ids), mtf::from_global<tokens>(machine, b.labels),
@@ -78,6 +89,10 @@ int train(backend& machine, options const& o) {
     now.learning_rate = schedule.at(step);
     now.gradient_norm = optimizer.update(machine, p, gradients, now.learning_rate);
     now.loss = mtf::item(value);
+    if (step == 0) {
+      machine.ranks().record(nullptr);
+      if (sent != plan.unrolled()) throw std::logic_error("the first step did not send what was planned: this is an error in mtf");
+    }
     trained += watch.seconds();
     now.step = step + 1;
     now.gflops = model_type::step_flops() * now.step / trained / 1e9;
@@ -109,8 +124,17 @@ int train(backend& machine, options const& o) {
 int main(int argc, char** argv) {
   auto const line = transformer::parse<config>(argc, argv, MTF_EXAMPLE_MESH, MTF_EXAMPLE_LAYOUT);
   if (line.help) return 0;
-  return mtf::run<transformer::mesh, transformer::backend>(argc, argv, [&](transformer::backend& machine) {
+  if (line.chosen.plan && !line.wrong) {
+    if (transformer::speaks()) std::fputs(mtf::describe(transformer::plan).c_str(), stdout);
+    return 0;
+  }
+  auto const train = [&](auto& machine) {
     if (line.wrong) throw mtf::user_error(*line.wrong);
     return transformer::train(machine, line.chosen);
-  });
+  };
+#if defined(MTF_EXAMPLE_RANKS_AS_THREADS)
+  using one_of_many = mtf::kokkos_backend<Kokkos::Serial>;
+  if (line.chosen.ranks_as_threads) return mtf::run_threads<transformer::mesh, one_of_many>(argc, argv, train);
+#endif
+  return mtf::run<transformer::mesh, transformer::backend>(argc, argv, train);
 }

@@ -75,6 +75,13 @@ constexpr std::uint64_t bytes_sent(collective kind, std::uint64_t payload, int p
   return 0;
 }
 
+/// The elements that one rank puts into a collective over p ranks that is called with `count`: calls that divide their input
+/// over the ranks count one part.
+constexpr std::size_t payload_count(collective kind, std::size_t count, int p) {
+  bool const divided = kind == collective::reduce_scatter || kind == collective::all_to_all;
+  return divided ? count * static_cast<std::size_t>(p) : count;
+}
+
 /// What was sent with one kind of collective over one set of axes. `payload`: input bytes, summed over calls;
 /// `sent`: bytes_sent(), summed over calls.
 struct collective_count {
@@ -115,12 +122,12 @@ class collectives {
   }
   /// `in` holds one block of `count` elements for each rank of the group; out = the sum of the blocks meant for this rank.
   void reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::reduce_scatter, axes, type, count * group_size(axes));
+    note(collective::reduce_scatter, axes, type, count);
     do_reduce_scatter(axes, type, in, out, count);
   }
   std::unique_ptr<request> start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
                                                 std::size_t count) {
-    note(collective::reduce_scatter, axes, type, count * group_size(axes));
+    note(collective::reduce_scatter, axes, type, count);
     return do_start_reduce_scatter(axes, type, in, out, count);
   }
   /// out = the `in` blocks of `count` elements of all ranks of the group, in group order.
@@ -135,7 +142,7 @@ class collectives {
   }
   /// Block i of `in` (`count` elements) goes to rank i of the group; block j of `out` comes from rank j.
   void all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::all_to_all, axes, type, count * group_size(axes));
+    note(collective::all_to_all, axes, type, count);
     do_all_to_all(axes, type, in, out, count);
   }
   /// Sends `in` to mesh rank `to`, receives `out` from mesh rank `from`; `axes` names the axes along which they differ.
@@ -176,7 +183,8 @@ class collectives {
 
  private:
   void note(collective kind, axis_mask axes, element type, std::size_t count) {
-    auto const payload = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(detail::bytes_of(type));
+    auto const payload = static_cast<std::uint64_t>(payload_count(kind, count, mesh_.size(axes))) *
+                         static_cast<std::uint64_t>(detail::bytes_of(type));
     auto found = std::find_if(counts_.begin(), counts_.end(),
                               [&](auto const& c) { return c.kind == kind && c.axes == axes; });
     if (found == counts_.end()) found = counts_.insert(found, {kind, axes});

@@ -9,24 +9,24 @@ namespace mtf {
 
 /// Every element is `number`.
 template <tensor_type X>
-X full(typename X::backend_type& b, double number) {
+constexpr X full(typename X::backend_type& b, double number) {
   using T = typename X::element_type;
   auto v = detail::make_value<T>(b, X::local_size);
   b.fill(v.data(), X::local_size, static_cast<T>(static_cast<detail::compute_t<T>>(number)));
   return X(std::move(v));
 }
 template <tensor_type X>
-X zeros(typename X::backend_type& b) {
+constexpr X zeros(typename X::backend_type& b) {
   return full<X>(b, 0);
 }
 template <tensor_type X>
-X ones(typename X::backend_type& b) {
+constexpr X ones(typename X::backend_type& b) {
   return full<X>(b, 1);
 }
 
 /// The position along Dim, as elements of X.
 template <dimension Dim, tensor_type X>
-X iota(typename X::backend_type& b) {
+constexpr X iota(typename X::backend_type& b) {
   static_cast<void>(detail::require<detail::named_dims_t<typename X::shape_type, Dim>>{});
   constexpr int d = X::spec.find(Dim::id);
   auto v = detail::make_value<typename X::element_type>(b, X::local_size);
@@ -36,7 +36,7 @@ X iota(typename X::backend_type& b) {
 
 /// True where a query may see a key: the position along Key does not exceed that along Query. Nothing is sent.
 template <dimension Query, dimension Key, layout_type Layout, class Backend>
-auto causal_mask(Backend& b) {
+constexpr auto causal_mask(Backend& b) {
   using positions = tensor<std::int32_t, shape<Query, Key>, Layout, partial<>, Backend>;
   return iota<Query, positions>(b) >= iota<Key, positions>(b);
 }
@@ -102,14 +102,15 @@ struct broadcast_rule {
 
 /// Backward of a broadcast: a sum over the new dimensions, partial where they are cut.
 template <class Backend, class T>
-class broadcast_node final : public node {
+class broadcast_node {
  public:
-  broadcast_node(reduce_work const& w, ref<gradient_slot<Backend, T>> in, ref<gradient_slot<Backend, T>> out)
-      : w_(&w), in_(std::move(in)), out_(std::move(out)) {}
-  void run() override {
+  constexpr broadcast_node(reduce_work const& w, ref<gradient_slot<Backend, T>> const& in, ref<gradient_slot<Backend, T>> const& out)
+      : w_(&w), in_(in), out_(out) {}
+  constexpr void run() {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, "broadcast", w_->in);
     auto const g = out_->take();
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     auto dx = make_buffer<T>(b, w_->out.local_size(b.ranks().mesh()));
     b.reduce(combine::sum, w_->work, data_of<T>(dx), static_cast<T const*>(data_of<T>(g.memory)));
     in_->add({std::move(dx), g.partial | w_->exchange});
@@ -121,14 +122,15 @@ class broadcast_node final : public node {
 };
 
 template <class Backend, class T>
-value<Backend, T> run_broadcast(reduce_work const& w, value<Backend, T> const& operand) {
+constexpr value<Backend, T> run_broadcast(reduce_work const& w, value<Backend, T> const& operand) {
+  Backend& b = operand.backend();
+  operation<Backend> const here(b, "broadcast", w.in);
   auto const x = completed_value(operand, w.out, w.complete);
-  Backend& b = x.backend();
   auto out = make_value<T>(b, w.in.local_size(b.ranks().mesh()));
   b.copy(w.spread, out.data(), static_cast<T const*>(x.data()));
   if constexpr (is_floating<T>)
-    record(tape_of(x), out, w.in, [&](auto slot) -> std::unique_ptr<node> {
-      return std::make_unique<broadcast_node<Backend, T>>(w, x.slot, std::move(slot));
+    record(tape_of(x), out, w.in, [&](auto const& slot) {
+      return broadcast_node<Backend, T>(w, x.slot, slot);
     });
   return out;
 }
@@ -143,7 +145,7 @@ struct has_all<X, shape<D...>> : named_dims<X, D...> {};
 /// The tensor repeated along the dimensions that it lacks, in the order given: how an outer product is asked for by name.
 /// New dimensions are cut as the tensor's layout says; nothing is sent. Refused: a shape that lacks one of its dimensions.
 template <dimension... Dims, operand X>
-auto broadcast(X const& x) {
+constexpr auto broadcast(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
   } else {
@@ -155,7 +157,7 @@ auto broadcast(X const& x) {
       detail::require<verdict>{};
       return refused{};
     } else {
-      using rule = detail::broadcast_rule<X, to>;
+      using rule = detail::broadcast_rule<typename X::description, to>;
       using out = tensor<typename X::element_type, to, typename X::layout_type,
                          detail::partial_of<typename X::mesh_type, rule::work.in.partial>, typename X::backend_type>;
       return out(detail::run_broadcast(rule::work, x.value()));

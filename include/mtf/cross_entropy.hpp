@@ -26,16 +26,17 @@ constexpr cross_entropy_work derive_cross_entropy(mesh_shape const& mesh, shardi
 }
 
 template <class Backend, class T>
-class cross_entropy_node final : public node {
+class cross_entropy_node {
  public:
   using A = compute_t<T>;
-  cross_entropy_node(cross_entropy_work const& w, value<Backend, T> logits, buffer<Backend> labels, buffer<Backend> lse,
-                     ref<gradient_slot<Backend, T>> out)
-      : w_(&w), logits_(std::move(logits)), labels_(std::move(labels)), lse_(std::move(lse)), out_(std::move(out)) {}
-  void run() override {
-    auto const g = out_->take();
+  constexpr cross_entropy_node(cross_entropy_work const& w, value<Backend, T> const& logits, buffer<Backend> const& labels, buffer<Backend> const& lse,
+                     ref<gradient_slot<Backend, T>> const& out)
+      : w_(&w), logits_(logits), labels_(labels), lse_(lse), out_(out) {}
+  constexpr void run() {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, "cross_entropy", w_->logits);
+    auto const g = out_->take(~w_->logits.cut_axes());  // whole over the axes that cut the classes
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     auto dx = make_buffer<T>(b, w_->r.count() * w_->r.n);
     b.cross_entropy_vjp(w_->r, shard_offset(w_->logits, w_->dim, b.ranks().mesh(), b.ranks().rank()), data_of<T>(dx),
                         static_cast<T const*>(logits_.data()), static_cast<std::int32_t const*>(data_of<std::int32_t>(labels_)),
@@ -52,11 +53,12 @@ class cross_entropy_node final : public node {
 };
 
 template <class Backend, class T>
-value<Backend, T> run_cross_entropy(cross_entropy_work const& w, value<Backend, T> const& operand,
+constexpr value<Backend, T> run_cross_entropy(cross_entropy_work const& w, value<Backend, T> const& operand,
                                     value<Backend, std::int32_t> const& labels) {
   using A = compute_t<T>;
+  Backend& b = operand.backend();
+  operation<Backend> const here(b, "cross_entropy", w.logits);
   auto const logits = completed_value(operand, w.logits, w.complete);
-  Backend& b = logits.backend();
   auto const& r = w.r;
   auto const n = r.count();
   auto const count = static_cast<std::size_t>(n);
@@ -76,8 +78,8 @@ value<Backend, T> run_cross_entropy(cross_entropy_work const& w, value<Backend, 
     b.all_reduce(w.exchange, combine::sum, static_cast<A const*>(sum), sum, 2 * count);
     b.cross_entropy_finish(n, out.data(), data_of<A>(lse), static_cast<A const*>(max), static_cast<A const*>(sum));
   }
-  record(tape_of(logits), out, w.out, [&](auto slot) -> std::unique_ptr<node> {
-    return std::make_unique<cross_entropy_node<Backend, T>>(w, logits, labels.memory, lse, std::move(slot));
+  record(tape_of(logits), out, w.out, [&](auto const& slot) {
+    return cross_entropy_node<Backend, T>(w, logits, labels.memory, lse, slot);
   });
   return out;
 }
@@ -98,25 +100,26 @@ constexpr bool same_dims(sharding const& a, sharding const& b) {
 
 /// -log softmax(logits)[label] along Classes, for every other element of the logits: the result has their dimensions
 /// without Classes, which are also those of `labels`, a tensor of int32 in [0, extent of Classes). If Classes is cut: an
-/// all-reduce of one number an element (maximum), and one of two (sum, the label's logit); none backward.
+/// all-reduce of one number an element (maximum), and one of two (sum, the label's logit); none backward unless the
+/// gradient arrives partial over the axes of Classes.
 /// Refused: labels of another shape, or cut differently.
 template <dimension Classes, operand X, operand Labels>
-auto cross_entropy(X const& logits, Labels const& labels) {
+constexpr auto cross_entropy(X const& logits, Labels const& labels) {
   if constexpr (detail::any_refused<X, Labels>) {
     return refused{};
   } else {
     using verdict1 = detail::first_failed_t<
-        detail::named_dims_t<typename X::shape_type, Classes>, decltype(detail::same_mesh_verdict<X, Labels>()),
+        detail::named_dims_t<typename X::shape_type, Classes>, detail::same_mesh_t<X, Labels>,
         std::conditional_t<std::is_same_v<typename Labels::element_type, std::int32_t>, ok,
                            error_element_type<typename Labels::element_type>>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
     } else {
-      using rule = detail::cross_entropy_rule<X, Classes>;
-      using out = typename detail::result<typename X::element_type, rule, detail::dims_of<X>, X>::type;
+      using rule = detail::cross_entropy_rule<typename X::description, Classes>;
+      using out = detail::result_t<typename X::element_type, rule, X>;
       using verdict2 = detail::first_failed_t<
-          decltype(detail::operands_verdict<detail::einsum_operands<X, Labels>, typename X::mesh_type, X, Labels>()),
+          detail::operands_verdict_t<detail::einsum_operands<typename X::description, typename Labels::description>, X, Labels>,
           std::conditional_t<detail::same_dims(rule::out, Labels::spec), ok,
                              error_shapes_differ<typename Labels::shape_type, typename out::shape_type>>>;
       if constexpr (!verdict2::value) {

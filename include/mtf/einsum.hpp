@@ -40,7 +40,8 @@ constexpr einsum_work make_einsum_work(mesh_shape const& mesh, sharding const& a
 }
 
 template <class T, class Backend>
-buffer<Backend> run_local(local_einsum const& e, buffer<Backend> a, buffer<Backend> b) {
+constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const& a_from, buffer<Backend> const& b_from) {
+  auto a = a_from, b = b_from;
   Backend& k = *a->backend;
   auto const copied = [&](buffer<Backend> const& x, loops<2> const& order, index size) {
     auto to = make_buffer<T>(k, size);
@@ -53,20 +54,23 @@ buffer<Backend> run_local(local_einsum const& e, buffer<Backend> a, buffer<Backe
   auto const& first = e.swapped ? b : a;
   auto const& second = e.swapped ? a : b;
   k.contract(e.work, static_cast<T const*>(data_of<T>(first)), static_cast<T const*>(data_of<T>(second)), data_of<T>(c));
-  return e.copy_c ? copied(c, e.order_c, e.size_c) : c;
+  if (e.copy_c) return copied(c, e.order_c, e.size_c);
+  return c;
 }
 
 template <class Backend, class T>
-class einsum_node final : public node {
+class einsum_node {
  public:
-  einsum_node(einsum_work const& w, value<Backend, T> const& a, value<Backend, T> const& b,
-              ref<gradient_slot<Backend, T>> out)
-      : w_(&w), a_(a), b_(b), out_(std::move(out)) {
+  constexpr einsum_node(einsum_work const& w, value<Backend, T> const& a, value<Backend, T> const& b,
+              ref<gradient_slot<Backend, T>> const& out)
+      : w_(&w), a_(a), b_(b), out_(out) {
     // Each operand's values serve only the other's gradient.
     if (!a_.slot) b_.memory = {};
     if (!b_.slot) a_.memory = {};
   }
-  void run() override {
+  constexpr void run() {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, "einsum", w_->out);
     auto const g = out_->take(w_->gradient_may_pass);
     if (!g.memory) return;
     if (a_.slot)
@@ -82,12 +86,13 @@ class einsum_node final : public node {
 };
 
 template <class Backend, class T>
-value<Backend, T> run_einsum(einsum_work const& w, value<Backend, T> const& x, value<Backend, T> const& y) {
+constexpr value<Backend, T> run_einsum(einsum_work const& w, value<Backend, T> const& x, value<Backend, T> const& y) {
+  operation<Backend> const here(x.backend(), "einsum", w.out);
   auto const a = completed_value(x, w.in[0], w.complete[0]);
   auto const b = completed_value(y, w.in[1], w.complete[1]);
   value<Backend, T> out(run_local<T>(w.forward, a.memory, b.memory));
-  record(tape_of(a, b), out, w.out, [&](auto slot) -> std::unique_ptr<node> {
-    return std::make_unique<einsum_node<Backend, T>>(w, a, b, std::move(slot));
+  record(tape_of(a, b), out, w.out, [&](auto const& slot) {
+    return einsum_node<Backend, T>(w, a, b, slot);
   });
   return out;
 }
@@ -218,12 +223,12 @@ struct kept_rule {
 
 /// Sums out the dimensions that nobody else has and the output lacks.
 template <class Keep, class X>
-auto summed_to(X const& x) {
-  using rule = kept_rule<X, Keep>;
+constexpr auto summed_to(X const& x) {
+  using rule = kept_rule<typename X::description, Keep>;
   if constexpr (rule::out.rank == X::spec.rank) {
     return x;
   } else {
-    using out = typename result<typename X::element_type, rule, dims_of<X>, X>::type;
+    using out = result_t<typename X::element_type, rule, X>;
     return out(run_reduce(combine::sum, rule::work, x.value()));
   }
 }
@@ -234,35 +239,35 @@ struct any_of_shapes {
 };
 
 template <class Out, class X>
-auto einsum_all(X const& x);
+constexpr auto einsum_all(X const& x);
 template <class Out, class X, class Y>
-auto einsum_all(X const& x, Y const& y);
+constexpr auto einsum_all(X const& x, Y const& y);
 template <class Out, class X, class Y, class Z, class... Rest>
-auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest);
+constexpr auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest);
 
 template <class... D>
-auto transposed(shape<D...> const*, auto const& x) {
+constexpr auto transposed(shape<D...> const*, auto const& x) {
   return transpose<D...>(x);
 }
 
 template <class Out, class X>
-auto einsum_all(X const& x) {
+constexpr auto einsum_all(X const& x) {
   return transposed(static_cast<Out const*>(nullptr), summed_to<any_of_shapes<Out>>(x));
 }
 
 template <class Out, class X, class Y>
-auto einsum_all(X const& full_x, Y const& full_y) {
+constexpr auto einsum_all(X const& full_x, Y const& full_y) {
   auto const x = summed_to<any_of_shapes<Out, typename Y::shape_type>>(full_x);
   auto const y = summed_to<any_of_shapes<Out, typename X::shape_type>>(full_y);
   using A = std::remove_cvref_t<decltype(x)>;
   using B = std::remove_cvref_t<decltype(y)>;
-  using pair = einsum_pair<A, B, Out>;
+  using pair = einsum_pair<typename A::description, typename B::description, Out>;
   if constexpr (pair::contracts()) {
-    using out = typename result<typename X::element_type, pair, dims_of<A, B>, A, B>::type;
+    using out = result_t<typename X::element_type, pair, A, B>;
     return out(run_einsum(pair::work, x.value(), y.value()));
   } else {
-    using rule = product_rule<A, B, Out>;
-    using out = typename result<typename X::element_type, rule, dims_of<A, B>, A, B>::type;
+    using rule = product_rule<typename A::description, typename B::description, Out>;
+    using out = result_t<typename X::element_type, rule, A, B>;
     return out(run_map<typename X::element_type>(functions::multiply{}, map_work_of<rule>,
                                                  std::make_index_sequence<2>{}, x.value(), y.value()));
   }
@@ -293,8 +298,9 @@ struct first_contraction {
 };
 
 template <class Out, class X, class Y, class Z, class... Rest>
-auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest) {
-  using first = first_contraction<Out, X, Y, Z, Rest...>;
+constexpr auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest) {
+  using first = first_contraction<Out, typename X::description, typename Y::description, typename Z::description,
+                                  typename Rest::description...>;
   auto const all = std::tie(x, y, z, rest...);
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return einsum_all<Out>(
@@ -314,21 +320,20 @@ auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest) {
 /// of the operands on one axis, different element types.
 template <dimension... Out, operand... X>
   requires(sizeof...(X) > 0)
-auto einsum(X const&... x) {
+constexpr auto einsum(X const&... x) {
   if constexpr (detail::any_refused<X...>) {
     return refused{};
   } else {
-    using verdict1 = detail::first_failed_t<shape_verdict_t<Out...>, decltype(detail::same_mesh_verdict<X...>()),
-                                            decltype(detail::same_element_verdict<X...>())>;
+    using verdict1 = detail::first_failed_t<shape_verdict_t<Out...>, detail::same_mesh_t<X...>,
+                                            detail::same_element_t<X...>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
     } else {
       using out_shape = shape<Out...>;
       using verdict2 =
-          detail::first_failed_t<decltype(detail::einsum_output<out_shape, X...>::verdict()),
-                                 decltype(detail::operands_verdict<detail::einsum_operands<X...>,
-                                                                   typename detail::first_t<X...>::mesh_type, X...>())>;
+          detail::first_failed_t<decltype(detail::einsum_output<out_shape, typename X::description...>::verdict()),
+                                 detail::operands_verdict_t<detail::einsum_operands<typename X::description...>, X...>>;
       if constexpr (!verdict2::value) {
         detail::require<verdict2>{};
         return refused{};

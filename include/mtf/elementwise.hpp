@@ -27,72 +27,72 @@ using compute_of_t = typename compute_of<X>::type;
 }  // namespace detail
 
 template <operand X, operand Y>
-auto operator+(X const& x, Y const& y) {
+constexpr auto operator+(X const& x, Y const& y) {
   return map(functions::add{}, x, y);
 }
 template <operand X, operand Y>
-auto operator-(X const& x, Y const& y) {
+constexpr auto operator-(X const& x, Y const& y) {
   return map(functions::subtract{}, x, y);
 }
 template <operand X, operand Y>
-auto operator*(X const& x, Y const& y) {
+constexpr auto operator*(X const& x, Y const& y) {
   return map(functions::multiply{}, x, y);
 }
 template <operand X, operand Y>
-auto operator/(X const& x, Y const& y) {
+constexpr auto operator/(X const& x, Y const& y) {
   return map(functions::divide{}, x, y);
 }
 template <operand X>
-auto operator-(X const& x) {
+constexpr auto operator-(X const& x) {
   return map(functions::negate{}, x);
 }
 
 template <operand X, detail::plain_number N>
-auto operator+(X const& x, N n) {
+constexpr auto operator+(X const& x, N n) {
   using T = detail::compute_of_t<X>;
   return map(functions::shift<T>{static_cast<T>(n)}, x);
 }
 template <operand X, detail::plain_number N>
-auto operator+(N n, X const& x) {
+constexpr auto operator+(N n, X const& x) {
   return x + n;
 }
 template <operand X, detail::plain_number N>
-auto operator-(X const& x, N n) {
+constexpr auto operator-(X const& x, N n) {
   using T = detail::compute_of_t<X>;
   return map(functions::shift<T>{-static_cast<T>(n)}, x);
 }
 template <operand X, detail::plain_number N>
-auto operator-(N n, X const& x) {
+constexpr auto operator-(N n, X const& x) {
   using T = detail::compute_of_t<X>;
   return map(functions::subtract_from<T>{static_cast<T>(n)}, x);
 }
 template <operand X, detail::plain_number N>
-auto operator*(X const& x, N n) {
+constexpr auto operator*(X const& x, N n) {
   using T = detail::compute_of_t<X>;
   return map(functions::scale<T>{static_cast<T>(n)}, x);
 }
 template <operand X, detail::plain_number N>
-auto operator*(N n, X const& x) {
+constexpr auto operator*(N n, X const& x) {
   return x * n;
 }
 template <operand X, detail::plain_number N>
-auto operator/(X const& x, N n) {
+constexpr auto operator/(X const& x, N n) {
   using T = detail::compute_of_t<X>;
   return map(functions::scale<T>{T(1) / static_cast<T>(n)}, x);
 }
 template <operand X, detail::plain_number N>
-auto operator/(N n, X const& x) {
+constexpr auto operator/(N n, X const& x) {
   using T = detail::compute_of_t<X>;
   return map(functions::divide_into<T>{static_cast<T>(n)}, x);
 }
 
 #define MTF_COMPARE(OP, NAME)                              \
   template <operand X, operand Y>                          \
-  auto operator OP(X const& x, Y const& y) {               \
+  constexpr auto operator OP(X const& x, Y const& y) {               \
     return map(functions::NAME{}, x, y);                   \
   }                                                        \
   template <operand X, detail::plain_number N>             \
-  auto operator OP(X const& x, N n) {                      \
+  constexpr auto operator OP(X const& x, N n) {                      \
     using T = detail::compute_of_t<X>;                     \
     return map(functions::NAME##_number<T>{static_cast<T>(n)}, x); \
   }
@@ -106,7 +106,7 @@ MTF_COMPARE(!=, not_equal)
 
 #define MTF_UNARY(NAME)               \
   template <operand X>                \
-  auto NAME(X const& x) {             \
+  constexpr auto NAME(X const& x) {             \
     return map(functions::NAME{}, x); \
   }
 MTF_UNARY(exp)
@@ -125,32 +125,32 @@ MTF_UNARY(abs)
 /// The larger of two operands, elementwise; the gradient goes to the larger, to the first where they are equal.
 /// (`reduce_max` is the maximum along dimensions.)
 template <operand X, operand Y>
-auto max(X const& x, Y const& y) {
+constexpr auto max(X const& x, Y const& y) {
   return map(functions::max{}, x, y);
 }
 template <operand X, operand Y>
-auto min(X const& x, Y const& y) {
+constexpr auto min(X const& x, Y const& y) {
   return map(functions::min{}, x, y);
 }
 /// x^y for x > 0.
 template <operand X, operand Y>
-auto pow(X const& x, Y const& y) {
+constexpr auto pow(X const& x, Y const& y) {
   return map(functions::pow{}, x, y);
 }
 template <operand X, detail::plain_number N>
-auto pow(X const& x, N exponent) {
+constexpr auto pow(X const& x, N exponent) {
   using T = detail::compute_of_t<X>;
   return map(functions::power<T>{static_cast<T>(exponent)}, x);
 }
 /// min(max(x, low), high)
 template <operand X, detail::plain_number N>
-auto clip(X const& x, N low, N high) {
+constexpr auto clip(X const& x, N low, N high) {
   using T = detail::compute_of_t<X>;
   return map(functions::clip<T>{static_cast<T>(low), static_cast<T>(high)}, x);
 }
 /// if_true where c holds, else if_false. c is a tensor of bool, as comparisons make it.
 template <operand C, operand X, operand Y>
-auto where(C const& c, X const& if_true, Y const& if_false) {
+constexpr auto where(C const& c, X const& if_true, Y const& if_false) {
   return map(functions::where{}, c, if_true, if_false);
 }
 

@@ -29,15 +29,16 @@ constexpr embedding_work derive_embedding(mesh_shape const& mesh, sharding const
 }
 
 template <class Backend, class T>
-class embedding_node final : public node {
+class embedding_node {
  public:
-  embedding_node(embedding_work const& w, ref<gradient_slot<Backend, T>> table, buffer<Backend> ids,
-                 ref<gradient_slot<Backend, T>> out)
-      : w_(&w), table_(std::move(table)), ids_(std::move(ids)), out_(std::move(out)) {}
-  void run() override {
+  constexpr embedding_node(embedding_work const& w, ref<gradient_slot<Backend, T>> const& table, buffer<Backend> const& ids,
+                 ref<gradient_slot<Backend, T>> const& out)
+      : w_(&w), table_(table), ids_(ids), out_(out) {}
+  constexpr void run() {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, "embedding", w_->out);
     auto const g = out_->take(w_->gradient_may_pass);
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     auto const size = w_->vocabulary * w_->width;
     auto dt = make_buffer<T>(b, size);
     b.fill(data_of<T>(dt), size, T(0));
@@ -55,15 +56,16 @@ class embedding_node final : public node {
 };
 
 template <class Backend, class T>
-value<Backend, T> run_embedding(embedding_work const& w, value<Backend, T> const& operand,
+constexpr value<Backend, T> run_embedding(embedding_work const& w, value<Backend, T> const& operand,
                                 value<Backend, std::int32_t> const& ids) {
+  Backend& b = operand.backend();
+  operation<Backend> const here(b, "embedding", w.out);
   auto const table = completed_value(operand, w.table, w.complete_table);
-  Backend& b = table.backend();
   auto out = make_value<T>(b, w.count * w.width);
   b.take_rows(w.count, w.width, w.vocabulary, shard_offset(w.table, 0, b.ranks().mesh(), b.ranks().rank()), out.data(),
               static_cast<T const*>(table.data()), static_cast<std::int32_t const*>(ids.data()));
-  record(tape_of(table), out, w.out, [&](auto slot) -> std::unique_ptr<node> {
-    return std::make_unique<embedding_node<Backend, T>>(w, table.slot, ids.memory, std::move(slot));
+  record(tape_of(table), out, w.out, [&](auto const& slot) {
+    return embedding_node<Backend, T>(w, table.slot, ids.memory, slot);
   });
   return out;
 }
@@ -98,24 +100,24 @@ struct rows_verdict<V, Ids, shape<D...>>
 /// then the others of the table. If Vocabulary is cut, the result is partial over its axes and nothing is sent. Backward:
 /// rows are added up, partial over the axes that cut the ids.
 template <dimension Vocabulary, operand Table, operand Ids>
-auto embedding(Table const& table, Ids const& ids) {
+constexpr auto embedding(Table const& table, Ids const& ids) {
   if constexpr (detail::any_refused<Table, Ids>) {
     return refused{};
   } else {
     using verdict1 = detail::first_failed_t<
-        detail::named_dims_t<typename Table::shape_type, Vocabulary>, decltype(detail::same_mesh_verdict<Table, Ids>()),
+        detail::named_dims_t<typename Table::shape_type, Vocabulary>, detail::same_mesh_t<Table, Ids>,
         std::conditional_t<std::is_same_v<typename Ids::element_type, std::int32_t>, ok,
                            error_element_type<typename Ids::element_type>>,
         typename detail::rows_verdict<Vocabulary, typename Ids::shape_type, typename Table::shape_type>::type,
-        decltype(detail::operands_verdict<detail::einsum_operands<Table, Ids>, typename Table::mesh_type, Table, Ids>())>;
+        detail::operands_verdict_t<detail::einsum_operands<typename Table::description, typename Ids::description>, Table, Ids>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
     } else {
       using order = typename detail::first_dim<Vocabulary, typename Table::shape_type>::type;
       auto const ordered = detail::transposed(static_cast<order const*>(nullptr), table);
-      using rule = detail::embedding_rule<std::remove_cvref_t<decltype(ordered)>, Ids>;
-      using out = typename detail::result<typename Table::element_type, rule, detail::dims_of<Ids, Table>, Table, Ids>::type;
+      using rule = detail::embedding_rule<typename decltype(ordered)::description, typename Ids::description>;
+      using out = detail::result_t<typename Table::element_type, rule, Table, Ids>;
       return out(detail::run_embedding(rule::work, ordered.value(), complete(ids).value()));
     }
   }

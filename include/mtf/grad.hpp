@@ -17,14 +17,14 @@ class gradient {
   using element_type = typename Tensor::element_type;
 
   /// Zero.
-  gradient() = default;
-  gradient(backend_type& b, detail::cotangent<backend_type> g) : backend_(&b), g_(std::move(g)) {}
+  constexpr gradient() = default;
+  constexpr gradient(backend_type& b, detail::cotangent<backend_type> const& g) : backend_(&b), g_(g) {}
 
   /// The axes over which the ranks hold terms of a sum.
-  [[nodiscard]] axis_mask partial_axes() const { return g_.partial; }
-  [[nodiscard]] bool is_zero() const { return !g_.memory; }
+  [[nodiscard]] constexpr axis_mask partial_axes() const { return g_.partial; }
+  [[nodiscard]] constexpr bool is_zero() const { return !g_.memory; }
   /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing.
-  [[nodiscard]] Tensor complete() const {
+  [[nodiscard]] constexpr Tensor complete() const {
     if (is_zero()) return zeros<Tensor>(*backend_);
     return Tensor(detail::value<backend_type, element_type>(
         detail::completed<element_type>(Tensor::spec, g_.partial, g_.memory)));
@@ -41,6 +41,17 @@ template <class X>
 inline constexpr bool is_scalar_tensor = false;
 template <class T, class L, class P, class B>
 inline constexpr bool is_scalar_tensor<tensor<T, shape<>, L, P, B>> = true;
+
+/// The backend that the tensors of a structure live on.
+template <class Backend, class S>
+constexpr Backend& backend_of(S& s) {
+  Backend* b = nullptr;
+  auto const find = [&](path const&, auto const& x) {
+    if (b == nullptr) b = &x.backend();
+  };
+  walk(static_cast<void*>(nullptr), find, nullptr, s);
+  return *b;
+}
 
 template <template <class...> class Tensor>
 struct gradient_of {
@@ -68,11 +79,49 @@ struct value_and_gradients {
   Gradients gradients;
 };
 
+namespace detail {
+
+/// Fills `value` and `gradients`. They are not returned: GCC 12 copies arrays of tensors without counting when it evaluates a
+/// constant expression (it copies their bits), and a plan's figure of memory would be off.
+template <class F, class Params, class Value, class Gradients, class... Args>
+constexpr void differentiate(F const& f, Params const& params, Value& value, Gradients& gradients, Args const&... args) {
+  using backend_type = typename Value::backend_type;
+  using T = typename Value::element_type;
+  backend_type& backend = backend_of<backend_type>(params);
+  tape<backend_type> recorded(backend);
+  Params tracked;
+  walk_tensors(
+      backend,
+      [&](auto const&, auto const& p, auto& t) {
+        using X = std::remove_cvref_t<decltype(p)>;
+        using slot = gradient_slot<backend_type, typename X::element_type>;
+        t = X(detail::value<backend_type, typename X::element_type>(p.value().memory,
+                                                                   make_ref<slot>(backend, recorded, X::spec)));
+      },
+      params, tracked);
+  auto const found = complete(f(std::as_const(tracked), args...));
+  if (found.value().slot) {
+    auto seed = make_buffer<T>(backend, 1);
+    backend.fill(data_of<T>(seed), 1, T(1));
+    found.value().slot->add({std::move(seed), 0});
+    recorded.run();
+  }
+  walk_tensors(
+      backend,
+      [&](auto const&, auto const& t, auto& g) {
+        g = std::remove_cvref_t<decltype(g)>(backend, t.value().slot->take());
+      },
+      std::as_const(tracked), gradients);
+  value = stop_gradient(found);
+}
+
+}  // namespace detail
+
 /// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
 /// gradients for every tensor of `params`. Reverse mode: the operations on parameters are recorded and run backwards,
 /// each freeing what it kept. Gradients are not completed. Refused: a value that is not a scalar tensor.
 template <class F>
-auto value_and_grad(F f) {
+constexpr auto value_and_grad(F f) {
   return [f]<class Params, class... Args>(Params const& params, Args const&... args) {
     using raw = std::remove_cvref_t<decltype(f(params, args...))>;
     if constexpr (std::is_same_v<raw, refused>) {
@@ -81,36 +130,9 @@ auto value_and_grad(F f) {
       detail::require<error_loss_is_not_scalar<raw>>{};
       return value_and_gradients<refused, refused>{};
     } else {
-      using backend_type = typename raw::backend_type;
-      using T = typename raw::element_type;
-      backend_type* backend = nullptr;
-      for_each_tensor([&](auto, auto const& p) { backend = &p.backend(); }, params);
-      detail::tape<backend_type> tape(*backend);
-
-      Params tracked = params;
-      gradients_t<Params> gradients;
-      for_each_tensor(
-          [&](auto, auto& p) {
-            using X = std::remove_cvref_t<decltype(p)>;
-            p = X(detail::value<backend_type, typename X::element_type>(
-                p.value().memory,
-                detail::ref(new detail::gradient_slot<backend_type, typename X::element_type>(tape, X::spec))));
-          },
-          tracked);
-      auto const value = complete(f(std::as_const(tracked), args...));
-      if (value.value().slot) {
-        auto seed = detail::make_buffer<T>(*backend, 1);
-        backend->fill(detail::data_of<T>(seed), 1, T(1));
-        value.value().slot->add({std::move(seed), 0});
-        tape.run();
-      }
-      for_each_tensor(
-          [&](auto, auto& p, auto& g) {
-            g = std::remove_cvref_t<decltype(g)>(*backend, p.value().slot->take());
-          },
-          tracked, gradients);
-      using result = value_and_gradients<std::remove_cvref_t<decltype(value)>, gradients_t<Params>>;
-      return result{stop_gradient(value), std::move(gradients)};
+      value_and_gradients<decltype(complete(std::declval<raw const&>())), gradients_t<Params>> result;
+      detail::differentiate(f, params, result.value, result.gradients, args...);
+      return result;
     }
   };
 }

@@ -103,7 +103,7 @@ constexpr map_work<N> derive_map(mesh_shape const& mesh, operand_rule<N> const& 
   return w;
 }
 
-/// Operations linear in all operands together have constant derivatives: their gradients do not meet the operands.
+/// Where the derivatives are constants, gradients do not meet the operands: they pass on partial as they come.
 template <std::size_t N>
 constexpr map_work<N> without_products(map_work<N> w) {
   w.gradient_may_pass = ~0U;
@@ -116,21 +116,22 @@ constexpr map_work<N> without_products(map_work<N> w) {
 }
 
 template <class Backend, class F, class R, class... T>
-class map_node final : public node {
+class map_node {
  public:
   static constexpr std::size_t N = sizeof...(T);
-  map_node(F f, map_work<N> const& w, ref<gradient_slot<Backend, R>> out, value<Backend, T> const&... in)
-      : f_(f), w_(&w), out_(std::move(out)), slots_(in.slot...) {
+  constexpr map_node(F f, map_work<N> const& w, ref<gradient_slot<Backend, R>> const& out, value<Backend, T> const&... in)
+      : f_(f), w_(&w), out_(out), slots_(in.slot...) {
     if constexpr (saves_inputs<F>()) in_ = {in.memory...};
   }
-  void run() override { run(std::index_sequence_for<T...>{}); }
+  constexpr void run() { run(std::index_sequence_for<T...>{}); }
 
  private:
   template <std::size_t... I>
-  void run(std::index_sequence<I...>) {
+  constexpr void run(std::index_sequence<I...>) {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, "map", w_->out);
     auto g = out_->take(w_->gradient_may_pass);
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     std::array<buffer<Backend>, N> dx;
     ((dx[I] = wanted<I, T>(b, g.memory)), ...);
     std::array<void*, N> const to{(dx[I] && !passes_gradient<F>(I) ? dx[I]->data : nullptr)...};
@@ -146,12 +147,13 @@ class map_node final : public node {
     (deliver<I, T>(b, std::move(dx[I]), g.partial), ...);
   }
   template <std::size_t I, class Ti>
-  buffer<Backend> wanted(Backend& b, buffer<Backend> const& g) const {
+  constexpr buffer<Backend> wanted(Backend& b, buffer<Backend> const& g) const {
     if (!std::get<I>(slots_)) return {};
-    return passes_gradient<F>(I) ? g : make_buffer<Ti>(b, w_->size);
+    if (passes_gradient<F>(I)) return g;
+    return make_buffer<Ti>(b, w_->size);
   }
   template <std::size_t I, class Ti>
-  void deliver(Backend& b, buffer<Backend> dx, axis_mask partial) {
+  constexpr void deliver(Backend& b, buffer<Backend>&& dx, axis_mask partial) {
     if (!dx) return;
     auto const& mesh = b.ranks().mesh();
     if (!w_->same_order[I]) {
@@ -174,15 +176,16 @@ class map_node final : public node {
 };
 
 template <class R, class F, class Backend, class... T, std::size_t... I>
-value<Backend, R> run_map(F f, map_work<sizeof...(T)> const& w, std::index_sequence<I...>,
+constexpr value<Backend, R> run_map(F f, map_work<sizeof...(T)> const& w, std::index_sequence<I...>,
                           value<Backend, T> const&... operands) {
+  Backend& b = std::get<0>(std::tie(operands...)).backend();
+  operation<Backend> const here(b, "map", w.out);
   std::tuple const in{completed_value(operands, w.in[I], w.complete[I])...};
-  Backend& b = std::get<0>(in).backend();
   auto out = make_value<R>(b, w.size);
   b.map(f, w.work, out.data(), static_cast<T const*>(std::get<I>(in).data())...);
   if constexpr (is_floating<R>)
-    record(tape_of(operands...), out, w.out, [&](auto slot) -> std::unique_ptr<node> {
-      return std::make_unique<map_node<Backend, F, R, T...>>(f, w, std::move(slot), std::get<I>(in)...);
+    record(tape_of(operands...), out, w.out, [&](auto const& slot) {
+      return map_node<Backend, F, R, T...>(f, w, slot, std::get<I>(in)...);
     });
   return out;
 }
@@ -196,7 +199,7 @@ struct map_rule {
   static constexpr mesh_shape mesh = first_t<X...>::mesh;
   static constexpr map_work<N> work() {
     auto const w = derive_map<N>(mesh, merged, in);
-    return linearity_of<F>() == linearity::additive ? without_products(w) : w;
+    return linearity_of<F>() == linearity::additive || !saves_inputs<F>() ? without_products(w) : w;
   }
   // What the function returns on the operands' compute types; results as wide as the operands are stored like them.
   using returned = std::remove_cvref_t<decltype(std::declval<F>()(std::declval<compute_t<typename X::element_type>>()...))>;
@@ -234,22 +237,22 @@ inline constexpr auto map_work_of = Rule::work();
 /// Refused: operands cut differently, one name with two extents, tensors that share no dimension, different floating
 /// element types.
 template <class F, operand... X>
-auto map(F f, X const&... x) {
+constexpr auto map(F f, X const&... x) {
   if constexpr (detail::any_refused<X...>) {
     return refused{};
   } else {
-    using verdict1 = detail::first_failed_t<decltype(detail::same_mesh_verdict<X...>()), detail::map_elements_t<F, X...>>;
+    using verdict1 = detail::first_failed_t<detail::same_mesh_t<X...>, detail::map_elements_t<F, typename X::description...>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
     } else {
-      using rule = detail::map_rule<F, X...>;
-      using verdict = decltype(detail::operands_verdict<rule, typename detail::first_t<X...>::mesh_type, X...>());
+      using rule = detail::map_rule<F, typename X::description...>;
+      using verdict = detail::operands_verdict_t<rule, X...>;
       if constexpr (!verdict::value) {
         detail::require<verdict>{};
         return refused{};
       } else {
-        using out = typename detail::result<typename rule::element, rule, detail::dims_of<X...>, X...>::type;
+        using out = detail::result_t<typename rule::element, rule, X...>;
         return out(detail::run_map<typename rule::element>(f, detail::map_work_of<rule>, std::index_sequence_for<X...>{},
                                                            x.value()...));
       }

@@ -40,9 +40,13 @@ template <detail::number T>
 MTF_FUNCTION T tanh(T x) {
   return detail::fast_tanh(x);
 }
+/// Also in constant expressions, as a program's plan is one: there by Newton's method, for finite x >= 0.
 template <detail::number T>
-MTF_FUNCTION T sqrt(T x) {
-  return std::sqrt(x);
+MTF_FUNCTION constexpr T sqrt(T x) {
+  if (!std::is_constant_evaluated()) return std::sqrt(x);
+  T root = x > T(1) ? x : T(1);
+  for (T next = root; x > T(0) && (next = (root + x / root) / 2) < root;) root = next;
+  return x > T(0) ? root : T(0);
 }
 template <detail::number T>
 MTF_FUNCTION T abs(T x) {

@@ -28,24 +28,32 @@ struct warmup_cosine {
 /// the first of those that hold the same. Completes the gradients; then one all-reduce of one number over the axes that
 /// cut any of them.
 template <class Backend, class Gradients>
-double global_norm(Backend& b, Gradients const& gradients) {
+constexpr double global_norm(Backend& b, Gradients const& gradients) {
+  detail::during<Backend> const update(b, pass::update);
   auto memory = detail::make_buffer<double>(b, 1);
   double* total = detail::data_of<double>(memory);
   b.fill(total, 1, 0.0);
   axis_mask cut = 0;
-  for_each_tensor([&](auto, auto const& g) { cut |= std::remove_cvref_t<decltype(g)>::tensor_type::spec.cut_axes(); }, gradients);
-  for_each_tensor(
-      [&](auto, auto const& g) {
+  detail::walk_tensors(
+      b, [&](auto const&, auto const& g) { cut |= std::remove_cvref_t<decltype(g)>::tensor_type::spec.cut_axes(); }, gradients);
+  detail::walk_tensors(
+      b,
+      [&](detail::path const& name, auto const& g) {
         using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
+        detail::operation<Backend> const here(b, "gradient", X::spec, name.names());
         auto const whole = g.complete();
         if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
           b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(whole.value().data()));
       },
       gradients);
+  detail::operation<Backend> const here(b, "global_norm", detail::sharding_of<shape<>, layout<mesh<>>>);
   if (cut != 0) b.all_reduce(cut, combine::sum, static_cast<double const*>(total), total, 1);
   double sum = 0;
   b.to_host(&sum, total, sizeof sum);
-  return std::sqrt(sum);
+  if constexpr (Backend::holds_data)
+    return std::sqrt(sum);
+  else
+    return sum;
 }
 
 namespace detail {
@@ -101,7 +109,7 @@ class adamw {
   /// One update, in place; returns the gradients' global norm before clipping. Completes each gradient: one all-reduce a
   /// tensor over the axes over which it is partial.
   template <class Backend, class Gradients>
-  double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
+  constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm(b, gradients);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     ++steps_;
@@ -148,7 +156,7 @@ class sgd {
 
   /// One update, in place; returns the gradients' global norm before clipping. Communication as for adamw.
   template <class Backend, class Gradients>
-  double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
+  constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm(b, gradients);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     for_each_tensor(

@@ -46,22 +46,88 @@ inline constexpr bool is_array<std::array<T, N>> = true;
 template <class S>
 concept fields = requires { typename S::hana_accessors_impl; };
 
-template <class F, class S, class... Rest>
-void walk(F& f, std::string const& path, S& s, Rest&... rest) {
+/// Where a walk is: the names and indices on the way, innermost first.
+struct path {
+  path const* up = nullptr;
+  char const* name = nullptr;  // null: element `index` of an array
+  std::size_t index = 0;
+
+  [[nodiscard]] std::string text() const {
+    auto const here = name == nullptr ? std::to_string(index) : std::string(name);
+    return up == nullptr ? here : up->text() + "." + here;
+  }
+  /// The last three names, innermost first, without indices.
+  [[nodiscard]] constexpr std::array<char const*, 3> names() const {
+    std::array<char const*, 3> last{};
+    std::size_t n = 0;
+    for (path const* p = this; p != nullptr && n < last.size(); p = p->up)
+      if (p->name != nullptr) last[n++] = p->name;
+    return last;
+  }
+};
+
+/// Equal layers are an array. Where nothing is computed, a few stand for all of them, so that a plan's cost does not grow
+/// with depth: the first, the two last, and one for those between.
+struct layer_group {
+  std::size_t at = 0, count = 0;
+};
+constexpr std::size_t layer_groups(std::size_t n) { return n < 4 ? n : 4; }
+constexpr layer_group layer_group_at(std::size_t n, std::size_t i) {
+  if (n < 4 || i == 0) return {i, 1};
+  if (i == 1) return {1, n - 3};
+  return {n - 4 + i, 1};
+}
+
+template <class S>
+constexpr void share_between(S& s) {
+  if constexpr (!std::is_const_v<S>)
+    for (std::size_t i = 2; i + 2 < s.size(); ++i) s[i] = s[1];
+}
+
+/// Calls f(path, field...) for each tensor. On a trace the elements of arrays are walked by groups, as loops of its plan;
+/// the elements of a group are made equal.
+template <class Trace, class F, class S, class... Rest>
+constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
   using plain = std::remove_cv_t<S>;
   if constexpr ((std::is_same_v<plain, refused> || ... || std::is_same_v<std::remove_cv_t<Rest>, refused>)) {
     return;  // the gradients of a loss that was refused
   } else if constexpr (is_array<plain>) {
-    for (std::size_t i = 0; i < s.size(); ++i) walk(f, path + "." + std::to_string(i), s[i], rest[i]...);
+    if constexpr (std::is_same_v<Trace, trace>) {
+      for (std::size_t g = 0; g < layer_groups(s.size()); ++g) {
+        auto const [at, count] = layer_group_at(s.size(), g);
+        path const here{up, nullptr, at};
+        on->begin_loop();
+        walk(on, f, &here, s[at], rest[at]...);
+        on->end_loop(count);
+      }
+      share_between(s);
+      (share_between(rest), ...);
+    } else {
+      for (std::size_t i = 0; i < s.size(); ++i) {
+        path const here{up, nullptr, i};
+        walk(on, f, &here, s[i], rest[i]...);
+      }
+    }
   } else if constexpr (fields<plain>) {
     boost::hana::for_each(boost::hana::accessors<plain>(), [&](auto const& accessor) {
       auto const get = boost::hana::second(accessor);
-      std::string const name = boost::hana::first(accessor).c_str();
-      walk(f, path.empty() ? name : path + "." + name, get(s), get(rest)...);
+      path const here{up, boost::hana::first(accessor).c_str()};
+      walk(on, f, &here, get(s), get(rest)...);
     });
-  } else {
-    f(std::string_view(path), s, rest...);
+  } else if (up != nullptr) {
+    f(*up, s, rest...);
+  } else {  // a tensor by itself
+    f(path{}, s, rest...);
   }
+}
+
+/// As for_each_tensor, for a backend; f takes the path as it is.
+template <class Backend, class F, class S, class... Rest>
+constexpr void walk_tensors([[maybe_unused]] Backend& b, F&& f, S& s, Rest&... rest) {
+  if constexpr (Backend::holds_data)
+    walk(static_cast<Backend*>(nullptr), f, nullptr, s, rest...);
+  else
+    walk(&b, f, nullptr, s, rest...);
 }
 
 }  // namespace detail
@@ -70,7 +136,8 @@ void walk(F& f, std::string const& path, S& s, Rest&... rest) {
 /// Names are paths such as "blocks.3.w1".
 template <class F, class S, class... Rest>
 void for_each_tensor(F&& f, S& s, Rest&... rest) {
-  detail::walk(f, "", s, rest...);
+  auto const named = [&](detail::path const& p, auto&... x) { f(std::string_view(p.text()), x...); };
+  detail::walk(static_cast<void*>(nullptr), named, nullptr, s, rest...);
 }
 
 /// The number of elements of all tensors of a structure, globally.

@@ -28,21 +28,21 @@ class random_key {
 
 /// Uniform in [low, high). Nothing is sent, here and below.
 template <tensor_type X>
-X random_uniform(typename X::backend_type& b, random_key key, double low = 0, double high = 1) {
+constexpr X random_uniform(typename X::backend_type& b, random_key key, double low = 0, double high = 1) {
   auto v = detail::make_value<typename X::element_type>(b, X::local_size);
   b.random_uniform(detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), low, high);
   return X(std::move(v));
 }
 /// Normal (Box-Muller).
 template <tensor_type X>
-X random_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
+constexpr X random_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
   auto v = detail::make_value<typename X::element_type>(b, X::local_size);
   b.random_normal(detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), mean, stddev);
   return X(std::move(v));
 }
 /// Normal, drawn again beyond two standard deviations.
 template <tensor_type X>
-X random_truncated_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
+constexpr X random_truncated_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
   auto v = detail::make_value<typename X::element_type>(b, X::local_size);
   b.random_truncated_normal(detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), mean, stddev);
   return X(std::move(v));
@@ -52,15 +52,16 @@ namespace detail {
 
 /// Dropout is its own gradient: the mask is drawn again from the key, not stored.
 template <class Backend, class T>
-class dropout_node final : public node {
+class dropout_node {
  public:
-  dropout_node(sharding const& s, std::uint64_t key, double rate, ref<gradient_slot<Backend, T>> in,
-               ref<gradient_slot<Backend, T>> out)
-      : s_(&s), key_(key), rate_(rate), in_(std::move(in)), out_(std::move(out)) {}
-  void run() override {
+  constexpr dropout_node(sharding const& s, std::uint64_t key, double rate, ref<gradient_slot<Backend, T>> const& in,
+               ref<gradient_slot<Backend, T>> const& out)
+      : s_(&s), key_(key), rate_(rate), in_(in), out_(out) {}
+  constexpr void run() {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, "dropout", *s_);
     auto const g = out_->take();
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     auto const& mesh = b.ranks().mesh();
     auto dx = make_buffer<T>(b, s_->local_size(mesh));
     b.dropout(placement_of(*s_, mesh, b.ranks().rank()), key_, rate_, data_of<T>(dx),
@@ -76,13 +77,14 @@ class dropout_node final : public node {
 };
 
 template <class Backend, class T>
-value<Backend, T> run_dropout(sharding const& s, std::uint64_t key, double rate, value<Backend, T> const& x) {
+constexpr value<Backend, T> run_dropout(sharding const& s, std::uint64_t key, double rate, value<Backend, T> const& x) {
   Backend& b = x.backend();
+  operation<Backend> const here(b, "dropout", s);
   auto const& mesh = b.ranks().mesh();
   auto out = make_value<T>(b, s.local_size(mesh));
   b.dropout(placement_of(s, mesh, b.ranks().rank()), key, rate, out.data(), static_cast<T const*>(x.data()));
-  record(tape_of(x), out, s, [&](auto slot) -> std::unique_ptr<node> {
-    return std::make_unique<dropout_node<Backend, T>>(s, key, rate, x.slot, std::move(slot));
+  record(tape_of(x), out, s, [&](auto const& slot) {
+    return dropout_node<Backend, T>(s, key, rate, x.slot, slot);
   });
   return out;
 }
@@ -92,11 +94,12 @@ value<Backend, T> run_dropout(sharding const& s, std::uint64_t key, double rate,
 /// Each element is 0 with probability `rate`, else divided by 1 - rate (Srivastava et al. 2014); rate 0 is the identity.
 /// The mask depends on the key and the global position only. A partial tensor stays partial; nothing is sent.
 template <operand X>
-auto dropout(X const& x, double rate, random_key key) {
+constexpr auto dropout(X const& x, double rate, random_key key) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
   } else {
-    return rate == 0 ? x : X(detail::run_dropout(X::spec, key.bits(), rate, x.value()));
+    if (rate == 0) return x;
+    return X(detail::run_dropout(X::spec, key.bits(), rate, x.value()));
   }
 }
 

@@ -42,14 +42,15 @@ constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, 
 }
 
 template <class Backend, class T>
-class sum_node final : public node {
+class sum_node {
  public:
-  sum_node(reduce_work const& w, ref<gradient_slot<Backend, T>> in, ref<gradient_slot<Backend, T>> out)
-      : w_(&w), in_(std::move(in)), out_(std::move(out)) {}
-  void run() override {
+  constexpr sum_node(reduce_work const& w, ref<gradient_slot<Backend, T>> const& in, ref<gradient_slot<Backend, T>> const& out)
+      : w_(&w), in_(in), out_(out) {}
+  constexpr void run() {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, "sum", w_->in);
     auto g = out_->take(~w_->in.cut_axes());
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     auto dx = make_buffer<T>(b, w_->in.local_size(b.ranks().mesh()));
     b.copy(w_->spread, data_of<T>(dx), static_cast<T const*>(data_of<T>(g.memory)));
     in_->add({std::move(dx), g.partial});
@@ -69,15 +70,16 @@ struct where_equal {
 };
 
 template <class Backend, class T>
-class extreme_node final : public node {
+class extreme_node {
  public:
-  extreme_node(reduce_work const& w, value<Backend, T> const& in, buffer<Backend> out, ref<gradient_slot<Backend, T>> slot)
-      : w_(&w), x_(in), y_(std::move(out)), out_(std::move(slot)) {}
-  void run() override {
+  constexpr extreme_node(reduce_work const& w, value<Backend, T> const& in, buffer<Backend> const& out, ref<gradient_slot<Backend, T>> const& slot)
+      : w_(&w), x_(in), y_(out), out_(slot) {}
+  constexpr void run() {
     // Every rank may hold the extreme: the gradient must be whole, and each rank keeps its own share.
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, "extreme", w_->in);
     auto g = out_->take(~w_->in.cut_axes());
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     auto const& mesh = b.ranks().mesh();
     auto dx = make_buffer<T>(b, w_->in.local_size(mesh));
     b.map(where_equal{}, aligned<3>(mesh, w_->in, {w_->in, w_->out, w_->out}), data_of<T>(dx),
@@ -94,19 +96,20 @@ class extreme_node final : public node {
 };
 
 template <class Backend, class T>
-value<Backend, T> run_reduce(combine op, reduce_work const& w, value<Backend, T> const& operand) {
+constexpr value<Backend, T> run_reduce(combine op, reduce_work const& w, value<Backend, T> const& operand) {
+  Backend& b = operand.backend();
+  operation<Backend> const here(b, op == combine::sum ? "sum" : "extreme", w.out);
   auto const x = completed_value(operand, w.in, w.complete);
-  Backend& b = x.backend();
-  auto const& mesh = b.ranks().mesh();
-  auto const size = w.out.local_size(mesh);
+  auto const size = w.out.local_size(b.ranks().mesh());
   auto out = make_value<T>(b, size);
   b.reduce(op, w.work, out.data(), static_cast<T const*>(x.data()));
   if (w.exchange != 0)
     b.all_reduce(w.exchange, op, static_cast<T const*>(out.data()), out.data(), static_cast<std::size_t>(size));
-  record(tape_of(x), out, w.out, [&](auto slot) -> std::unique_ptr<node> {
-    if (op == combine::sum) return std::make_unique<sum_node<Backend, T>>(w, x.slot, std::move(slot));
-    return std::make_unique<extreme_node<Backend, T>>(w, x, out.memory, std::move(slot));
-  });
+  if (op == combine::sum)
+    record(tape_of(x), out, w.out, [&](auto const& slot) { return sum_node<Backend, T>(w, x.slot, slot); });
+  else
+    record(tape_of(x), out, w.out,
+           [&](auto const& slot) { return extreme_node<Backend, T>(w, x, out.memory, slot); });
   return out;
 }
 
@@ -131,7 +134,7 @@ struct reduce_rule {
 };
 
 template <combine Op, class... D, class X>
-auto reduce(X const& x) {
+constexpr auto reduce(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
   } else {
@@ -140,8 +143,8 @@ auto reduce(X const& x) {
       require<verdict>{};
       return refused{};
     } else {
-      using rule = reduce_rule<Op, X, D...>;
-      using out = typename result<typename X::element_type, rule, dims_of<X>, X>::type;
+      using rule = reduce_rule<Op, typename X::description, D...>;
+      using out = result_t<typename X::element_type, rule, X>;
       return out(run_reduce(Op, rule::work, x.value()));
     }
   }
@@ -152,30 +155,30 @@ auto reduce(X const& x) {
 /// The sum along the named dimensions; along all if none is named. The result is partial over the axes that cut them:
 /// nothing is sent. Backward: a broadcast, nothing is sent. Refused: a dimension that the tensor lacks.
 template <dimension... Dims, operand X>
-auto sum(X const& x) {
+constexpr auto sum(X const& x) {
   return detail::reduce<combine::sum, Dims...>(x);
 }
 
 /// The arithmetic mean along the named dimensions, or all: a sum, scaled. Communication as for `sum`.
 template <dimension... Dims, operand X>
-auto mean(X const& x) {
+constexpr auto mean(X const& x) {
   auto const s = detail::reduce<combine::sum, Dims...>(x);
   if constexpr (std::is_same_v<std::remove_cvref_t<decltype(s)>, refused>)
     return refused{};
   else
-    return s * (1.0 / detail::reduce_rule<combine::sum, X, Dims...>::work.count);
+    return s * (1.0 / detail::reduce_rule<combine::sum, typename X::description, Dims...>::work.count);
 }
 
 /// The largest element along the named dimensions, or all. One all-reduce of the result over the axes that cut them, at
 /// once. Backward: the gradient goes to all elements that equal the maximum.
 template <dimension... Dims, operand X>
-auto reduce_max(X const& x) {
+constexpr auto reduce_max(X const& x) {
   return detail::reduce<combine::max, Dims...>(x);
 }
 
 /// The smallest element along the named dimensions, or all; see `reduce_max`.
 template <dimension... Dims, operand X>
-auto reduce_min(X const& x) {
+constexpr auto reduce_min(X const& x) {
   return detail::reduce<combine::min, Dims...>(x);
 }
 

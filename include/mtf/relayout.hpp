@@ -7,25 +7,27 @@ namespace mtf {
 namespace detail {
 
 struct relayout_work {
+  char const* name;
   sharding from, to;
   steps forward;
 };
 
-constexpr relayout_work relayout_to(mesh_shape const& mesh, sharding const& from, sharding const& to) {
-  return {from, to, derive_relayout(mesh, from, to)};
+constexpr relayout_work relayout_to(char const* name, mesh_shape const& mesh, sharding const& from, sharding const& to) {
+  return {name, from, to, derive_relayout(mesh, from, to)};
 }
 
 /// Backward, the gradient goes from the result's cuts to the operand's. Where it is partial it may stay so, unless the
 /// operand is cut there: then a reduce-scatter completes it.
 template <class Backend, class T>
-class relayout_node final : public node {
+class relayout_node {
  public:
-  relayout_node(relayout_work const& w, ref<gradient_slot<Backend, T>> in, ref<gradient_slot<Backend, T>> out)
-      : w_(&w), in_(std::move(in)), out_(std::move(out)) {}
-  void run() override {
+  constexpr relayout_node(relayout_work const& w, ref<gradient_slot<Backend, T>> const& in, ref<gradient_slot<Backend, T>> const& out)
+      : w_(&w), in_(in), out_(out) {}
+  constexpr void run() {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, w_->name, w_->from);
     auto g = out_->take();
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     auto from = w_->to, to = w_->from;
     from.partial = g.partial;
     to.partial = g.partial & ~to.cut_axes();
@@ -39,11 +41,12 @@ class relayout_node final : public node {
 };
 
 template <class Backend, class T>
-value<Backend, T> run_relayout(relayout_work const& w, value<Backend, T> const& x) {
+constexpr value<Backend, T> run_relayout(relayout_work const& w, value<Backend, T> const& x) {
   if (w.forward.size == 0) return x;
+  operation<Backend> const here(x.backend(), w.name, w.from);
   value<Backend, T> out(execute<T>(x.backend(), w.forward, x.memory));
-  record(tape_of(x), out, w.to, [&](auto slot) -> std::unique_ptr<node> {
-    return std::make_unique<relayout_node<Backend, T>>(w, x.slot, std::move(slot));
+  record(tape_of(x), out, w.to, [&](auto const& slot) {
+    return relayout_node<Backend, T>(w, x.slot, slot);
   });
   return out;
 }
@@ -56,7 +59,7 @@ struct relayout_rule {
     s.partial &= ~s.cut_axes();
     return s;
   }
-  static constexpr relayout_work work = relayout_to(X::mesh, X::spec, to());
+  static constexpr relayout_work work = relayout_to("relayout", X::mesh, X::spec, to());
 };
 
 template <class From, class To, class D>
@@ -68,11 +71,13 @@ template <class X, class From, class To>
 struct rename_rule {
   static constexpr relayout_work make() {
     sharding from = X::spec;
-    from[from.find(From::id)].id = To::id;
+    auto& renamed = from[from.find(From::id)];
+    renamed.id = To::id;
+    renamed.name = To::name.data();
     sharding to = from;
     to[to.find(To::id)].cut = X::layout_type::cut_of(To::id);
     to.partial &= ~to.cut_axes();
-    return relayout_to(X::mesh, from, to);
+    return relayout_to("rename", X::mesh, from, to);
   }
   static constexpr relayout_work work = make();
 };
@@ -83,14 +88,15 @@ struct transpose_work {
 };
 
 template <class Backend, class T>
-class transpose_node final : public node {
+class transpose_node {
  public:
-  transpose_node(transpose_work const& w, ref<gradient_slot<Backend, T>> in, ref<gradient_slot<Backend, T>> out)
-      : w_(&w), in_(std::move(in)), out_(std::move(out)) {}
-  void run() override {
+  constexpr transpose_node(transpose_work const& w, ref<gradient_slot<Backend, T>> const& in, ref<gradient_slot<Backend, T>> const& out)
+      : w_(&w), in_(in), out_(out) {}
+  constexpr void run() {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, "transpose", w_->in);
     auto g = out_->take();
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     auto const& mesh = b.ranks().mesh();
     auto dx = make_buffer<T>(b, w_->in.local_size(mesh));
     b.copy(aligned<1>(mesh, w_->in, {w_->out}), data_of<T>(dx), static_cast<T const*>(data_of<T>(g.memory)));
@@ -103,13 +109,14 @@ class transpose_node final : public node {
 };
 
 template <class Backend, class T>
-value<Backend, T> run_transpose(transpose_work const& w, value<Backend, T> const& x) {
+constexpr value<Backend, T> run_transpose(transpose_work const& w, value<Backend, T> const& x) {
   Backend& b = x.backend();
+  operation<Backend> const here(b, "transpose", w.out);
   auto const& mesh = b.ranks().mesh();
   auto out = make_value<T>(b, w.out.local_size(mesh));
   b.copy(aligned<1>(mesh, w.out, {w.in}), out.data(), static_cast<T const*>(x.data()));
-  record(tape_of(x), out, w.out, [&](auto slot) -> std::unique_ptr<node> {
-    return std::make_unique<transpose_node<Backend, T>>(w, x.slot, std::move(slot));
+  record(tape_of(x), out, w.out, [&](auto const& slot) {
+    return transpose_node<Backend, T>(w, x.slot, slot);
   });
   return out;
 }
@@ -128,15 +135,16 @@ struct transpose_rule {
 };
 
 template <class Backend, class To, class From>
-class cast_node final : public node {
+class cast_node {
  public:
-  cast_node(sharding const& s, ref<gradient_slot<Backend, From>> in, ref<gradient_slot<Backend, To>> out)
-      : s_(&s), in_(std::move(in)), out_(std::move(out)) {}
-  void run() override {
+  constexpr cast_node(sharding const& s, ref<gradient_slot<Backend, From>> const& in, ref<gradient_slot<Backend, To>> const& out)
+      : s_(&s), in_(in), out_(out) {}
+  constexpr void run() {
     // A gradient that becomes narrower is completed before: sums are taken in the wider type.
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, "cast", *s_);
     auto g = out_->take(sizeof(From) < sizeof(To) ? 0U : ~0U);
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     auto const n = s_->local_size(b.ranks().mesh());
     auto dx = make_buffer<From>(b, n);
     b.copy(loops<2>{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, data_of<From>(dx),
@@ -151,16 +159,17 @@ class cast_node final : public node {
 };
 
 template <class To, class Backend, class From>
-value<Backend, To> run_cast(sharding const& in, axis_mask complete, value<Backend, From> const& operand) {
+constexpr value<Backend, To> run_cast(sharding const& in, axis_mask complete, value<Backend, From> const& operand) {
+  Backend& b = operand.backend();
+  operation<Backend> const here(b, "cast", in);
   auto const x = completed_value(operand, in, complete);
-  Backend& b = x.backend();
   auto const n = in.local_size(b.ranks().mesh());
   auto out = make_value<To>(b, n);
   b.copy(loops<2>{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, out.data(),
          static_cast<From const*>(x.data()));
   if constexpr (is_floating<To> && is_floating<From>)
-    record(tape_of(x), out, in, [&](auto slot) -> std::unique_ptr<node> {
-      return std::make_unique<cast_node<Backend, To, From>>(in, x.slot, std::move(slot));
+    record(tape_of(x), out, in, [&](auto const& slot) {
+      return cast_node<Backend, To, From>(in, x.slot, slot);
     });
   return out;
 }
@@ -169,12 +178,13 @@ value<Backend, To> run_cast(sharding const& in, axis_mask complete, value<Backen
 
 /// The same tensor with all its sums taken. One all-reduce over the axes over which it is partial; free if it is not.
 template <operand X>
-auto complete(X const& x) {
+constexpr auto complete(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
   } else {
     using out = tensor<typename X::element_type, typename X::shape_type, typename X::layout_type, partial<>,
                        typename X::backend_type>;
+    detail::operation<typename X::backend_type> const here(x.backend(), "complete", X::spec);
     return out(detail::completed_value(x.value(), X::spec, X::spec.partial));
   }
 }
@@ -183,7 +193,7 @@ auto complete(X const& x) {
 /// an all-gather, all-to-all, permute, or for partial tensors a reduce-scatter (design 5's table). Sums over axes that cut
 /// a dimension afterwards are completed on the way; others stay partial. Backward: the reverse.
 template <layout_type Layout, operand X>
-auto relayout(X const& x) {
+constexpr auto relayout(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
   } else {
@@ -194,7 +204,7 @@ auto relayout(X const& x) {
       detail::require<verdict>{};
       return refused{};
     } else {
-      using rule = detail::relayout_rule<X, Layout>;
+      using rule = detail::relayout_rule<typename X::description, Layout>;
       using out = tensor<typename X::element_type, typename X::shape_type, Layout,
                          detail::partial_of<typename X::mesh_type, rule::work.to.partial>, typename X::backend_type>;
       return out(detail::run_relayout(rule::work, x.value()));
@@ -206,7 +216,7 @@ auto relayout(X const& x) {
 /// is also how one dimension meets itself, e.g. as the queries and the keys of attention. Communication as for
 /// `relayout`; none if both names are cut alike. Refused: no such dimension, a name already there, extents that differ.
 template <dimension From, dimension To, operand X>
-auto rename(X const& x) {
+constexpr auto rename(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
   } else {
@@ -225,7 +235,7 @@ auto rename(X const& x) {
         detail::require<fits>{};
         return refused{};
       } else {
-        using rule = detail::rename_rule<X, From, To>;
+        using rule = detail::rename_rule<typename X::description, From, To>;
         using out = tensor<typename X::element_type, new_shape, typename X::layout_type,
                            detail::partial_of<typename X::mesh_type, rule::work.to.partial>, typename X::backend_type>;
         return out(detail::run_relayout(rule::work, x.value()));
@@ -236,7 +246,7 @@ auto rename(X const& x) {
 
 /// The same tensor stored in another order: a local copy.
 template <dimension... Dims, operand X>
-auto transpose(X const& x) {
+constexpr auto transpose(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
   } else {
@@ -252,7 +262,7 @@ auto transpose(X const& x) {
     } else {
       using out = tensor<typename X::element_type, order, typename X::layout_type, typename X::partial_type,
                          typename X::backend_type>;
-      return out(detail::run_transpose(detail::transpose_rule<X, order>::work, x.value()));
+      return out(detail::run_transpose(detail::transpose_rule<typename X::description, order>::work, x.value()));
     }
   }
 }
@@ -260,7 +270,7 @@ auto transpose(X const& x) {
 /// The same values as elements of type T. A partial tensor stays partial unless T is narrower: sums are taken in the
 /// wider type.
 template <class T, operand X>
-auto cast(X const& x) {
+constexpr auto cast(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
   } else if constexpr (std::is_same_v<T, typename X::element_type>) {
@@ -276,7 +286,7 @@ auto cast(X const& x) {
 
 /// The tensor as a constant: nothing flows back through it.
 template <operand X>
-auto stop_gradient(X x) {
+constexpr auto stop_gradient(X x) {
   if constexpr (std::is_same_v<X, refused>)
     return x;
   else

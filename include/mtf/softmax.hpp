@@ -7,6 +7,10 @@ namespace mtf {
 namespace detail {
 
 enum class soft : std::uint8_t { softmax, log_softmax, logsumexp };
+constexpr char const* name_of(soft kind) {
+  constexpr std::array<char const*, 3> names{"softmax", "log_softmax", "logsumexp"};
+  return names[static_cast<std::size_t>(kind)];
+}
 
 struct softmax_work {
   sharding in, out;
@@ -45,18 +49,20 @@ constexpr causal_rule causal_of(softmax_work const& w, mesh_shape const& mesh, i
 }
 
 template <class Backend, class T>
-class softmax_node final : public node {
+class softmax_node {
  public:
   using A = compute_t<T>;
-  softmax_node(soft kind, softmax_work const& w, A scale, value<Backend, T> const& in, buffer<Backend> out,
-               ref<gradient_slot<Backend, T>> slot)
-      : kind_(kind), w_(&w), scale_(scale), x_(in), y_(std::move(out)), out_(std::move(slot)) {
+  constexpr softmax_node(soft kind, softmax_work const& w, A scale, value<Backend, T> const& in, buffer<Backend> const& out,
+               ref<gradient_slot<Backend, T>> const& slot)
+      : kind_(kind), w_(&w), scale_(scale), x_(in), y_(out), out_(slot) {
     if (kind != soft::logsumexp) x_.memory = {};
   }
-  void run() override {
-    auto g = out_->take();
+  constexpr void run() {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, name_of(kind_), w_->in);
+    // The result of logsumexp lacks a dimension: over the axes that cut it each rank needs the whole gradient.
+    auto g = out_->take(~w_->in.cut_axes());
     if (!g.memory) return;
-    Backend& b = *g.memory->backend;
     auto const& r = w_->r;
     auto dx = make_buffer<T>(b, r.count() * r.n);
     T* to = data_of<T>(dx);
@@ -89,10 +95,11 @@ class softmax_node final : public node {
 };
 
 template <class Backend, class T>
-value<Backend, T> run_softmax(soft kind, softmax_work const& w, compute_t<T> scale, value<Backend, T> const& operand) {
+constexpr value<Backend, T> run_softmax(soft kind, softmax_work const& w, compute_t<T> scale, value<Backend, T> const& operand) {
   using A = compute_t<T>;
+  Backend& b = operand.backend();
+  operation<Backend> const here(b, name_of(kind), w.in);
   auto const x = completed_value(operand, w.in, w.complete);
-  Backend& b = x.backend();
   auto const& r = w.r;
   auto const causal = causal_of(w, b.ranks().mesh(), b.ranks().rank());
   auto out = make_value<T>(b, kind == soft::logsumexp ? r.count() : r.count() * r.n);
@@ -118,8 +125,8 @@ value<Backend, T> run_softmax(soft kind, softmax_work const& w, compute_t<T> sca
       case soft::logsumexp: b.logsumexp_finish(r.count(), out.data(), m, s); break;
     }
   }
-  record(tape_of(x), out, w.out, [&](auto slot) -> std::unique_ptr<node> {
-    return std::make_unique<softmax_node<Backend, T>>(kind, w, scale, x, out.memory, std::move(slot));
+  record(tape_of(x), out, w.out, [&](auto const& slot) {
+    return softmax_node<Backend, T>(kind, w, scale, x, out.memory, slot);
   });
   return out;
 }
@@ -136,7 +143,7 @@ struct softmax_rule {
 };
 
 template <soft Kind, class D, class Query, class X>
-auto soft_along(X const& x, double scale) {
+constexpr auto soft_along(X const& x, double scale) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
   } else {
@@ -148,8 +155,8 @@ auto soft_along(X const& x, double scale) {
       require<verdict>{};
       return refused{};
     } else {
-      using rule = softmax_rule<Kind, X, D, Query>;
-      using out = typename result<typename X::element_type, rule, dims_of<X>, X>::type;
+      using rule = softmax_rule<Kind, typename X::description, D, Query>;
+      using out = result_t<typename X::element_type, rule, X>;
       return out(run_softmax(Kind, rule::work, static_cast<compute_of_t<X>>(scale), x.value()));
     }
   }
@@ -160,26 +167,27 @@ auto soft_along(X const& x, double scale) {
 /// exp(scale x) normalized to sum 1 along Dim, in one kernel forward and backward; a row's largest element is subtracted
 /// first. If Dim is cut, two all-reduces of one number a row (maximum, sum) forward and one backward.
 template <dimension Dim, operand X>
-auto softmax(X const& x, double scale = 1) {
+constexpr auto softmax(X const& x, double scale = 1) {
   return detail::soft_along<detail::soft::softmax, Dim, detail::no_query>(x, scale);
 }
 
 /// Softmax along Key of the entries whose key position does not exceed their query position; the others are 0: the
 /// attention of a decoder (Vaswani et al. 2017, 3.2.3). Either dimension may be cut; communication as for `softmax`.
 template <dimension Query, dimension Key, operand X>
-auto causal_softmax(X const& x, double scale = 1) {
+constexpr auto causal_softmax(X const& x, double scale = 1) {
   return detail::soft_along<detail::soft::softmax, Key, Query>(x, scale);
 }
 
 /// The logarithm of the softmax along Dim. Communication as for `softmax`.
 template <dimension Dim, operand X>
-auto log_softmax(X const& x) {
+constexpr auto log_softmax(X const& x) {
   return detail::soft_along<detail::soft::log_softmax, Dim, detail::no_query>(x, 1);
 }
 
-/// log sum exp along Dim, which the result lacks. If Dim is cut: two all-reduces of the result forward, none backward.
+/// log sum exp along Dim, which the result lacks. If Dim is cut: two all-reduces of the result forward, none backward
+/// unless the gradient arrives partial over Dim's axes.
 template <dimension Dim, operand X>
-auto logsumexp(X const& x) {
+constexpr auto logsumexp(X const& x) {
   return detail::soft_along<detail::soft::logsumexp, Dim, detail::no_query>(x, 1);
 }
 

@@ -8,40 +8,55 @@
 #include <mtf/detail/typed.hpp>
 #include <mtf/element.hpp>
 #include <mtf/error.hpp>
+#include <mtf/trace.hpp>
 
 namespace mtf {
 
-/// For checks without any backend: tensors of it hold nothing.
-struct no_backend {
-  static void* allocate(std::size_t) { return nullptr; }
-  static void release(void*, std::size_t) {}
-};
+template <class T, class Shape, class Layout, class Partial = partial<>, class Backend = trace>
+class tensor;
 
-/// A global array over the dimensions of `Shape`, cut over the mesh as `Layout` says; each rank holds its shard, dense and
-/// row-major. Over the axes of `Partial` each rank holds one term of a sum that is not taken yet. Copies share memory and
-/// are cheap. Refused: a layout that is not injective on the shape.
-template <class T, class Shape, class Layout, class Partial = partial<>, class Backend = no_backend>
-class tensor {
- public:
-  using checked = detail::checked_t<tensor_verdict_t<Shape, Layout, Partial>>;
+namespace detail {
+
+/// What a tensor's type says, but for its backend. Rules are asked of descriptions: a program that is planned, and runs on
+/// one backend or two, computes each once.
+template <class T, class Shape, class Layout, class Partial>
+struct described {
+  using description = described;
   using element_type = T;
   using shape_type = Shape;
   using layout_type = Layout;
   using partial_type = Partial;
-  using backend_type = Backend;
   using mesh_type = typename Layout::mesh_type;
   static constexpr mesh_shape mesh = mesh_type::shape();
-  static constexpr detail::sharding spec = detail::sharding_of<Shape, Layout, Partial>;
+  static constexpr sharding spec = sharding_of<Shape, Layout, Partial>;
   /// The number of elements of one rank's shard.
   static constexpr std::int64_t local_size = spec.local_size(mesh);
+  template <class Backend>
+  using on = tensor<T, Shape, Layout, Partial, Backend>;
+};
+
+}  // namespace detail
+
+/// A global array over the dimensions of `Shape`, cut over the mesh as `Layout` says; each rank holds its shard, dense and
+/// row-major. Over the axes of `Partial` each rank holds one term of a sum that is not taken yet. Copies share memory and
+/// are cheap. Refused: a layout that is not injective on the shape.
+template <class T, class Shape, class Layout, class Partial, class Backend>
+class tensor : public detail::described<T, Shape, Layout, Partial> {
+ public:
+  using checked = detail::checked_t<tensor_verdict_t<Shape, Layout, Partial>>;
+  using backend_type = Backend;
+  using detail::described<T, Shape, Layout, Partial>::spec;
+  using detail::described<T, Shape, Layout, Partial>::local_size;
 
   /// Holds nothing yet.
-  tensor() = default;
-  explicit tensor(detail::value<Backend, T> v) : value_(std::move(v)) {}
+  constexpr tensor() = default;
+  constexpr explicit tensor(detail::value<Backend, T> const& v) : value_(v) {
+    if constexpr (!Backend::holds_data) backend().saw(spec);
+  }
 
-  [[nodiscard]] detail::value<Backend, T> const& value() const { return value_; }
-  [[nodiscard]] Backend& backend() const { return value_.backend(); }
-  [[nodiscard]] bool empty() const { return !value_.memory; }
+  [[nodiscard]] constexpr detail::value<Backend, T> const& value() const { return value_; }
+  [[nodiscard]] constexpr Backend& backend() const { return value_.backend(); }
+  [[nodiscard]] constexpr bool empty() const { return !value_.memory; }
 
   /// The rank's shard, copied to the host.
   [[nodiscard]] std::vector<T> local() const
@@ -85,15 +100,17 @@ struct first_of {
 template <class... X>
 using first_t = typename first_of<X...>::type;
 
-/// The type of an operation's result: `Rule::out` in types.
+/// The type of an operation's result: `Rule::out` in types, from the operands' descriptions.
 template <class T, class Rule, class Dims, class... X>
-struct result {
-  using first = first_t<X...>;
-  using mesh = typename first::mesh_type;
+struct result_description {
+  using mesh = typename first_t<X...>::mesh_type;
   using shape = shape_of_rule<Dims, Rule>;
   using layout = typename result_layout<mesh, shape, Rule, typename X::layout_type...>::type;
-  using type = tensor<T, shape, layout, partial_of<mesh, Rule::out.partial>, typename first::backend_type>;
+  using type = described<T, shape, layout, partial_of<mesh, Rule::out.partial>>;
 };
+template <class T, class Rule, class... X>
+using result_t = typename result_description<T, Rule, dims_of<typename X::description...>,
+                                             typename X::description...>::type::template on<typename first_t<X...>::backend_type>;
 
 template <class... X>
 inline constexpr bool any_refused = (std::is_same_v<X, refused> || ...);
@@ -126,7 +143,7 @@ auto same_element_verdict() {
 /// Only the floating ones among the operands must have one element type: an elementwise operation may take numbers or
 /// conditions beside them.
 template <class... X>
-auto same_element_in(list<X...> const*) {
+constexpr auto same_element_in(list<X...> const*) {
   if constexpr (sizeof...(X) < 2)
     return ok{};
   else
@@ -137,6 +154,14 @@ auto same_floating_verdict() {
   using floating = concat_t<list<>, std::conditional_t<is_floating<typename X::element_type>, list<X>, list<>>...>;
   return same_element_in(static_cast<floating const*>(nullptr));
 }
+
+/// The verdict on what a rule found among its operands.
+template <class Rule, class... X>
+using operands_verdict_t = decltype(operands_verdict<Rule, typename first_t<X...>::mesh_type, typename X::description...>());
+template <class... X>
+using same_mesh_t = decltype(same_mesh_verdict<typename X::description...>());
+template <class... X>
+using same_element_t = decltype(same_element_verdict<typename X::description...>());
 
 /// The first verdict that is not ok.
 template <class... V>
@@ -181,7 +206,7 @@ template <class T, class Layout, class Backend, class Other, class... D>
 struct placed<T, Layout, Backend, under<Other>, D...> : placed<T, Other, Backend, D...> {};
 }  // namespace detail
 
-template <class T, layout_type Layout, class Backend = no_backend>
+template <class T, layout_type Layout, class Backend = trace>
 struct place {
   template <class... D>
   using tensor = typename detail::placed<T, Layout, Backend, D...>::type;

@@ -65,6 +65,12 @@ template <class Entry>
 struct error_axis_without_size : detail::failed {};
 template <class Loss>
 struct error_loss_is_not_scalar : detail::failed {};
+template <class Dim, class Layout>
+struct error_unused_rule : detail::failed {};
+template <auto Collective, class Over, auto Pass>
+struct error_communicates : detail::failed {};
+template <auto Quantity, std::uint64_t Planned, std::uint64_t Allowed>
+struct error_over_budget : detail::failed {};
 
 namespace detail {
 
@@ -186,6 +192,22 @@ struct require<error_axis_without_size<E>> {
 template <class L>
 struct require<error_loss_is_not_scalar<L>> {
   static_assert(never<L>, "mtf: value_and_grad needs a function that returns a scalar tensor: take a mean or a sum");
+};
+
+template <class D, class L>
+struct require<error_unused_rule<D, L>> {
+  static_assert(never<D>, "mtf: a layout cuts a dimension that no tensor of the planned program has: drop the rule, or mend "
+                          "the program");
+};
+
+template <auto C, class O, auto P>
+struct require<error_communicates<C, O, P>> {
+  static_assert(never<O>, "mtf: a function inside without_communication communicates; error_communicates<collective, axes, "
+                          "pass> is the first that it would do");
+};
+template <auto Q, std::uint64_t P, std::uint64_t A>
+struct require<error_over_budget<Q, P, A>> {
+  static_assert(P <= A, "mtf: a plan is over its budget; error_over_budget<quantity, planned, allowed>");
 };
 
 }  // namespace detail

@@ -6,23 +6,14 @@
 #include <mtf/single_rank.hpp>
 
 #include "../examples/transformer/model.hpp"
+#include "model_config.hpp"
 #include "reference/reference.hpp"
 
 namespace {
 
 template <bool Tied>
-struct reference_config {
-  struct batch : mtf::dim<"batch", 4> {};
-  struct sequence : mtf::dim<"sequence", 16> {};
-  struct memory : mtf::dim<"memory", 16> {};
-  struct d_model : mtf::dim<"d_model", 32> {};
-  struct heads : mtf::dim<"heads", 4> {};
-  struct d_head : mtf::dim<"d_head", 8> {};
-  struct d_ff : mtf::dim<"d_ff", 64> {};
-  struct vocab : mtf::dim<"vocab", 32> {};
-  static constexpr int layers = 2;
-  static constexpr bool tied_output = Tied;
-};
+using reference_config = model_config<model_sizes{
+    .batch = 4, .sequence = 16, .d_model = 32, .heads = 4, .d_ff = 64, .vocab = 32, .tied_output = Tied}>;
 
 using backend = mtf::kokkos_backend<>;
 

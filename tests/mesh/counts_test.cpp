@@ -4,22 +4,13 @@
 #include "mpi_main.hpp"
 
 #include "../../examples/transformer/model.hpp"
+#include "model_config.hpp"
 
 namespace {
 
 template <int Layers>
-struct config {
-  struct batch : mtf::dim<"batch", 8> {};
-  struct sequence : mtf::dim<"sequence", 16> {};
-  struct memory : mtf::dim<"memory", 16> {};
-  struct d_model : mtf::dim<"d_model", 32> {};
-  struct heads : mtf::dim<"heads", 4> {};
-  struct d_head : mtf::dim<"d_head", 8> {};
-  struct d_ff : mtf::dim<"d_ff", 64> {};
-  struct vocab : mtf::dim<"vocab", 48> {};
-  static constexpr int layers = Layers;
-  static constexpr bool tied_output = false;
-};
+using config = model_config<model_sizes{
+    .batch = 8, .sequence = 16, .d_model = 32, .heads = 4, .d_ff = 64, .vocab = 48, .layers = Layers}>;
 
 using backend = mtf::kokkos_backend<>;
 using events = std::vector<mtf::collectives::event>;

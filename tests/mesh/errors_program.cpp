@@ -1,4 +1,5 @@
-// A program that fails in the way that its first argument names; errors_test.cmake looks at what it prints and returns.
+// A program that fails in the way that its first argument names, with ranks that are processes, or threads if the second
+// is "threads"; errors_test.cmake looks at what it prints and returns.
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -6,6 +7,7 @@
 #include <mtf/error.hpp>
 #include <mtf/mesh.hpp>
 #include <mtf/mpi.hpp>
+#include <mtf/threads.hpp>
 
 namespace {
 
@@ -61,6 +63,10 @@ int act(std::string const& how, mtf::collectives& c) {
     if (chosen) throw mtf::user_error("no file e.txt");
     return 0;
   }
+  if (how == "early-one") {
+    if (!chosen) c.all_reduce(0b01U, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    return 0;
+  }
   if (how == "other-one" && chosen) throw std::runtime_error("out of luck");
   if (how == "mpi-one" && chosen) c.permute(everyone, mtf::element::f64, &one, &sum, 1, c.mesh().size(), c.rank());
   if (how == "unknown-one" && chosen) throw 3;
@@ -68,11 +74,18 @@ int act(std::string const& how, mtf::collectives& c) {
   return sum == c.mesh().size() ? 0 : 9;
 }
 
+template <class Mesh, class Backend, class F>
+int run(bool threads, int& argc, char**& argv, F const& f) {
+  return threads ? mtf::run_threads<Mesh, Backend>(argc, argv, f) : mtf::run<Mesh, Backend>(argc, argv, f);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string const how = argc > 1 ? argv[1] : "";
-  if (how == "lone") return mtf::run<mtf::mesh<lone>, backend>(argc, argv, [](backend& b) { act("none", b.ranks); });
-  if (how == "session") return mtf::run<mtf::mesh<rows, cols>, session_fails>(argc, argv, [](backend&) {});
-  return mtf::run<mtf::mesh<rows, cols>, backend>(argc, argv, [&](backend& b) { return act(how, b.ranks); });
+  bool const threads = argc > 2 && argv[2] == std::string("threads");
+  using square = mtf::mesh<rows, cols>;
+  if (how == "lone") return run<mtf::mesh<lone>, backend>(threads, argc, argv, [](backend& b) { act("none", b.ranks); });
+  if (how == "session") return run<square, session_fails>(threads, argc, argv, [](backend&) {});
+  return run<square, backend>(threads, argc, argv, [&](backend& b) { return act(how, b.ranks); });
 }

@@ -6,10 +6,13 @@ if(NOT DEFINED NUMPROC_FLAG)
 endif()
 set(failures 0)
 
-# ends(how ranks exit_code text): `ranks` 0 starts without mpirun; `text` is all of the one "mtf:" line, "" for none.
+# ends(how ranks exit_code text): `ranks` 0 starts without mpirun, "threads" too, with threads as ranks; `text` is all of
+# the one "mtf:" line, "" for none.
 function(ends how ranks exit_code text)
   set(command ${PROGRAM} ${how})
-  if(ranks GREATER 0)
+  if(ranks STREQUAL "threads")
+    list(APPEND command threads)
+  elseif(ranks GREATER 0)
     list(PREPEND command ${MPIEXEC} ${NUMPROC_FLAG} ${ranks})
   endif()
   execute_process(COMMAND ${command} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE err TIMEOUT 20)
@@ -45,6 +48,21 @@ ends(other-one 4 1 "mtf: rank 3: out of luck")
 ends(mpi-one 4 1
      "mtf: rank 3: MPI_Sendrecv to rank 4 and from rank 3 of mesh rows:2 cols:2 failed: MPI_ERR_RANK: invalid rank")
 ends(unknown-one 4 1 "mtf: rank 3: an exception that is not a std::exception")
+
+ends(none threads 0 "")
+ends(code threads 7 "")
+ends(lone threads 0 "")
+ends(session threads 2 "mtf: no such device")
+ends(user-all threads 2 "mtf: no file a.txt")
+ends(user-one threads 2 "mtf: rank 3: no file b.txt")
+ends(user-one-barrier threads 2 "mtf: rank 3: no file c.txt")
+ends(user-one-started threads 2 "mtf: rank 3: no file d.txt")
+ends(user-one-others-done threads 2 "mtf: rank 3: no file e.txt")
+ends(early-one threads 1 "mtf: rank 1: all-reduce over rows:2 of mesh rows:2 cols:2 waits for rank 3, which has ended: \
+all ranks must make the same calls")
+ends(other-one threads 1 "mtf: rank 3: out of luck")
+ends(mpi-one threads 1 "mtf: rank 3: permute of mesh rows:2 cols:2 with rank 4, which it lacks")
+ends(unknown-one threads 1 "mtf: rank 3: an exception that is not a std::exception")
 
 if(failures GREATER 0)
   message(FATAL_ERROR "${failures} failed")

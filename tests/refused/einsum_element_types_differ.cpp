@@ -6,7 +6,7 @@
 #include "names.hpp"
 
 template <class... Dims>
-using narrow = mtf::place<mtf::bfloat16, where, fake_backend>::tensor<Dims...>;
+using narrow = mtf::place<mtf::bfloat16, where, mtf::trace>::tensor<Dims...>;
 
 #ifdef MTF_CONTROL
 auto f(tensor<batch, hidden> const& x, narrow<hidden, digit> const& y) {

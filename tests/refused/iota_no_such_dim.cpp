@@ -6,7 +6,7 @@
 #include "names.hpp"
 
 #ifdef MTF_CONTROL
-auto f(fake_backend& b) { return mtf::iota<batch, numbers<batch, sequence>>(b); }
+auto f(mtf::trace& b) { return mtf::iota<batch, numbers<batch, sequence>>(b); }
 #else
-auto f(fake_backend& b) { return mtf::iota<digit, numbers<batch, sequence>>(b); }
+auto f(mtf::trace& b) { return mtf::iota<digit, numbers<batch, sequence>>(b); }
 #endif

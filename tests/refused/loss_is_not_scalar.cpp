@@ -11,7 +11,7 @@ struct mlp {
   Tensor<digit> b;
   MTF_FIELDS(w, b);
 };
-using parameters = mlp<mtf::place<float, where, fake_backend>::tensor>;
+using parameters = mlp<mtf::place<float, where, mtf::trace>::tensor>;
 
 #ifdef MTF_CONTROL
 auto loss(parameters const& p, tensor<batch, hidden> const& x, numbers<batch> const& labels) {

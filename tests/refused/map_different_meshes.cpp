@@ -7,7 +7,7 @@
 
 using other = mtf::layout<mtf::mesh<pods>>;
 template <class... Dims>
-using stranger = mtf::place<float, other, fake_backend>::tensor<Dims...>;
+using stranger = mtf::place<float, other, mtf::trace>::tensor<Dims...>;
 
 #ifdef MTF_CONTROL
 auto f(tensor<digit> const& x, tensor<digit> const& y) { return x + y; }

@@ -2,8 +2,6 @@
 // The names that the refused programs share.
 #include <mtf/mtf.hpp>
 
-#include "fake_backend.hpp"
-
 struct batch : mtf::dim<"batch", 64> {};
 struct sequence : mtf::dim<"sequence", 32> {};
 struct memory : mtf::dim<"memory", 32> {};
@@ -21,8 +19,8 @@ using where = mtf::layout<machine, mtf::split<batch, rows>, mtf::split<hidden, c
 using elsewhere = mtf::layout<machine, mtf::split<batch, cols>>;
 
 template <class... Dims>
-using tensor = mtf::place<float, where, fake_backend>::tensor<Dims...>;
+using tensor = mtf::place<float, where, mtf::trace>::tensor<Dims...>;
 template <class... Dims>
-using numbers = mtf::place<std::int32_t, where, fake_backend>::tensor<Dims...>;
+using numbers = mtf::place<std::int32_t, where, mtf::trace>::tensor<Dims...>;
 template <class... Dims>
-using tensor_elsewhere = mtf::place<float, elsewhere, fake_backend>::tensor<Dims...>;
+using tensor_elsewhere = mtf::place<float, elsewhere, mtf::trace>::tensor<Dims...>;

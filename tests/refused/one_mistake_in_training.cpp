@@ -11,7 +11,7 @@ struct mlp {
   Tensor<digit> b;
   MTF_FIELDS(w, b);
 };
-using parameters = mlp<mtf::place<float, where, fake_backend>::tensor>;
+using parameters = mlp<mtf::place<float, where, mtf::trace>::tensor>;
 
 auto logits(parameters const& p, tensor<batch, hidden> const& x) {
 #ifdef MTF_CONTROL
@@ -21,7 +21,7 @@ auto logits(parameters const& p, tensor<batch, hidden> const& x) {
 #endif
 }
 
-double train(fake_backend& b, parameters p, tensor<batch, hidden> const& x, numbers<batch> const& labels) {
+double train(mtf::trace& b, parameters p, tensor<batch, hidden> const& x, numbers<batch> const& labels) {
   auto const loss = [](auto const& q, auto const& inputs, auto const& l) {
     return mtf::mean(mtf::cross_entropy<digit>(logits(q, inputs), l));
   };

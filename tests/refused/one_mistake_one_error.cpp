@@ -13,7 +13,7 @@ struct mlp {
   Tensor<digit> b;
   MTF_FIELDS(w, b);
 };
-using parameters = mlp<mtf::place<float, where, fake_backend>::tensor>;
+using parameters = mlp<mtf::place<float, where, mtf::trace>::tensor>;
 
 #ifdef MTF_CONTROL
 auto mistake(tensor<batch, hidden> const& x, tensor_elsewhere<batch> const& y) { return x + mtf::relayout<where>(y); }

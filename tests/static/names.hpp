@@ -3,7 +3,6 @@
 #include <type_traits>
 
 #include <mtf/mtf.hpp>
-#include <refused/fake_backend.hpp>
 
 struct batch : mtf::dim<"batch", 64> {};
 struct sequence : mtf::dim<"sequence", 32> {};

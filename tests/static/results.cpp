@@ -6,7 +6,7 @@ using mtf::partial;
 using mtf::shape;
 
 template <class Shape, class Partial = partial<>, class T = float, class Layout = where>
-using made = mtf::tensor<T, Shape, Layout, Partial, fake_backend>;
+using made = mtf::tensor<T, Shape, Layout, Partial, mtf::trace>;
 template <class... D>
 using whole = made<shape<D...>>;
 
@@ -180,7 +180,7 @@ static_assert(
     same<decltype(mtf::cross_entropy<vocab>(logits, ids)), made<shape<batch, sequence>, partial<>, float, by_vocab>>);
 static_assert(same<decltype(mtf::cross_entropy<vocab>(mtf::transpose<vocab, batch, sequence>(logits), ids)),
                    made<shape<batch, sequence>, partial<>, float, by_vocab>>);
-extern fake_backend machine_room;
+extern mtf::trace machine_room;
 static_assert(same<decltype(mtf::causal_mask<sequence, memory, where>(machine_room)),
                    made<shape<sequence, memory>, partial<>, bool>>);
 
@@ -193,7 +193,7 @@ struct mlp {
   Tensor<digit> b;
   MTF_FIELDS(w, b);
 };
-using parameters = mlp<mtf::place<float, where, fake_backend>::tensor>;
+using parameters = mlp<mtf::place<float, where, mtf::trace>::tensor>;
 extern parameters const theta;
 struct mean_square {
   auto operator()(parameters const& q, whole<batch, hidden> const& in) const {

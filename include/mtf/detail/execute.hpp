@@ -1,6 +1,7 @@
 #pragma once
 // Carries out derived steps on a shard.
 #include <mtf/detail/message.hpp>
+#include <mtf/detail/operation.hpp>
 #include <mtf/detail/relayout_rule.hpp>
 #include <mtf/detail/value.hpp>
 
@@ -8,17 +9,16 @@ namespace mtf::detail {
 
 /// The shard taken apart into the blocks of a message, or put together again.
 template <class T, class Backend>
-buffer<Backend> rearranged(Backend& b, loops<2> const& copy, buffer<Backend> const& from, index elements, index offset = 0) {
+constexpr buffer<Backend> rearranged(Backend& b, loops<2> const& copy, buffer<Backend> const& from, index elements, index offset = 0) {
   if (is_identity(copy, elements)) return from;
   auto out = make_buffer<T>(b, copy.size());
-  T const* in = data_of<T>(from);
-  b.copy(copy, data_of<T>(out), in + offset);
+  b.copy(copy, data_of<T>(out), static_cast<T const*>(data_of<T>(from, offset)));
   return out;
 }
 
 /// One step, from the sharding before it.
 template <class T, class Backend>
-buffer<Backend> execute(Backend& b, step const& s, sharding const& before, buffer<Backend> const& from) {
+constexpr buffer<Backend> execute(Backend& b, step const& s, sharding const& before, buffer<Backend> const& from) {
   mesh_shape const& mesh = b.ranks().mesh();
   int const rank = b.ranks().rank();
   sharding const block = block_of(before, s.after);
@@ -67,17 +67,18 @@ buffer<Backend> execute(Backend& b, step const& s, sharding const& before, buffe
 }
 
 template <class T, class Backend>
-buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> now) {
+constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> now) {
   for (int i = 0; i < all.size; ++i) now = execute<T>(b, all[i], all.before(i), now);
   return now;
 }
 
 /// The sum over `axes` of what the ranks hold. `s` tells the cuts.
 template <class T, class Backend>
-buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x) {
+constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x) {
   if (axes == 0) return x;
   if (x->completed && x->completed_axes == axes) return x->completed;
   Backend& b = *x->backend;
+  operation<Backend> const of(b, s);
   auto out = execute<T>(b, derive_completion(b.ranks().mesh(), s, axes), x);
   x->completed = out;
   x->completed_axes = axes;

@@ -2,7 +2,6 @@
 // Reverse mode: operations on tracked values leave nodes; running them backwards collects gradients in slots.
 // A gradient's partial axes are a run-time value, known to whoever runs the program, the tracing backend included: they
 // depend on all uses of a tensor together, not on one operation (docs/design.md, 9).
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -17,46 +16,74 @@ struct cotangent {
   axis_mask partial = 0;
 };
 
-struct node {
-  virtual ~node() = default;
-  virtual void run() = 0;
+/// Something on a tape. The hierarchy is made of these two alone, for the reason that `kept` gives.
+class node {
+ public:
+  int references = 1;
+  constexpr virtual void run() = 0;
+  constexpr virtual void unreferenced() = 0;
+
+ protected:
+  constexpr ~node() = default;
+};
+template <class Body>
+class recorded final : public node {
+ public:
+  template <class Make, class Slot>
+  constexpr recorded(Make const& make, Slot const& out) : body_(make(out)) {}
+  constexpr void run() override { body_.run(); }
+  constexpr void unreferenced() override { delete this; }
+
+ private:
+  Body body_;
 };
 
 template <class Backend>
 class tape {
  public:
-  explicit tape(Backend& b) : backend_(&b) {}
-  void push(std::unique_ptr<node> n) { nodes_.push_back(std::move(n)); }
+  constexpr explicit tape(Backend& b) : backend_(&b) {}
+  constexpr void push(ref<node>&& n) { nodes_.push_back(std::move(n)); }
   /// Runs all nodes, last first, and frees each with what it kept as soon as it is done.
-  void run() {
+  constexpr void run() {
+    during<Backend> const backward(*backend_, pass::backward);
     while (!nodes_.empty()) {
       auto last = std::move(nodes_.back());
       nodes_.pop_back();
       last->run();
     }
   }
-  [[nodiscard]] Backend& backend() const { return *backend_; }
+  [[nodiscard]] constexpr Backend& backend() const { return *backend_; }
 
  private:
   Backend* backend_;
-  std::vector<std::unique_ptr<node>> nodes_;
+  std::vector<ref<node>> nodes_;
 };
 
 /// Collects the gradient of one tensor. Contributions that are partial over the same axes are added before anything is
 /// sent: gradients of a tensor that is used often are completed once.
 template <class Backend, class T>
-class gradient_slot {
+class gradient_slot final : public kept_by<Backend> {
  public:
   int references = 1;
 
   /// `where`: the tensor's sharding; its partial axes are of no concern here. It must outlive the slot: operations pass
   /// constants.
-  gradient_slot(tape<Backend>& owner, sharding const& where) : owner_(&owner), where_(&where) {}
+  constexpr gradient_slot(tape<Backend>& owner, sharding const& where) : owner_(&owner), where_(&where) {}
+  constexpr void unreferenced() {
+    if constexpr (Backend::holds_data)
+      delete this;
+    else
+      entries_.clear();
+  }
+  constexpr void let_go() { entries_.clear(); }
+  constexpr void destroy() { delete this; }
 
-  [[nodiscard]] tape<Backend>& owner() const { return *owner_; }
-  [[nodiscard]] sharding const& where() const { return *where_; }
 
-  void add(cotangent<Backend> g) {
+  [[nodiscard]] constexpr tape<Backend>& owner() const { return *owner_; }
+  [[nodiscard]] constexpr sharding const& where() const { return *where_; }
+  [[nodiscard]] constexpr std::vector<cotangent<Backend>> const& entries() const { return entries_; }
+
+  constexpr void add(cotangent<Backend>&& g) {
     for (auto& entry : entries_)
       if (entry.partial == g.partial) {
         accumulate(entry.memory, std::move(g.memory));
@@ -66,7 +93,7 @@ class gradient_slot {
   }
 
   /// The whole gradient, partial at most over `may_be_partial`; empty memory if nothing flowed here. Leaves zero.
-  cotangent<Backend> take(axis_mask may_be_partial = ~0U) {
+  constexpr cotangent<Backend> take(axis_mask may_be_partial = ~0U) {
     cotangent<Backend> sum;
     if (entries_.empty()) return sum;
     sum.partial = may_be_partial;
@@ -83,7 +110,7 @@ class gradient_slot {
   }
 
  private:
-  void accumulate(buffer<Backend>& into, buffer<Backend> x) {
+  constexpr void accumulate(buffer<Backend>& into, buffer<Backend>&& x) {
     Backend& b = owner_->backend();
     auto const n = where_->local_size(b.ranks().mesh());
     if (!into.unique() && x.unique()) std::swap(into, x);
@@ -104,7 +131,7 @@ class gradient_slot {
 
 /// The tape on which an operation with these operands is recorded; null if none is tracked.
 template <class Backend, class... T>
-tape<Backend>* tape_of(value<Backend, T> const&... x) {
+constexpr tape<Backend>* tape_of(value<Backend, T> const&... x) {
   tape<Backend>* t = nullptr;
   ((t = x.slot ? &x.slot->owner() : t), ...);
   return t;
@@ -112,16 +139,17 @@ tape<Backend>* tape_of(value<Backend, T> const&... x) {
 
 /// Gives `out` a slot and records the node that `make(slot)` returns, if one of the operands is tracked.
 template <class Backend, class T, class Make>
-void record(tape<Backend>* t, value<Backend, T>& out, sharding const& where, Make make) {
+constexpr void record(tape<Backend>* t, value<Backend, T>& out, sharding const& where, Make make) {
   if (t == nullptr) return;
-  out.slot = ref(new gradient_slot<Backend, T>(*t, where));
-  t->push(make(out.slot));
+  out.slot = make_ref<gradient_slot<Backend, T>>(t->backend(), *t, where);
+  t->push(ref<node>(new recorded<decltype(make(out.slot))>(make, out.slot)));
 }
 
 /// A value whose sum over `axes` is taken. It is the same logical tensor, so it shares the gradient's slot.
 template <class Backend, class T>
-value<Backend, T> completed_value(value<Backend, T> const& x, sharding const& s, axis_mask axes) {
-  return axes == 0 ? x : value<Backend, T>(completed<T>(s, axes, x.memory), x.slot);
+constexpr value<Backend, T> completed_value(value<Backend, T> const& x, sharding const& s, axis_mask axes) {
+  if (axes == 0) return x;
+  return value<Backend, T>(completed<T>(s, axes, x.memory), x.slot);
 }
 
 }  // namespace mtf::detail

@@ -25,7 +25,7 @@ namespace detail {
 template <class... D>
 constexpr sharding sharding_from(shape<D...> const*, [[maybe_unused]] auto cut_of, axis_mask partial) {
   sharding s;
-  (s.push({D::id, D::extent, cut_of(D::id)}), ...);
+  (s.push({D::id, D::extent, cut_of(D::id), D::name.data()}), ...);
   s.partial = partial;
   return s;
 }

@@ -9,6 +9,23 @@
 
 namespace mtf::detail {
 
+/// What a backend without data owns until its end, however its counts go: in constant expressions GCC before 14 destroys
+/// by-value arguments as they were passed, not as the function left them (its bug 111284), and GCC 12 does not count what
+/// `condition ? x : X(...)` copies. We write neither; should a user's function, only the plan's figure of memory is off.
+/// (`destroy`, and no virtual destructor: nvcc 13.0 aborts when a constant expression deletes a template's instance by its
+/// base, and GCC 12 wants such destructors spelled out.)
+class kept {
+ public:
+  constexpr virtual void destroy() = 0;
+  constexpr virtual void let_go() = 0;
+
+ protected:
+  constexpr ~kept() = default;
+};
+struct not_kept {};
+template <class Backend>
+using kept_by = std::conditional_t<Backend::holds_data, not_kept, kept>;
+
 /// An intrusive pointer. A rank is one thread, so the counts are plain integers.
 template <class T>
 class ref {
@@ -19,12 +36,18 @@ class ref {
     if (at_ != nullptr) ++at_->references;
   }
   constexpr ref(ref&& o) noexcept : at_(std::exchange(o.at_, nullptr)) {}
-  constexpr ref& operator=(ref o) noexcept {
-    std::swap(at_, o.at_);
+  constexpr ref& operator=(ref const& o) noexcept {
+    ref copy(o);
+    std::swap(at_, copy.at_);
+    return *this;
+  }
+  constexpr ref& operator=(ref&& o) noexcept {
+    ref moved(std::move(o));
+    std::swap(at_, moved.at_);
     return *this;
   }
   constexpr ~ref() {
-    if (at_ != nullptr && --at_->references == 0) delete at_;
+    if (at_ != nullptr && --at_->references == 0) at_->unreferenced();
   }
   constexpr T* operator->() const { return at_; }
   constexpr T& operator*() const { return *at_; }
@@ -36,9 +59,17 @@ class ref {
   T* at_ = nullptr;
 };
 
+/// A new T, which a backend without data owns.
+template <class T, class Backend, class... Args>
+constexpr ref<T> make_ref([[maybe_unused]] Backend& b, Args&&... args) {
+  T* const fresh = new T(args...);
+  if constexpr (!Backend::holds_data) b.keep(fresh);
+  return ref<T>(fresh);
+}
+
 /// Memory of a backend. `completed` remembers the completed sum of a partial value, so that it is paid for once.
 template <class Backend>
-struct block {
+struct block final : kept_by<Backend> {
   int references = 1;
   Backend* backend;
   void* data;
@@ -46,23 +77,39 @@ struct block {
   ref<block> completed{};
   axis_mask completed_axes = 0;
 
-  block(Backend& b, std::size_t n) : backend(&b), data(b.allocate(n)), bytes(n) {}
+  constexpr block(Backend& b, std::size_t n) : backend(&b), data(b.allocate(n)), bytes(n) {}
   block(block const&) = delete;
   block& operator=(block const&) = delete;
-  ~block() { backend->release(data, bytes); }
+  constexpr ~block() {
+    if constexpr (Backend::holds_data) backend->release(data, bytes);
+  }
+  constexpr void unreferenced() {
+    if constexpr (Backend::holds_data) {
+      delete this;
+    } else {
+      backend->release(data, bytes);
+      completed = {};
+    }
+  }
+  constexpr void let_go() { completed = {}; }
+  constexpr void destroy() { delete this; }
 };
 
 template <class Backend>
 using buffer = ref<block<Backend>>;
 
 template <class T, class Backend>
-buffer<Backend> make_buffer(Backend& b, index elements) {
-  return buffer<Backend>(new block<Backend>(b, static_cast<std::size_t>(elements) * sizeof(T)));
+constexpr buffer<Backend> make_buffer(Backend& b, index elements) {
+  return make_ref<block<Backend>>(b, b, static_cast<std::size_t>(elements) * sizeof(T));
 }
 
+/// Element `offset` of a buffer; null where a backend holds no data.
 template <class T, class Backend>
-T* data_of(buffer<Backend> const& b) {
-  return static_cast<T*>(b->data);
+constexpr T* data_of(buffer<Backend> const& b, [[maybe_unused]] index offset = 0) {
+  if constexpr (Backend::holds_data)
+    return static_cast<T*>(b->data) + offset;
+  else
+    return nullptr;
 }
 
 template <class Backend>
@@ -76,14 +123,14 @@ struct value {
   buffer<Backend> memory;
   ref<gradient_slot<Backend, T>> slot;
 
-  value() = default;
-  explicit value(buffer<Backend> m, ref<gradient_slot<Backend, T>> s = {}) : memory(std::move(m)), slot(std::move(s)) {}
-  [[nodiscard]] T* data() const { return data_of<T>(memory); }
-  [[nodiscard]] Backend& backend() const { return *memory->backend; }
+  constexpr value() = default;
+  constexpr explicit value(buffer<Backend> const& m, ref<gradient_slot<Backend, T>> const& s = {}) : memory(m), slot(s) {}
+  [[nodiscard]] constexpr T* data() const { return data_of<T>(memory); }
+  [[nodiscard]] constexpr Backend& backend() const { return *memory->backend; }
 };
 
 template <class T, class Backend>
-value<Backend, T> make_value(Backend& b, index elements) {
+constexpr value<Backend, T> make_value(Backend& b, index elements) {
   return value<Backend, T>(make_buffer<T>(b, elements));
 }
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
+#include <mtf/detail/operation.hpp>
 
 #include <mtf/kokkos/contract.hpp>
 #include <mtf/kokkos/copy.hpp>
@@ -20,6 +21,7 @@
 #include <mtf/kokkos/optimizer.hpp>
 #include <mtf/kokkos/random.hpp>
 #include <mtf/kokkos/reduce.hpp>
+#include <mtf/kokkos/row_kernels.hpp>
 #include <mtf/kokkos/row_view.hpp>
 #include <mtf/kokkos/softmax.hpp>
 #include <mtf/kokkos/staging.hpp>
@@ -39,6 +41,15 @@ class kokkos_backend {
   using execution_space = Exec;
 
   explicit kokkos_backend(mtf::collectives& ranks, Exec exec = Exec{}) : ranks_(&ranks), on_{std::move(exec)} {}
+#if defined(KOKKOS_ENABLE_SERIAL)
+  /// The backend of a rank that is one of many threads of a process, made by that thread: with an execution space
+  /// instance of its own. For Kokkos::Serial, whatever the default execution space is.
+  static kokkos_backend one_of_many(mtf::collectives& ranks)
+    requires std::is_constructible_v<Exec, Kokkos::NewInstance>
+  {
+    return kokkos_backend(ranks, Exec(Kokkos::NewInstance{}));
+  }
+#endif
 
   /// Kokkos from construction to destruction: the first object of main().
   class session {
@@ -49,8 +60,18 @@ class kokkos_backend {
     session& operator=(session const&) = delete;
   };
 
+  /// Tensors on it have elements; mtf::trace is the backend of which that is not true.
+  static constexpr bool holds_data = true;
   collectives& ranks() { return *ranks_; }
   static constexpr bool on_host = detail::host_accessible<Exec>;
+
+  // What operation is in progress, for profilers: a region of its name ---------------------------------------------------
+
+  void enter(char const* operation, detail::sharding const&, std::array<char const*, 3> const&) {
+    Kokkos::Profiling::pushRegion(operation != nullptr ? operation : "mtf::completion");
+  }
+  void leave() { Kokkos::Profiling::popRegion(); }
+  pass change(pass p) { return std::exchange(pass_, p); }
 
   // Memory ------------------------------------------------------------------------------------------------------------
 
@@ -163,63 +184,49 @@ class kokkos_backend {
   /// y = softmax(scale * x) along n over the visible elements; hidden ones are 0, as are rows with nothing visible.
   template <class T>
   void softmax(rows r, compute<T> scale, causal_rule rule, T* y, T const* x) {
-    detail::row_result<T, Exec> out(on_, r, y);
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::softmax", r, detail::softmax_body<T>{r.n, scale, rule, out.get(), in.get()});
+    write_rows("mtf::softmax", r, detail::softmax_row<T>{scale, rule}, y, x);
   }
   /// dx = scale * y * (dy - sum(y dy)).
   template <class T>
   void softmax_vjp(rows r, compute<T> scale, T* dx, T const* y, T const* dy) {
-    detail::row_result<T, Exec> out(on_, r, dx);
-    detail::row_operand<T, Exec> p(on_, r, y), g(on_, r, dy);
-    run("mtf::softmax_vjp", r, detail::softmax_vjp_body<T>{r.n, scale, out.get(), p.get(), g.get()});
+    write_rows("mtf::softmax_vjp", r, detail::softmax_vjp_row<T>{scale}, dx, y, dy);
   }
   /// The largest visible scale * x of each row; -infinity where nothing is.
   template <class T>
   void row_max(rows r, compute<T> scale, causal_rule rule, compute<T>* out, T const* x) {
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::row_max", r, detail::row_max_body<T>{r.n, scale, rule, out, in.get()});
+    number_rows("mtf::row_max", r, detail::max_row<T>{scale, rule}, out, x);
   }
   /// The sum of exp(scale * x - max) over the visible elements of each row.
   template <class T>
   void row_exp_sum(rows r, compute<T> scale, causal_rule rule, compute<T> const* max, compute<T>* sum, T const* x) {
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::row_exp_sum", r, detail::row_exp_sum_body<T>{r.n, scale, rule, max, sum, in.get()});
+    number_rows("mtf::row_exp_sum", r, detail::exp_sum_row<T>{scale, rule, max}, sum, x);
   }
   /// y = exp(scale * x - max) / sum.
   template <class T>
   void softmax_apply(rows r, compute<T> scale, causal_rule rule, compute<T> const* max, compute<T> const* sum, T* y,
                      T const* x) {
-    detail::row_result<T, Exec> out(on_, r, y);
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::softmax_apply", r, detail::softmax_apply_body<T>{r.n, scale, rule, max, sum, out.get(), in.get()});
+    write_rows("mtf::softmax_apply", r, detail::softmax_row<T>{scale, rule, max, sum}, y, x);
   }
   /// out = sum(y dy) of each row.
   template <class T>
   void row_dot(rows r, compute<T>* out, T const* y, T const* dy) {
-    detail::row_operand<T, Exec> p(on_, r, y), g(on_, r, dy);
-    run("mtf::row_dot", r, detail::row_dot_body<T>{r.n, out, p.get(), g.get()});
+    number_rows("mtf::row_dot", r, detail::dot_row{}, out, y, dy);
   }
   /// out = sum(x) of each row.
   template <class T>
   void row_sum(rows r, compute<T>* out, T const* x) {
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::row_sum", r, detail::row_sum_body<T>{r.n, out, in.get()});
+    number_rows("mtf::row_sum", r, detail::sum_row{}, out, x);
   }
   /// dx = scale * y * (dy - dot).
   template <class T>
   void softmax_vjp_apply(rows r, compute<T> scale, compute<T> const* dot, T* dx, T const* y, T const* dy) {
-    detail::row_result<T, Exec> out(on_, r, dx);
-    detail::row_operand<T, Exec> p(on_, r, y), g(on_, r, dy);
-    run("mtf::softmax_vjp_apply", r, detail::softmax_vjp_apply_body<T>{r.n, scale, dot, out.get(), p.get(), g.get()});
+    write_rows("mtf::softmax_vjp_apply", r, detail::softmax_vjp_row<T>{scale, dot}, dx, y, dy);
   }
 
   /// y = x - logsumexp(x) along n.
   template <class T>
   void log_softmax(rows r, T* y, T const* x) {
-    detail::row_result<T, Exec> out(on_, r, y);
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::log_softmax", r, detail::log_softmax_body<T>{r.n, out.get(), in.get()});
+    write_rows("mtf::log_softmax", r, detail::log_softmax_row<T>{}, y, x);
   }
   /// dx = dy - exp(y) * sum(dy).
   template <class T>
@@ -229,30 +236,23 @@ class kokkos_backend {
   /// y = x - max - log(sum).
   template <class T>
   void log_softmax_apply(rows r, compute<T> const* max, compute<T> const* sum, T* y, T const* x) {
-    detail::row_result<T, Exec> out(on_, r, y);
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::log_softmax_apply", r, detail::log_softmax_apply_body<T>{r.n, max, sum, out.get(), in.get()});
+    write_rows("mtf::log_softmax_apply", r, detail::log_softmax_row<T>{max, sum}, y, x);
   }
   /// dx = dy - exp(y) * sum, with the global sum(dy) of each row.
   template <class T>
   void log_softmax_vjp_apply(rows r, compute<T> const* sum, T* dx, T const* y, T const* dy) {
-    detail::row_result<T, Exec> out(on_, r, dx);
-    detail::row_operand<T, Exec> p(on_, r, y), g(on_, r, dy);
-    run("mtf::log_softmax_vjp", r, detail::log_softmax_vjp_body<T>{r.n, sum, out.get(), p.get(), g.get()});
+    write_rows("mtf::log_softmax_vjp", r, detail::log_softmax_vjp_row<T>{sum}, dx, y, dy);
   }
 
   /// y = log(sum(exp(x))) of each row.
   template <class T>
   void logsumexp(rows r, T* y, T const* x) {
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::logsumexp", r, detail::logsumexp_body<T>{r.n, y, in.get()});
+    number_rows("mtf::logsumexp", r, detail::logsumexp_row{}, y, x);
   }
   /// dx = dy * exp(x - y); y is global, so this serves a dimension cut over ranks too.
   template <class T>
   void logsumexp_vjp(rows r, T* dx, T const* x, T const* y, T const* dy) {
-    detail::row_result<T, Exec> out(on_, r, dx);
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::logsumexp_vjp", r, detail::logsumexp_vjp_body<T>{r.n, out.get(), in.get(), y, dy});
+    write_rows("mtf::logsumexp_vjp", r, detail::logsumexp_vjp_row<T>{y, dy}, dx, x);
   }
   /// y = max + log(sum).
   template <class T>
@@ -266,9 +266,7 @@ class kokkos_backend {
   template <bool Centered, class T>
   void norm(rows r, compute<T> eps, T* y, compute<T>* mean, compute<T>* rstd, T const* x, T const* gamma,
             std::type_identity_t<T const*> beta) {
-    detail::row_result<T, Exec> out(on_, r, y);
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::norm", r, detail::norm_body<Centered, T>{r.n, eps, out.get(), mean, rstd, in.get(), gamma, beta});
+    write_rows("mtf::norm", r, detail::norm_row<Centered, T>{eps, mean, rstd, gamma, beta}, y, x);
   }
   /// Gradients of norm; dgamma and dbeta are overwritten, with the sums over this rank's rows.
   template <bool Centered, class T>
@@ -279,8 +277,7 @@ class kokkos_backend {
   /// out = sum of (x - mean)^2 of each row; mean null: 0.
   template <class T>
   void row_square_sum(rows r, compute<T> const* mean, compute<T>* out, T const* x) {
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::row_square_sum", r, detail::row_square_sum_body<T>{r.n, mean, out, in.get()});
+    number_rows("mtf::row_square_sum", r, detail::square_sum_row<T>{mean}, out, x);
   }
   /// Global square sums to rstd = 1 / sqrt(square sum / n_global + eps), in place.
   template <class A>
@@ -292,9 +289,7 @@ class kokkos_backend {
   template <bool Centered, class T>
   void norm_apply(rows r, compute<T> const* mean, compute<T> const* rstd, T* y, T const* x, T const* gamma,
                   std::type_identity_t<T const*> beta) {
-    detail::row_result<T, Exec> out(on_, r, y);
-    detail::row_operand<T, Exec> in(on_, r, x);
-    run("mtf::norm_apply", r, detail::norm_apply_body<Centered, T>{r.n, mean, rstd, out.get(), in.get(), gamma, beta});
+    write_rows("mtf::norm_apply", r, detail::norm_apply_row<Centered, T>{mean, rstd, gamma, beta}, y, x);
   }
   /// s1 = sum dy gamma, s2 = sum dy gamma xhat of each row.
   template <bool Centered, class T>
@@ -302,7 +297,7 @@ class kokkos_backend {
                      compute<T> const* mean, compute<T> const* rstd) {
     detail::row_operand<T, Exec> g(on_, r, dy), in(on_, r, x);
     run("mtf::norm_vjp_sums", r,
-        detail::norm_vjp_sums_body<Centered, T>{r.n, s1, s2, g.get(), in.get(), gamma, mean, rstd});
+        detail::norm_vjp_sums_body<Centered, T>{{g.get(), in.get(), gamma, mean, rstd}, r.n, s1, s2});
   }
   /// norm_vjp() from global s1 and s2.
   template <bool Centered, class T>
@@ -312,8 +307,8 @@ class kokkos_backend {
     detail::row_result<T, Exec> out(on_, r, dx);
     detail::row_operand<T, Exec> g(on_, r, dy), in(on_, r, x);
     detail::norm_backward(on_,
-                          detail::norm_vjp_body<Centered, T>{r.n, n_global, r.count(), 0, s1, s2, out.get(), nullptr,
-                                                             g.get(), in.get(), gamma, mean, rstd},
+                          detail::norm_vjp_body<Centered, T>{
+                              {g.get(), in.get(), gamma, mean, rstd}, r.n, n_global, r.count(), s1, s2, out.get()},
                           dgamma, dbeta);
   }
 
@@ -329,10 +324,8 @@ class kokkos_backend {
   template <class T>
   void cross_entropy_vjp(rows r, index class_offset, T* dlogits, T const* logits, std::int32_t const* labels,
                          compute<T> const* lse, T const* dloss) {
-    detail::row_result<T, Exec> out(on_, r, dlogits);
-    detail::row_operand<T, Exec> in(on_, r, logits);
-    run("mtf::cross_entropy_vjp", r,
-        detail::cross_entropy_vjp_body<T>{r.n, class_offset, out.get(), in.get(), labels, lse, dloss});
+    write_rows("mtf::cross_entropy_vjp", r, detail::cross_entropy_vjp_row<T>{class_offset, labels, lse, dloss}, dlogits,
+               logits);
   }
   /// With global maxima: the sums of exponentials of the classes here, then the labels' logits (0 where not here);
   /// both are summed over ranks.
@@ -357,13 +350,13 @@ class kokkos_backend {
   void take_rows(index count, index width, index vocab, index vocab_offset, T* out, T const* table,
                  std::int32_t const* ids) {
     detail::for_rows("mtf::take_rows", on_.exec, count, width,
-                     detail::take_rows_body<T>{width, vocab, vocab_offset, out, table, ids});
+                     detail::take_rows_body<T>{{width, vocab, vocab_offset, ids}, out, table});
   }
   /// table_gradient[ids[c]] += dy[c] for the rows that are here.
   template <class T>
   void add_rows(index count, index width, index vocab, index vocab_offset, T* table_gradient, T const* dy,
                 std::int32_t const* ids) {
-    detail::add_rows(on_, count, width, vocab, vocab_offset, table_gradient, dy, ids);
+    detail::add_rows(on_, {width, vocab, vocab_offset, ids}, count, table_gradient, dy);
   }
 
   // Random numbers by global element ----------------------------------------------------------------------------------
@@ -415,6 +408,21 @@ class kokkos_backend {
     detail::for_rows(label, on_.exec, r.count(), r.n, body);
   }
 
+  /// Rows, or one number for each row, as a policy makes them of the same rows of the operands (row_kernels.hpp).
+  template <class Row, class T, class... Operands>
+  void write_rows(char const* label, rows const& r, Row const& row, T* out, Operands const*... in) {
+    using body = detail::rows_body<Row, T, sizeof...(in)>;
+    using operand = detail::row_operand<T, Exec>;
+    detail::row_result<T, Exec> dense(on_, r, out);
+    run(label, r, body{row, dense.get(), {r.n, {operand(on_, r, in).get()...}}});
+  }
+  template <class Row, class Number, class T, class... Operands>
+  void number_rows(char const* label, rows const& r, Row const& row, Number* out, T const* x, Operands const*... more) {
+    using body = detail::row_numbers_body<Row, Number, T, 1 + sizeof...(more)>;
+    using operand = detail::row_operand<T, Exec>;
+    run(label, r, body{row, out, {r.n, {operand(on_, r, x).get(), operand(on_, r, more).get()...}}});
+  }
+
   /// Calls `collective` with pointers that MPI can read and write.
   template <class T, class Collective>
   void moved(T const* in, std::size_t in_count, T* out, std::size_t out_count, Collective const& collective) {
@@ -426,6 +434,7 @@ class kokkos_backend {
   }
 
   collectives* ranks_;
+  pass pass_ = pass::forward;
   detail::device<Exec> on_;
   detail::contractor<Exec> contractor_;
   detail::staging_memory<Exec> staging_;

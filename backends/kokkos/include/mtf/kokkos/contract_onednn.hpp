@@ -1,6 +1,6 @@
 #pragma once
-// Matrix products on the host: oneDNN. The only file that knows it. Strides are passed on, primitives are made once for
-// each shape, and scratch memory comes from the pool.
+// Matrix products on the host: oneDNN, 2 or 3. The only file that knows it. Strides are passed on, primitives are made
+// once for each shape, and scratch memory comes from the pool.
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -18,24 +18,33 @@
 
 namespace mtf::detail {
 
+#if !defined(_OPENMP)
+// Debian's oneDNN works with OpenMP also in a program that is compiled without: null where there is none.
+extern "C" {
+__attribute__((weak)) int omp_get_max_threads();
+__attribute__((weak)) void omp_set_num_threads(int);
+}
+#endif
+
 /// oneDNN works with the calling thread's OpenMP team: while this lives, with no more threads than the instance has.
 class onednn_threads {
  public:
-#if defined(_OPENMP)
-  explicit onednn_threads(int threads) : before_(omp_get_max_threads()) {
+  explicit onednn_threads(int threads) : before_(has_openmp() ? omp_get_max_threads() : 1) {
     if (threads < before_) omp_set_num_threads(threads);
   }
-  ~onednn_threads() { omp_set_num_threads(before_); }
-
- private:
-  int before_;
-
- public:
-#else
-  explicit onednn_threads(int) {}
-#endif
+  ~onednn_threads() {
+    if (has_openmp()) omp_set_num_threads(before_);
+  }
   onednn_threads(onednn_threads const&) = delete;
   onednn_threads& operator=(onednn_threads const&) = delete;
+
+ private:
+#if defined(_OPENMP)
+  static constexpr bool has_openmp() { return true; }
+#else
+  static bool has_openmp() { return &omp_get_max_threads != nullptr && &omp_set_num_threads != nullptr; }
+#endif
+  int before_;
 };
 
 /// Some hypervisors offer AMX but hide CPUID leaf 1D, its description: oneDNN 2.6 then configures no tiles, and dies of
@@ -107,7 +116,11 @@ class contractor {
       attributes.set_post_ops(add);
     }
     try {
+#if DNNL_VERSION_MAJOR >= 3
+      dnnl::matmul::primitive_desc const description(engine_, a, b, c, attributes);
+#else
       dnnl::matmul::primitive_desc const description(dnnl::matmul::desc(a, b, c), attributes, engine_);
+#endif
       p.primitive.emplace(description);
       p.scratch_bytes = description.scratchpad_desc().get_size();
       p.scratch = dnnl::memory(description.scratchpad_desc(), engine_, nullptr);

@@ -18,8 +18,7 @@ struct cross_entropy_body {
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
     T const* const in = logits + r * n;
-    A const max = team.template max<A>(n, [=](index j) { return load(in[j]); });
-    A const sum = team.template sum<A>(n, [=](index j) { return fast_exp(load(in[j]) - max); });
+    A const max = max_of(team, n, in), sum = exp_sum_of(team, n, in, max);
     team.once([&] {
       A const total = max + fast_log(sum);
       auto const label = static_cast<index>(labels[r]);
@@ -30,19 +29,15 @@ struct cross_entropy_body {
 };
 
 template <class T>
-struct cross_entropy_vjp_body {
-  using A = compute_t<T>;
-  index n, class_offset;
-  T* dlogits;
-  T const* logits;
+struct cross_entropy_vjp_row {
+  index class_offset;
   std::int32_t const* labels;
-  A const* lse;
+  compute_t<T> const* lse;
   T const* dloss;
 
   template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = logits + r * n;
-    T* const out = dlogits + r * n;
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
+    using A = compute_t<T>;
     A const total = lse[r], g = load(dloss[r]);
     auto const label = static_cast<index>(labels[r]) - class_offset;
     team.each(n, [=](index j) {
@@ -64,8 +59,7 @@ struct cross_entropy_local_body {
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
     T const* const in = logits + r * n;
-    A const shift = max[r];
-    A const sum = team.template sum<A>(n, [=](index j) { return fast_exp(load(in[j]) - shift); });
+    A const sum = exp_sum_of(team, n, in, max[r]);
     team.once([&] {
       auto const label = static_cast<index>(labels[r]) - class_offset;
       sum_and_picked[r] = sum;

@@ -1,28 +1,38 @@
 #pragma once
-// Rows of a table by integer ids, and the sum of gradients back into the table. `table` holds rows
-// [vocab_offset, vocab_offset + vocab) of the global one; ids are global.
+// Rows of a table by integer ids, and the sum of gradients back into the table.
 #include <cstdint>
 
 #include <mtf/kokkos/team.hpp>
 
 namespace mtf::detail {
 
+/// Which rows global ids mean: the table here holds rows [vocab_offset, vocab_offset + vocab) of the global one.
+struct table_ids {
+  index width, vocab, vocab_offset;
+  std::int32_t const* id;
+
+  /// Where in the table here row id[r] begins; negative if it is elsewhere.
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index begin(index r) const {
+    index const row = static_cast<index>(id[r]) - vocab_offset;
+    return row >= 0 && row < vocab ? row * width : -1;
+  }
+};
+
 template <class T>
 struct take_rows_body {
-  index width, vocab, vocab_offset;
+  table_ids ids;
   T* out;
   T const* table;
-  std::int32_t const* ids;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T* const to = out + r * width;
-    index const id = static_cast<index>(ids[r]) - vocab_offset;
-    if (id >= 0 && id < vocab) {
-      T const* const from = table + id * width;
-      team.each(width, [=](index j) { to[j] = from[j]; });
+    T* const to = out + r * ids.width;
+    index const begin = ids.begin(r);
+    if (begin >= 0) {
+      T const* const from = table + begin;
+      team.each(ids.width, [=](index j) { to[j] = from[j]; });
     } else {
-      team.each(width, [=](index j) { to[j] = T(0); });
+      team.each(ids.width, [=](index j) { to[j] = T(0); });
     }
   }
 };
@@ -31,18 +41,18 @@ struct take_rows_body {
 template <class T>
 struct add_rows_by_columns {
   static constexpr index strip = 64;
-  index count, width, vocab, vocab_offset;
+  table_ids ids;
+  index count;
   T* table;
   T const* dy;
-  std::int32_t const* ids;
 
   void operator()(index s) const {
-    index const begin = s * strip, w = std::min(strip, width - begin);
+    index const column = s * strip, w = std::min(strip, ids.width - column);
     for (index r = 0; r < count; ++r) {
-      index const id = static_cast<index>(ids[r]) - vocab_offset;
-      if (id < 0 || id >= vocab) continue;
-      T* const to = table + id * width + begin;
-      T const* const from = dy + r * width + begin;
+      index const begin = ids.begin(r);
+      if (begin < 0) continue;
+      T* const to = table + begin + column;
+      T const* const from = dy + r * ids.width + column;
       MTF_SIMD
       for (index j = 0; j < w; ++j) to[j] = convert<T>(load(to[j]) + load(from[j]));
     }
@@ -70,30 +80,28 @@ KOKKOS_FUNCTION inline void atomic_accumulate(bfloat16* to, bfloat16 x) {
 
 template <class T>
 struct add_rows_atomic {
-  index width, vocab, vocab_offset;
+  table_ids ids;
   T* table;
   T const* dy;
-  std::int32_t const* ids;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    index const id = static_cast<index>(ids[r]) - vocab_offset;
-    if (id < 0 || id >= vocab) return;
-    T* const to = table + id * width;
-    T const* const from = dy + r * width;
-    team.each(width, [=](index j) { atomic_accumulate(to + j, from[j]); });
+    index const begin = ids.begin(r);
+    if (begin < 0) return;
+    T* const to = table + begin;
+    T const* const from = dy + r * ids.width;
+    team.each(ids.width, [=](index j) { atomic_accumulate(to + j, from[j]); });
   }
 };
 
 template <class Exec, class T>
-void add_rows(device<Exec>& on, index count, index width, index vocab, index vocab_offset, T* table, T const* dy,
-              std::int32_t const* ids) {
+void add_rows(device<Exec>& on, table_ids const& ids, index count, T* table, T const* dy) {
   if constexpr (runs_on_host<Exec>) {
     using body = add_rows_by_columns<T>;
-    Kokkos::parallel_for("mtf::add_rows", range_policy<Exec>(on.exec, 0, ceil_div(width, body::strip)),
-                         body{count, width, vocab, vocab_offset, table, dy, ids});
+    Kokkos::parallel_for("mtf::add_rows", range_policy<Exec>(on.exec, 0, ceil_div(ids.width, body::strip)),
+                         body{ids, count, table, dy});
   } else {
-    for_rows("mtf::add_rows", on.exec, count, width, add_rows_atomic<T>{width, vocab, vocab_offset, table, dy, ids});
+    for_rows("mtf::add_rows", on.exec, count, ids.width, add_rows_atomic<T>{ids, table, dy});
   }
 }
 

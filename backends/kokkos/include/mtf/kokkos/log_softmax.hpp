@@ -1,96 +1,55 @@
 #pragma once
-// Log-softmax and log-sum-exp over dense rows, whole or in pieces (row_max and row_exp_sum are in softmax.hpp).
+// Log-softmax and log-sum-exp over dense rows, whole or in pieces: policies as in softmax.hpp, which has the
+// statistics.
 #include <mtf/kokkos/softmax.hpp>
 
 namespace mtf::detail {
 
+/// y = x - max - log(sum).
 template <class T>
-struct log_softmax_body {
+struct log_softmax_row {
   using A = compute_t<T>;
-  index n;
-  T* y;
-  T const* x;
+  A const* max = nullptr;
+  A const* sum = nullptr;
 
   template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = x + r * n;
-    T* const out = y + r * n;
-    A const max = team.template max<A>(n, [=](index j) { return load(in[j]); });
-    A const sum = team.template sum<A>(n, [=](index j) { return fast_exp(load(in[j]) - max); });
-    A const log_sum = fast_log(sum);
-    team.each(n, [=](index j) { out[j] = convert<T>(load(in[j]) - max - log_sum); });
-  }
-};
-
-template <class T>
-struct log_softmax_apply_body {
-  using A = compute_t<T>;
-  index n;
-  A const* max;
-  A const* sum;
-  T* y;
-  T const* x;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = x + r * n;
-    T* const out = y + r * n;
-    A const m = max[r], log_sum = fast_log(sum[r]);
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
+    A const m = max != nullptr ? max[r] : max_of(team, n, in);
+    A const log_sum = fast_log(sum != nullptr ? sum[r] : exp_sum_of(team, n, in, m));
     team.each(n, [=](index j) { out[j] = convert<T>(load(in[j]) - m - log_sum); });
   }
 };
 
-/// dx = dy - exp(y) * sum(dy); the sum is taken here if `sum` is null.
+/// dx = dy - exp(y) * sum, sum = sum(dy).
 template <class T>
-struct log_softmax_vjp_body {
+struct log_softmax_vjp_row {
   using A = compute_t<T>;
-  index n;
-  A const* sum;
-  T* dx;
+  A const* sum = nullptr;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* y, T const* dy) const {
+    A const s = sum != nullptr ? sum[r] : sum_of(team, n, dy);
+    team.each(n, [=](index j) { out[j] = convert<T>(load(dy[j]) - fast_exp(load(y[j])) * s); });
+  }
+};
+
+struct logsumexp_row {
+  template <class Team, class T>
+  KOKKOS_FUNCTION compute_t<T> operator()(Team const& team, index, index n, T const* in) const {
+    auto const shift = shift_of(max_of(team, n, in));
+    return shift + fast_log(exp_sum_of(team, n, in, shift));
+  }
+};
+
+/// dx = dy * exp(x - y), with one y and one dy a row.
+template <class T>
+struct logsumexp_vjp_row {
   T const* y;
   T const* dy;
 
   template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T* const out = dx + r * n;
-    T const* const p = y + r * n;
-    T const* const g = dy + r * n;
-    A const s = sum != nullptr ? sum[r] : team.template sum<A>(n, [=](index j) { return load(g[j]); });
-    team.each(n, [=](index j) { out[j] = convert<T>(load(g[j]) - fast_exp(load(p[j])) * s); });
-  }
-};
-
-template <class T>
-struct logsumexp_body {
-  using A = compute_t<T>;
-  index n;
-  T* y;
-  T const* x;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = x + r * n;
-    A const max = team.template max<A>(n, [=](index j) { return load(in[j]); });
-    A const shift = shift_of(max);
-    A const sum = team.template sum<A>(n, [=](index j) { return fast_exp(load(in[j]) - shift); });
-    team.once([&] { y[r] = convert<T>(shift + fast_log(sum)); });
-  }
-};
-
-template <class T>
-struct logsumexp_vjp_body {
-  using A = compute_t<T>;
-  index n;
-  T* dx;
-  T const* x;
-  T const* y;
-  T const* dy;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T* const out = dx + r * n;
-    T const* const in = x + r * n;
-    A const total = load(y[r]), g = load(dy[r]);
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
+    auto const total = load(y[r]), g = load(dy[r]);
     team.each(n, [=](index j) { out[j] = convert<T>(g * fast_exp(load(in[j]) - total)); });
   }
 };

@@ -3,86 +3,76 @@
 // xhat = (x - mean) * rstd: y = xhat * gamma + beta; RMS norm has mean 0 and no beta.
 #include <mtf/kokkos/copy.hpp>
 #include <mtf/kokkos/reduce.hpp>
+#include <mtf/kokkos/row_kernels.hpp>
 
 namespace mtf::detail {
 
+/// The sum of (x - center)^2 over a row.
+template <class Team, class T, class A = compute_t<T>>
+MTF_INLINE A square_sum_of(Team const& team, index n, T const* in, A center) {
+  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA {
+    A const d = load(in[j]) - center;
+    return d * d;
+  });
+}
+
+/// y = (x - center) * factor * gamma + beta over a row; beta may be null.
+template <class Team, class T, class A = compute_t<T>>
+MTF_INLINE void write_norm(Team const& team, index n, T* y, T const* x, T const* gamma, T const* beta, A center,
+                           A factor) {
+  if (beta != nullptr)
+    team.each(n, [=](index j) MTF_INLINE_LAMBDA {
+      y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j]) + load(beta[j]));
+    });
+  else
+    team.each(n,
+              [=](index j) MTF_INLINE_LAMBDA { y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j])); });
+}
+
 template <bool Centered, class T>
-struct norm_body {
+struct norm_row {
   using A = compute_t<T>;
-  index n;
   A eps;
-  T* y;
   A* mean;
   A* rstd;
-  T const* x;
   T const* gamma;
   T const* beta;
 
   template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = x + r * n;
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
     A center = 0;
-    if constexpr (Centered) center = team.template sum<A>(n, [=](index j) { return load(in[j]); }) / static_cast<A>(n);
-    A const squares = team.template sum<A>(n, [=](index j) {
-      A const d = load(in[j]) - center;
-      return d * d;
-    });
-    A const factor = A(1) / Kokkos::sqrt(squares / static_cast<A>(n) + eps);
+    if constexpr (Centered) center = sum_of(team, n, in) / static_cast<A>(n);
+    A const factor = A(1) / Kokkos::sqrt(square_sum_of(team, n, in, center) / static_cast<A>(n) + eps);
     team.once([&] {
       if constexpr (Centered) mean[r] = center;
       rstd[r] = factor;
     });
-    write<T>(team, n, y + r * n, in, gamma, beta, center, factor);
-  }
-
-  /// y = (x - center) * factor * gamma + beta; beta may be null.
-  template <class, class Team>
-  KOKKOS_FUNCTION static void write(Team const& team, index n, T* y, T const* x, T const* gamma, T const* beta,
-                                    A center, A factor) {
-    if (beta != nullptr)
-      team.each(n,
-                [=](index j) { y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j]) + load(beta[j])); });
-    else
-      team.each(n, [=](index j) { y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j])); });
+    write_norm(team, n, out, in, gamma, beta, center, factor);
   }
 };
 
+/// The same from global statistics.
 template <bool Centered, class T>
-struct norm_apply_body {
-  using A = compute_t<T>;
-  index n;
-  A const* mean;
-  A const* rstd;
-  T* y;
-  T const* x;
+struct norm_apply_row {
+  compute_t<T> const* mean;
+  compute_t<T> const* rstd;
   T const* gamma;
   T const* beta;
 
   template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    norm_body<Centered, T>::template write<T>(team, n, y + r * n, x + r * n, gamma, beta, Centered ? mean[r] : A(0),
-                                              rstd[r]);
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
+    write_norm(team, n, out, in, gamma, beta, Centered ? mean[r] : compute_t<T>(0), rstd[r]);
   }
 };
 
-/// The sum of (x - mean)^2 of each row.
+/// The sum of (x - mean)^2 of each row; mean null: 0.
 template <class T>
-struct row_square_sum_body {
-  using A = compute_t<T>;
-  index n;
-  A const* mean;
-  A* out;
-  T const* x;
+struct square_sum_row {
+  compute_t<T> const* mean;
 
   template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = x + r * n;
-    A const center = mean != nullptr ? mean[r] : A(0);
-    A const sum = team.template sum<A>(n, [=](index j) {
-      A const d = load(in[j]) - center;
-      return d * d;
-    });
-    team.once([&] { out[r] = sum; });
+  KOKKOS_FUNCTION compute_t<T> operator()(Team const& team, index r, index n, T const* in) const {
+    return square_sum_of(team, n, in, mean != nullptr ? mean[r] : compute_t<T>(0));
   }
 };
 
@@ -96,31 +86,42 @@ struct rows_statistics_body {
   }
 };
 
-/// s1 = sum dy gamma, s2 = sum dy gamma xhat, over one row.
-template <class Team, class T, class A = compute_t<T>>
-KOKKOS_FUNCTION two<A> norm_sums(Team const& team, index n, T const* dy, T const* x, T const* gamma, A center,
-                                 A factor) {
-  return team.template sum2<A>(n, [=](index j) {
-    A const g = load(dy[j]) * load(gamma[j]);
-    return two<A>{g, g * ((load(x[j]) - center) * factor)};
-  });
-}
-
+/// What the backward pass reads.
 template <bool Centered, class T>
-struct norm_vjp_sums_body {
+struct norm_vjp_operands {
   using A = compute_t<T>;
-  index n;
-  A* s1;
-  A* s2;
   T const* dy;
   T const* x;
   T const* gamma;
   A const* mean;
   A const* rstd;
 
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION A center(index r) const { return Centered ? mean[r] : A(0); }
+
+  /// s1 = sum dy gamma, s2 = sum dy gamma xhat, over row r.
+  template <class Team>
+  KOKKOS_FUNCTION two<A> sums(Team const& team, index r, index n) const {
+    T const* const g = dy + r * n;
+    T const* const in = x + r * n;
+    T const* const weight = gamma;
+    A const middle = center(r), factor = rstd[r];
+    return team.template sum2<A>(n, [=](index j) {
+      A const d = load(g[j]) * load(weight[j]);
+      return two<A>{d, d * ((load(in[j]) - middle) * factor)};
+    });
+  }
+};
+
+template <bool Centered, class T>
+struct norm_vjp_sums_body {
+  norm_vjp_operands<Centered, T> of;
+  index n;
+  compute_t<T>* s1;
+  compute_t<T>* s2;
+
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    auto const s = norm_sums(team, n, dy + r * n, x + r * n, gamma, Centered ? mean[r] : A(0), rstd[r]);
+    auto const s = of.sums(team, r, n);
     team.once([&] {
       s1[r] = s.first;
       s2[r] = s.second;
@@ -133,16 +134,13 @@ struct norm_vjp_sums_body {
 template <bool Centered, class T>
 struct norm_vjp_body {
   using A = compute_t<T>;
-  index n, n_global, count, block_rows;
+  norm_vjp_operands<Centered, T> of;
+  index n, n_global, count;
   A const* s1;
   A const* s2;
   T* dx;
-  A* partial;
-  T const* dy;
-  T const* x;
-  T const* gamma;
-  A const* mean;
-  A const* rstd;
+  index block_rows = 0;
+  A* partial = nullptr;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index block) const {
@@ -152,16 +150,16 @@ struct norm_vjp_body {
     index const begin = block * block_rows;
     index const end = begin + block_rows < count ? begin + block_rows : count;
     for (index r = begin; r < end; ++r) {
-      A const center = Centered ? mean[r] : A(0), factor = rstd[r];
-      T const* const g = dy + r * n;
-      T const* const in = x + r * n;
-      T const* const weight = gamma;
+      A const center = of.center(r), factor = of.rstd[r];
+      T const* const g = of.dy + r * n;
+      T const* const in = of.x + r * n;
+      T const* const weight = of.gamma;
       T* const out = dx + r * n;
       two<A> s{A(0), A(0)};
       if (s1 != nullptr)
         s = {s1[r], s2[r]};
       else
-        s = norm_sums(team, n, g, in, gamma, center, factor);
+        s = of.sums(team, r, n);
       A const mean1 = Centered ? s.first / static_cast<A>(n_global) : A(0), mean2 = s.second / static_cast<A>(n_global);
       team.each(n, [=](index j) {
         A const d = load(g[j]), xhat = (load(in[j]) - center) * factor;

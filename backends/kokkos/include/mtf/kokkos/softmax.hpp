@@ -1,8 +1,8 @@
 #pragma once
 // Softmax over rows that lie dense in memory (backend.hpp transposes others), whole or in the pieces that a dimension
-// cut over ranks needs: maxima, sums of exponentials, and the last step from global statistics.
-#include <mtf/detail/fast_math.hpp>
-#include <mtf/kokkos/team.hpp>
+// cut over ranks needs: maxima, sums of exponentials, and the last step from global statistics. The policies of row
+// kernels (row_kernels.hpp); where a policy's statistics are null, they are those of the row that it sees.
+#include <mtf/kokkos/row_kernels.hpp>
 
 namespace mtf::detail {
 
@@ -20,167 +20,71 @@ KOKKOS_FORCEINLINE_FUNCTION constexpr A shift_of(A max) {
   return max == max_op::neutral<A>() ? A(0) : max;
 }
 
+/// The largest visible scale * x.
 template <class T>
-struct softmax_body {
+struct max_row {
   using A = compute_t<T>;
-  index n;
   A scale;
   causal_rule rule;
-  T* y;
-  T const* x;
 
   template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = x + r * n;
-    T* const out = y + r * n;
+  KOKKOS_FUNCTION A operator()(Team const& team, index r, index n, T const* in) const {
+    return max_of(team, visible(rule, r, n), in, scale);
+  }
+};
+
+/// The sum of exp(scale * x - max) over the visible elements.
+template <class T>
+struct exp_sum_row {
+  using A = compute_t<T>;
+  A scale;
+  causal_rule rule;
+  A const* max;
+
+  template <class Team>
+  KOKKOS_FUNCTION A operator()(Team const& team, index r, index n, T const* in) const {
+    return exp_sum_of(team, visible(rule, r, n), in, shift_of(max[r]), scale);
+  }
+};
+
+/// y = exp(scale * x - max) / sum over the visible elements, 0 elsewhere.
+template <class T>
+struct softmax_row {
+  using A = compute_t<T>;
+  A scale;
+  causal_rule rule;
+  A const* max = nullptr;
+  A const* sum = nullptr;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
     index const seen = visible(rule, r, n);
-    A const s = scale;
-    A const shift = shift_of(team.template max<A>(seen, [=](index j) { return s * load(in[j]); }));
-    A sum = 0;
-    if constexpr (std::is_same_v<T, A>) {
-      sum = team.template sum<A>(seen, [=](index j) { return out[j] = fast_exp(s * in[j] - shift); });
-      A const factor = A(1) / sum;
-      team.each(seen, [=](index j) { out[j] *= factor; });
-    } else {  // storing the exponentials would round them twice
-      sum = team.template sum<A>(seen, [=](index j) { return fast_exp(s * load(in[j]) - shift); });
-      A const factor = A(1) / sum;
-      team.each(seen, [=](index j) { out[j] = convert<T>(factor * fast_exp(s * load(in[j]) - shift)); });
+    T* const hidden = out + seen;
+    team.each(n - seen, [=](index j) { hidden[j] = T(0); });
+    A const s = scale, shift = shift_of(max != nullptr ? max[r] : max_of(team, seen, in, s));
+    if constexpr (std::is_same_v<T, A>) {  // storing the exponentials in a narrower type would round them twice
+      if (sum == nullptr) {
+        A const factor =
+            A(1) / team.template sum<A>(seen, [=](index j) { return out[j] = fast_exp(s * in[j] - shift); });
+        return team.each(seen, [=](index j) { out[j] *= factor; });
+      }
     }
-    T* const hidden = out + seen;
-    team.each(n - seen, [=](index j) { hidden[j] = T(0); });
-  }
-};
-
-template <class T>
-struct softmax_vjp_body {
-  using A = compute_t<T>;
-  index n;
-  A scale;
-  T* dx;
-  T const* y;
-  T const* dy;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T* const out = dx + r * n;
-    T const* const p = y + r * n;
-    T const* const g = dy + r * n;
-    A const s = scale;
-    A const dot = team.template sum<A>(n, [=](index j) { return load(p[j]) * load(g[j]); });
-    team.each(n, [=](index j) { out[j] = convert<T>(s * load(p[j]) * (load(g[j]) - dot)); });
-  }
-};
-
-template <class T>
-struct row_max_body {
-  using A = compute_t<T>;
-  index n;
-  A scale;
-  causal_rule rule;
-  A* out;
-  T const* x;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = x + r * n;
-    A const s = scale;
-    A const max = team.template max<A>(visible(rule, r, n), [=](index j) { return s * load(in[j]); });
-    team.once([&] { out[r] = max; });
-  }
-};
-
-template <class T>
-struct row_exp_sum_body {
-  using A = compute_t<T>;
-  index n;
-  A scale;
-  causal_rule rule;
-  A const* max;
-  A* out;
-  T const* x;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = x + r * n;
-    A const s = scale, shift = shift_of(max[r]);
-    A const sum = team.template sum<A>(visible(rule, r, n), [=](index j) { return fast_exp(s * load(in[j]) - shift); });
-    team.once([&] { out[r] = sum; });
-  }
-};
-
-template <class T>
-struct softmax_apply_body {
-  using A = compute_t<T>;
-  index n;
-  A scale;
-  causal_rule rule;
-  A const* max;
-  A const* sum;
-  T* y;
-  T const* x;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = x + r * n;
-    T* const out = y + r * n;
-    index const seen = visible(rule, r, n);
-    A const s = scale, shift = shift_of(max[r]), factor = A(1) / sum[r];
+    A const factor = A(1) / (sum != nullptr ? sum[r] : exp_sum_of(team, seen, in, shift, s));
     team.each(seen, [=](index j) { out[j] = convert<T>(factor * fast_exp(s * load(in[j]) - shift)); });
-    T* const hidden = out + seen;
-    team.each(n - seen, [=](index j) { hidden[j] = T(0); });
   }
 };
 
-/// out = sum y dy, a row.
+/// dx = scale * y * (dy - dot), dot = sum(y dy).
 template <class T>
-struct row_dot_body {
+struct softmax_vjp_row {
   using A = compute_t<T>;
-  index n;
-  A* out;
-  T const* y;
-  T const* dy;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const a = y + r * n;
-    T const* const b = dy + r * n;
-    A const dot = team.template sum<A>(n, [=](index j) { return load(a[j]) * load(b[j]); });
-    team.once([&] { out[r] = dot; });
-  }
-};
-
-template <class T>
-struct row_sum_body {
-  using A = compute_t<T>;
-  index n;
-  A* out;
-  T const* x;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = x + r * n;
-    A const sum = team.template sum<A>(n, [=](index j) { return load(in[j]); });
-    team.once([&] { out[r] = sum; });
-  }
-};
-
-template <class T>
-struct softmax_vjp_apply_body {
-  using A = compute_t<T>;
-  index n;
   A scale;
-  A const* dot;
-  T* dx;
-  T const* y;
-  T const* dy;
+  A const* dot = nullptr;
 
   template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T* const out = dx + r * n;
-    T const* const p = y + r * n;
-    T const* const g = dy + r * n;
-    A const s = scale, d = dot[r];
-    team.each(n, [=](index j) { out[j] = convert<T>(s * load(p[j]) * (load(g[j]) - d)); });
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* y, T const* dy) const {
+    A const s = scale, d = dot != nullptr ? dot[r] : dot_of(team, n, y, dy);
+    team.each(n, [=](index j) { out[j] = convert<T>(s * load(y[j]) * (load(dy[j]) - d)); });
   }
 };
 

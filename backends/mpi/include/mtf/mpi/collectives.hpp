@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include <mtf/collectives.hpp>
+#include <mtf/detail/between_ranks.hpp>
 #include <mtf/error.hpp>
 #include <mtf/mpi/device.hpp>
 #include <mtf/mpi/error.hpp>
@@ -46,7 +46,7 @@ class mpi_collectives final : public collectives {
       : collectives(mesh, detail::mpi_world_rank()), text_(std::move(text)), largest_(largest) {
     int started = 0;
     detail::mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &started), {"MPI_Comm_size"});
-    if (text_.empty()) text_ = default_text(mesh);
+    if (text_.empty()) text_ = detail::mesh_text(mesh);
     if (started != mesh.size()) throw user_error(detail::wrong_rank_count(text_, mesh.size(), started));
     for (int a = 0; a < mesh.rank; ++a)
       if (mesh.size(axis_mask{1} << a) > 1) wide_ |= axis_mask{1} << a;
@@ -83,14 +83,13 @@ class mpi_collectives final : public collectives {
   }
   std::unique_ptr<request> do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
                                                std::size_t count) override {
-    auto started = std::make_unique<detail::mpi_request>(at("MPI_Iallreduce", axes));
-    if (alone(axes)) return copy(type, in, out, count), std::move(started);
-    each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
-      detail::mpi_check(
-          MPI_Iallreduce(from, to, n, detail::mpi_type(type), operations_.find(op, type), comm(axes), started->add()),
-          at("MPI_Iallreduce", axes));
+    return start("MPI_Iallreduce", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
+      each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
+        detail::mpi_check(
+            MPI_Iallreduce(from, to, n, detail::mpi_type(type), operations_.find(op, type), comm(axes), r.add()),
+            place);
+      });
     });
-    return started;
   }
 
   // Reductions take no derived types, and a piece of every block is not contiguous: many elements go as one reduction
@@ -108,20 +107,17 @@ class mpi_collectives final : public collectives {
   }
   std::unique_ptr<request> do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
                                                    std::size_t count) override {
-    auto const place = at("MPI_Ireduce_scatter_block", axes);
-    auto started = std::make_unique<detail::mpi_request>(place);
-    if (alone(axes)) return copy(type, in, out, count), std::move(started);
-    auto const mpi_type = detail::mpi_type(type);
-    auto const sum = operations_.find(combine::sum, type);
-    if (!many(axes, count))
-      detail::mpi_check(
-          MPI_Ireduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes), started->add()),
-          place);
-    else
-      each_block_piece(axes, type, in, out, count, [&](void const* from, void* to, int n, int root) {
-        detail::mpi_check(MPI_Ireduce(from, to, n, mpi_type, sum, root, comm(axes), started->add()), place);
-      });
-    return started;
+    return start(
+        "MPI_Ireduce_scatter_block", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
+          auto const mpi_type = detail::mpi_type(type);
+          auto const sum = operations_.find(combine::sum, type);
+          if (!many(axes, count))
+            return detail::mpi_check(
+                MPI_Ireduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes), r.add()), place);
+          each_block_piece(axes, type, in, out, count, [&](void const* from, void* to, int n, int root) {
+            detail::mpi_check(MPI_Ireduce(from, to, n, mpi_type, sum, root, comm(axes), r.add()), place);
+          });
+        });
   }
 
   void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
@@ -132,13 +128,11 @@ class mpi_collectives final : public collectives {
   }
   std::unique_ptr<request> do_start_all_gather(axis_mask axes, element type, void const* in, void* out,
                                                std::size_t count) override {
-    auto const place = at("MPI_Iallgather", axes);
-    auto started = std::make_unique<detail::mpi_request>(place);
-    if (alone(axes)) return copy(type, in, out, count), std::move(started);
-    as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-      detail::mpi_check(MPI_Iallgather(in, n, block, out, n, block, comm(axes), started->add()), place);
+    return start("MPI_Iallgather", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
+      as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
+        detail::mpi_check(MPI_Iallgather(in, n, block, out, n, block, comm(axes), r.add()), place);
+      });
     });
-    return started;
   }
 
   void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
@@ -158,12 +152,6 @@ class mpi_collectives final : public collectives {
   }
 
  private:
-  static std::string default_text(mesh_shape const& mesh) {
-    std::string s;
-    for (int a = 0; a < mesh.rank; ++a)
-      s += (a > 0 ? " " : "") + std::to_string(a) + ":" + std::to_string(mesh.extent[static_cast<std::size_t>(a)]);
-    return s;
-  }
   static void keep(MPI_Comm const& made, int code, detail::mpi_place const& place) {
     detail::mpi_check(code, place);
     detail::mpi_check(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), place);
@@ -180,6 +168,19 @@ class mpi_collectives final : public collectives {
     if (in == out || count == 0) return;
     if (mpi_device_aware()) return do_permute(type, in, out, count, rank(), rank());
     std::memcpy(out, in, count * detail::size_of(type));
+  }
+
+  // An operation that has started, with the MPI requests that f(place, request) adds to it.
+  template <class F>
+  std::unique_ptr<request> start(char const* call, axis_mask axes, element type, void const* in, void* out,
+                                 std::size_t count, F const& f) {
+    auto const place = at(call, axes);
+    auto started = std::make_unique<detail::mpi_request>(place);
+    if (alone(axes))
+      copy(type, in, out, count);
+    else
+      f(place, *started);
+    return started;
   }
 
   // f(in, out, n) for pieces of at most `largest_` elements. All ranks cut alike.

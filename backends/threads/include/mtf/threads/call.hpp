@@ -1,0 +1,29 @@
+#pragma once
+// What a rank calls, to be compared with what the others call.
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <mtf/detail/between_ranks.hpp>
+
+namespace mtf::detail {
+
+/// A collective as all ranks of a group must call it alike.
+struct thread_call {
+  std::string_view name;
+  combine op = combine::sum;
+  element type = element::boolean;
+  std::size_t count = 0;
+
+  bool operator==(thread_call const&) const = default;
+  [[nodiscard]] std::string text() const {
+    constexpr std::array<char const*, 3> ops{"sum", "max", "min"};
+    constexpr std::array<char const*, 6> types{"float", "double", "bfloat16", "int32", "int64", "bool"};
+    if (count == 0) return std::string(name);
+    return std::string(name) + " (" + ops[static_cast<std::size_t>(op)] + ") of " + std::to_string(count) + " " +
+           types[static_cast<std::size_t>(type)];
+  }
+};
+
+}  // namespace mtf::detail

@@ -1,0 +1,217 @@
+#pragma once
+// The backend that holds no data. Operations on it type-check with the core alone, and run in constant expressions: what
+// remains is the list of their collectives (mtf/plan.hpp). A type without a backend has this one.
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <mtf/detail/operation.hpp>
+#include <mtf/detail/value.hpp>
+
+namespace mtf {
+
+/// One collective of a planned program, as each rank does it.
+struct planned_collective {
+  collective kind = collective::all_reduce;
+  axis_mask axes = 0;
+  std::uint64_t payload = 0;  // bytes that the rank puts in, as collectives::event counts them
+  pass when = pass::forward;
+  char const* operation = "";                 // what sends
+  detail::sharding const* tensor = nullptr;   // what is sent, or is worked on
+  std::array<char const*, 3> parameter{};     // of which parameter it is the gradient: its path, innermost first, or nulls
+
+  /// The same collective; which of several equal tensors it concerns does not matter.
+  constexpr bool operator==(planned_collective const& o) const {
+    return kind == o.kind && axes == o.axes && payload == o.payload && when == o.when && operation == o.operation &&
+           tensor == o.tensor && parameter == o.parameter;
+  }
+};
+
+/// Collectives [first, last) of a plan are done `count` times over.
+struct planned_loop {
+  std::size_t first = 0, last = 0;
+  std::uint64_t count = 1;
+};
+
+/// Records what a program sends and allocates. Rank 0 stands for all: every rank does the same.
+class trace {
+ public:
+  static constexpr bool holds_data = false;
+
+  constexpr explicit trace(mesh_shape const& mesh) : mesh_(mesh) {
+    planned_.reserve(64);
+    scopes_.reserve(16);
+  }
+
+  trace(trace const&) = delete;
+  trace& operator=(trace const&) = delete;
+  constexpr ~trace() {
+    for (auto* k : kept_) k->let_go();
+    for (auto* k : kept_) k->destroy();
+  }
+  /// Takes ownership.
+  constexpr void keep(detail::kept* k) { kept_.push_back(k); }
+
+  // Where a backend has a `collectives`, the trace has itself.
+  constexpr trace& ranks() { return *this; }
+  [[nodiscard]] constexpr mesh_shape const& mesh() const { return mesh_; }
+  [[nodiscard]] static constexpr int rank() { return 0; }
+
+  // What was recorded -------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] constexpr std::vector<planned_collective> const& planned() const { return planned_; }
+  /// Outer loops after the loops inside them.
+  [[nodiscard]] constexpr std::vector<planned_loop> const& loops() const { return loops_; }
+  [[nodiscard]] constexpr std::uint64_t peak_bytes() const { return peak_; }
+  [[nodiscard]] constexpr std::uint64_t live_bytes() const { return live_; }
+  /// Did the program have a tensor with this dimension?
+  [[nodiscard]] constexpr bool has_seen(std::uint64_t dim) const {
+    return std::find(seen_.begin(), seen_.end(), dim) != seen_.end();
+  }
+
+  // Told by the operations --------------------------------------------------------------------------------------------
+
+  constexpr void enter(char const* name, detail::sharding const& tensor, std::array<char const*, 3> const& parameter) {
+    scope const outer = scopes_.empty() ? scope{} : scopes_.back();
+    scopes_.push_back({name != nullptr ? name : outer.name, &tensor, name != nullptr ? parameter : outer.parameter});
+  }
+  constexpr void leave() { scopes_.pop_back(); }
+  constexpr pass change(pass p) { return std::exchange(pass_, p); }
+  constexpr void saw(detail::sharding const& tensor) {
+    for (int d = 0; d < tensor.rank; ++d)
+      if (!has_seen(tensor[d].id)) seen_.push_back(tensor[d].id);
+  }
+  /// What follows up to the matching `end_loop` happens so many times as is told there. A loop like the one that ended
+  /// just before it is joined to it.
+  constexpr void begin_loop() { open_.push_back({planned_.size(), live_}); }
+  constexpr void end_loop(std::uint64_t count) {
+    auto const [first, live] = open_.back();
+    open_.pop_back();
+    live_ += (count - 1) * (live_ - live);  // what one round leaves behind; unsigned, so it may also shrink
+    peak_ = std::max(peak_, live_);
+    auto const size = planned_.size() - first;
+    if (size == 0) return;
+    if (!loops_.empty() && loops_.back().last == first && loops_.back().last - loops_.back().first == size &&
+        std::equal(planned_.begin() + static_cast<std::ptrdiff_t>(first), planned_.end(),
+                   planned_.begin() + static_cast<std::ptrdiff_t>(loops_.back().first))) {
+      planned_.resize(first);
+      loops_.back().count += count;
+    } else {
+      loops_.push_back({first, planned_.size(), count});
+    }
+  }
+
+  // Primitives --------------------------------------------------------------------------------------------------------
+
+  constexpr void* allocate(std::size_t bytes) {
+    live_ += bytes;
+    peak_ = std::max(peak_, live_);
+    return nullptr;
+  }
+  constexpr void release(void*, std::size_t bytes) noexcept { live_ -= bytes; }
+
+  template <class T>
+  constexpr void all_reduce(axis_mask axes, combine, T const*, T*, std::size_t count) {
+    note<T>(collective::all_reduce, axes, count);
+  }
+  template <class T>
+  constexpr void reduce_scatter(axis_mask axes, T const*, T*, std::size_t count) {
+    note<T>(collective::reduce_scatter, axes, count);
+  }
+  template <class T>
+  constexpr void all_gather(axis_mask axes, T const*, T*, std::size_t count) {
+    note<T>(collective::all_gather, axes, count);
+  }
+  template <class T>
+  constexpr void all_to_all(axis_mask axes, T const*, T*, std::size_t count) {
+    note<T>(collective::all_to_all, axes, count);
+  }
+  template <class T>
+  constexpr void permute(axis_mask axes, T const*, T*, std::size_t count, int, int) {
+    note<T>(collective::permute, axes, count);
+  }
+
+#define MTF_NOTHING(NAME)  \
+  template <class... Args> \
+  constexpr void NAME(Args const&...) {}
+  MTF_NOTHING(to_host)
+  MTF_NOTHING(from_host)
+  MTF_NOTHING(fill)
+  MTF_NOTHING(copy)
+  MTF_NOTHING(map)
+  MTF_NOTHING(map_vjp)
+  MTF_NOTHING(add)
+  MTF_NOTHING(iota)
+  MTF_NOTHING(reduce)
+  MTF_NOTHING(square_sum)
+  MTF_NOTHING(contract)
+  MTF_NOTHING(softmax)
+  MTF_NOTHING(softmax_vjp)
+  MTF_NOTHING(row_max)
+  MTF_NOTHING(row_exp_sum)
+  MTF_NOTHING(softmax_apply)
+  MTF_NOTHING(row_dot)
+  MTF_NOTHING(row_sum)
+  MTF_NOTHING(softmax_vjp_apply)
+  MTF_NOTHING(log_softmax)
+  MTF_NOTHING(log_softmax_vjp)
+  MTF_NOTHING(log_softmax_apply)
+  MTF_NOTHING(log_softmax_vjp_apply)
+  MTF_NOTHING(logsumexp)
+  MTF_NOTHING(logsumexp_vjp)
+  MTF_NOTHING(logsumexp_finish)
+  MTF_NOTHING(row_square_sum)
+  MTF_NOTHING(rows_statistics)
+  MTF_NOTHING(cross_entropy)
+  MTF_NOTHING(cross_entropy_vjp)
+  MTF_NOTHING(cross_entropy_local)
+  MTF_NOTHING(cross_entropy_finish)
+  MTF_NOTHING(take_rows)
+  MTF_NOTHING(add_rows)
+  MTF_NOTHING(random_uniform)
+  MTF_NOTHING(random_normal)
+  MTF_NOTHING(random_truncated_normal)
+  MTF_NOTHING(dropout)
+  MTF_NOTHING(adamw)
+  MTF_NOTHING(sgd)
+#undef MTF_NOTHING
+#define MTF_NOTHING(NAME)                 \
+  template <bool Centered, class... Args> \
+  constexpr void NAME(Args const&...) {}
+  MTF_NOTHING(norm)
+  MTF_NOTHING(norm_vjp)
+  MTF_NOTHING(norm_apply)
+  MTF_NOTHING(norm_vjp_sums)
+  MTF_NOTHING(norm_vjp_apply)
+#undef MTF_NOTHING
+
+ private:
+  struct scope {
+    char const* name = "";
+    detail::sharding const* tensor = nullptr;
+    std::array<char const*, 3> parameter{};
+  };
+  struct open_loop {
+    std::size_t first;
+    std::uint64_t live;
+  };
+
+  template <class T>
+  constexpr void note(collective kind, axis_mask axes, std::size_t count) {
+    auto const payload = payload_count(kind, count, mesh_.size(axes)) * sizeof(T);
+    auto const now = scopes_.empty() ? scope{} : scopes_.back();
+    planned_.push_back({kind, axes, payload, pass_, now.name, now.tensor, now.parameter});
+  }
+
+  mesh_shape mesh_;
+  std::vector<planned_collective> planned_;
+  std::vector<planned_loop> loops_;
+  std::vector<open_loop> open_;
+  std::vector<scope> scopes_;
+  std::vector<std::uint64_t> seen_;
+  std::vector<detail::kept*> kept_;
+  pass pass_ = pass::forward;
+  std::uint64_t live_ = 0, peak_ = 0;
+};
+
+}  // namespace mtf

@@ -1,0 +1,23 @@
+// Forward nothing is sent; backward the gradient that enters the norm is completed.
+// expect[GNU]: error_communicates<mtf::collective::all_reduce, mtf::over<cols>, mtf::pass::backward>
+// expect[Clang]: error_communicates<mtf::collective::all_reduce, mtf::over<cols>, mtf::pass::backward>
+// expect[NVIDIA]: error_communicates<.*cols
+// expect: error: static assertion failed.*mtf: a function inside without_communication communicates
+#include "names.hpp"
+
+struct times {
+  template <class X>
+  MTF_FUNCTION X operator()(X x, X y) const {
+    return x * y;
+  }
+};
+auto f(tensor<batch, digit> const& x, tensor<digit> const& gamma, tensor<digit, hidden> const& w) {
+  auto const local = [](auto const& a, auto const& g, auto const& b) {
+#ifdef MTF_CONTROL
+    return mtf::einsum<batch, hidden>(mtf::map(times{}, a, g), b);  // the gradients may come out partial
+#else
+    return mtf::einsum<batch, hidden>(mtf::rms_norm<digit>(a, g), b);
+#endif
+  };
+  return mtf::without_communication(local)(x, gamma, w);
+}

@@ -1,0 +1,103 @@
+// Plans: the collectives of whole programs as constants, against closed forms.
+#include "names.hpp"
+
+#include <model_config.hpp>
+
+#include "../../examples/transformer/model.hpp"
+
+using mtf::collective;
+using mtf::pass;
+
+// --- a small program ----------------------------------------------------------------------------------------------------
+
+template <template <class...> class Tensor>
+struct mlp {
+  Tensor<vocab, hidden> w1;
+  Tensor<hidden> b1;
+  Tensor<hidden, digit> w2;
+  MTF_FIELDS(w1, b1, w2);
+};
+constexpr auto loss = [](auto const& p, auto x, auto label) {
+  auto h = mtf::relu(mtf::einsum<batch, hidden>(x, p.w1) + p.b1);
+  auto logits = mtf::einsum<batch, digit>(h, p.w2);
+  return mtf::mean(mtf::cross_entropy<digit>(logits, label));
+};
+using where = mtf::layout<mtf::mesh<rows, cols>, mtf::split<batch, rows>, mtf::split<hidden, cols>>;
+constexpr auto small = mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, vocab>{},
+                                           mtf::input<std::int32_t, batch>{});
+static_assert(small.count() == 6 && small.count(collective::all_reduce) == 6);
+// logits, over the cut of hidden; the loss, over the cut of the batch
+static_assert(small.collectives[0].axes == 0b10 && small.collectives[0].payload == 64 / 2 * 10 * sizeof(float));
+static_assert(small.collectives[1].axes == 0b01 && small.collectives[1].payload == sizeof(float));
+static_assert(small.bytes_sent_per_rank(pass::backward) == 0);
+// each gradient once, over the cut of the batch; then one number for the norm
+static_assert(small.collectives[2].payload == 512 * 128 / 4 * sizeof(float) &&
+              small.collectives[3].payload == 128 / 4 * sizeof(float) &&
+              small.collectives[4].payload == 128 / 4 * 10 * sizeof(float) && small.collectives[5].payload == sizeof(double));
+static_assert(small.bytes_sent_per_rank([](auto const& c) { return c.axes == 0b01; }) == small.bytes_sent_over<rows>());
+static_assert(small.bytes_sent_over<rows>() + small.bytes_sent_over<cols>() == small.bytes_sent_per_rank());
+
+// A call without parameters is planned forward only.
+constexpr auto forward = mtf::plan_of<where>([](auto const& x, auto const& w) { return mtf::relu(mtf::einsum<batch, digit>(x, w)); },
+                                             mtf::input<float, batch, hidden>{}, mtf::input<float, hidden, digit>{});
+static_assert(forward.count() == 1 && forward.bytes_sent_per_rank() == 64 / 2 * 10 * sizeof(float) * 2 * 3 / 4);
+
+// --- equal layers are a loop ----------------------------------------------------------------------------------------------
+
+template <int Layers>
+using config = model_config<model_sizes{
+    .batch = 8, .sequence = 16, .d_model = 32, .heads = 4, .d_ff = 64, .vocab = 48, .layers = Layers}>;
+template <class C, mtf::fixed_string Mesh, mtf::fixed_string Rules>
+using layout_of = mtf::layout_of<Mesh, Rules, typename C::batch, typename C::sequence, typename C::memory, typename C::d_model,
+                                 typename C::heads, typename C::d_head, typename C::d_ff, typename C::vocab>;
+template <class C>
+struct loss_of {
+  constexpr auto operator()(auto const& p, auto const& ids, auto const& labels) const {
+    return transformer::model<C>::loss(p, ids, labels);
+  }
+};
+template <int Layers, mtf::fixed_string Mesh, mtf::fixed_string Rules>
+constexpr auto plan_with() {
+  using C = config<Layers>;
+  using tokens = mtf::input<std::int32_t, typename C::batch, typename C::sequence>;
+  return mtf::plan_of<layout_of<C, Mesh, Rules>>(loss_of<C>{}, mtf::parameters<transformer::model<C>::template parameters>{},
+                                                 tokens{}, tokens{});
+}
+
+// Tensor parallelism: two all-reduces of the activations a block, each way (Shoeybi et al. 2019).
+constexpr std::uint64_t activations = 8 * 16 * 32 * sizeof(float);
+template <int Layers>
+constexpr bool megatron() {
+  constexpr auto p = plan_with<Layers, "model:2", "heads:model;d_ff:model;vocab:model">();
+  auto const whole = [](pass when) {
+    return [when](auto const& c) { return c.when == when && c.payload == activations && c.kind == collective::all_reduce; };
+  };
+  return p.count(whole(pass::forward)) == 2 * Layers + 1 && p.count(whole(pass::backward)) == 2 * Layers + 1 &&
+         p.count() == 4 * Layers + 2 + 2 + 1 && p.collectives.size() <= 9;
+}
+static_assert(megatron<1>() && megatron<2>() && megatron<3>() && megatron<4>() && megatron<5>() && megatron<48>());
+
+// Two axes: a plan of 48 layers is one of 6 with another count in its loops.
+constexpr auto six = plan_with<6, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">();
+constexpr auto many = plan_with<48, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">();
+static_assert(six.collectives.size() == many.collectives.size() && six.loops.size() == many.loops.size());
+static_assert([] {
+  for (std::size_t i = 0; i < six.collectives.size(); ++i) {
+    auto const &a = six.collectives[i], &b = many.collectives[i];
+    if (a.kind != b.kind || a.axes != b.axes || a.payload != b.payload || a.when != b.when) return false;
+    if (six.times(i) != many.times(i) && !(six.times(i) == 6 && many.times(i) == 48)) return false;
+  }
+  return true;
+}());
+// Memory: what a layer keeps is the same for each.
+static_assert((many.peak_bytes - six.peak_bytes) % 42 == 0);
+static_assert(plan_with<7, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">().peak_bytes - six.peak_bytes ==
+              (many.peak_bytes - six.peak_bytes) / 42);
+
+// --- scopes without communication -----------------------------------------------------------------------------------------
+
+constexpr auto contraction = [](auto const& x, auto const& w) { return mtf::einsum<batch, digit>(x, w); };
+using x_type = mtf::place<float, where>::tensor<batch, hidden>;
+using w_type = mtf::place<float, where>::tensor<hidden, digit>;
+static_assert(std::is_same_v<decltype(mtf::without_communication(contraction)(std::declval<x_type>(), std::declval<w_type>())),
+                             decltype(contraction(std::declval<x_type>(), std::declval<w_type>()))>);
