@@ -67,7 +67,8 @@ constexpr buffer<Backend> execute(Backend& b, step const& s, sharding const& bef
 }
 
 template <class T, class Backend>
-constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> now) {
+constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> const& from) {
+  auto now = from;
   for (int i = 0; i < all.size; ++i) now = execute<T>(b, all[i], all.before(i), now);
   return now;
 }
