@@ -1,4 +1,4 @@
-# Functions that register tests. Labels (ctest -L): local, mesh, refused, install, readme, example.
+# Functions that register tests. Labels (ctest -L): local, mesh, threads, refused, install, readme, example.
 
 if(MTF_ENABLE_MPI)
   execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version OUTPUT_VARIABLE mpiexec_version ERROR_QUIET)
@@ -17,6 +17,7 @@ set(mtf_test_environment
 
 add_custom_target(mtf_local_tests)
 add_custom_target(mtf_mesh_tests)
+add_custom_target(mtf_threads_tests)
 
 # A room's main.cpp, when it has one, is compiled once and linked into each of its tests.
 function(mtf_add_test_program target)
@@ -33,8 +34,7 @@ function(mtf_add_test_program target)
     get_filename_component(room "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
     if(NOT TARGET mtf_${room}_main)
       add_library(mtf_${room}_main OBJECT "${main}")
-      target_link_libraries(mtf_${room}_main PRIVATE mtf::kokkos mtf::mpi mtf_warnings mtf_program_flags
-        doctest::doctest)
+      target_link_libraries(mtf_${room}_main PRIVATE ${mtf_targets} mtf_warnings mtf_program_flags doctest::doctest)
       target_include_directories(mtf_${room}_main PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     endif()
     target_link_libraries(${target} PRIVATE mtf_${room}_main)
@@ -79,6 +79,16 @@ function(mtf_add_mesh_test)
   mtf_add_test_program(mesh-${test_NAME} ${test_SOURCES})
   add_dependencies(mtf_mesh_tests mesh-${test_NAME})
   mtf_run_on_ranks(NAME mesh.${test_NAME} TARGET mesh-${test_NAME} RANKS ${test_RANKS} ARGS ${test_ARGS} LABEL mesh)
+endfunction()
+
+# mtf_add_threads_test(NAME name SOURCES file... [ARGS arg...]): the test threads.name, one process whose ranks are threads.
+function(mtf_add_threads_test)
+  cmake_parse_arguments(PARSE_ARGV 0 test "" "NAME" "SOURCES;ARGS")
+  mtf_add_test_program(threads-${test_NAME} ${test_SOURCES})
+  add_dependencies(mtf_threads_tests threads-${test_NAME})
+  add_test(NAME threads.${test_NAME} COMMAND threads-${test_NAME} ${test_ARGS})
+  set_tests_properties(threads.${test_NAME} PROPERTIES LABELS threads TIMEOUT 300 PROCESSORS 2
+    ENVIRONMENT "${mtf_test_environment};OMP_NUM_THREADS=1")
 endfunction()
 
 # mtf_add_mesh_script(NAME name PROGRAM file SCRIPT file): the test mesh.name, a script that starts the program itself,

@@ -4,75 +4,20 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <limits>
-#include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <mtf/mpi.hpp>
 
+#include "collectives_checks.hpp"
+
 namespace {
 
-using mtf::axis_mask;
+namespace checks = collectives_checks;
 using mtf::bfloat16;
-using mtf::collective;
-using mtf::combine;
 using mtf::mesh_shape;
-
-// bool's bytes: std::vector<bool> has no data().
-template <class T>
-using stored = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
-template <class T>
-using buffer = std::vector<stored<T>>;
-
-// Small integers: sums over 8 ranks are exact in bfloat16. Differs along ranks, blocks and elements.
-constexpr int sample(int rank, std::size_t i) {
-  auto const n = static_cast<int>(i);
-  return (7 * rank + 3 * n + rank * n) % 11 - 4;
-}
-
-template <class T>
-stored<T> as_stored(int x) {
-  if constexpr (std::is_same_v<T, bfloat16>)
-    return bfloat16(static_cast<float>(x));
-  else if constexpr (std::is_same_v<T, bool>)
-    return x > 2 ? 1 : 0;
-  else
-    return static_cast<T>(x);
-}
-
-template <class T>
-buffer<T> filled(std::size_t count, std::function<stored<T>(std::size_t)> const& at) {
-  buffer<T> b(count);
-  for (std::size_t i = 0; i < count; ++i) b[i] = at(i);
-  return b;
-}
-template <class T>
-buffer<T> input(int rank, std::size_t count) {
-  return filled<T>(count, [&](std::size_t i) { return as_stored<T>(sample(rank, i)); });
-}
-
-template <class T>
-stored<T> combined(combine op, std::vector<int> const& ranks, std::size_t i) {
-  using compute = std::conditional_t<std::is_same_v<T, bfloat16>, float, stored<T>>;
-  auto total = static_cast<compute>(as_stored<T>(sample(ranks[0], i)));
-  for (std::size_t r = 1; r < ranks.size(); ++r) {
-    auto const x = static_cast<compute>(as_stored<T>(sample(ranks[r], i)));
-    if (op == combine::max || (std::is_same_v<T, bool> && op == combine::sum))
-      total = std::max(total, x);
-    else if (op == combine::min)
-      total = std::min(total, x);
-    else
-      total = static_cast<compute>(total + x);
-  }
-  return stored<T>(total);
-}
 
 std::vector<mesh_shape> meshes_of(int ranks) {
   switch (ranks) {
@@ -95,229 +40,35 @@ int world_size() {
   return n;
 }
 
-// The ranks of this rank's group in the order that the interface promises.
-std::vector<int> group(mesh_shape const& mesh, int rank, axis_mask axes) {
-  std::vector<int> g(static_cast<std::size_t>(mesh.size(axes)), -1);
-  for (int r = 0; r < mesh.size(); ++r)
-    if (mesh.group_of(r, axes) == mesh.group_of(rank, axes))
-      g[static_cast<std::size_t>(mesh.index_within(r, axes))] = r;
-  return g;
-}
-
 template <class F>
 void for_each_mesh(std::size_t largest, F const& f) {
   for (auto const& mesh : meshes_of(world_size())) {
     mtf::mpi_collectives c(mesh, {}, largest);
-    for (axis_mask axes = 0; axes < (axis_mask{1} << mesh.rank); ++axes) {
-      CAPTURE(mesh.rank);
-      CAPTURE(mesh.extent[0]);
-      CAPTURE(axes);
-      CAPTURE(c.rank());
-      f(c, axes, group(mesh, c.rank(), axes));
-    }
+    checks::for_each_axes(c, f);
   }
 }
 
 // Counts beyond `few` take the paths for counts beyond an int.
 constexpr std::size_t few = 5;
-constexpr std::size_t counts[] = {0, 1, 4, 13};
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("collectives", T, float, double, bfloat16, std::int32_t, std::int64_t, bool) {
-  constexpr auto type = mtf::detail::element_of<T>;
   for (auto const largest : {mtf::mpi_collectives::most_elements, few})
-    for_each_mesh(largest, [&](mtf::collectives& c, axis_mask axes, std::vector<int> const& ranks) {
-      CAPTURE(largest);
-      auto const p = ranks.size();
-      auto const me = static_cast<std::size_t>(c.mesh().index_within(c.rank(), axes));
-      for (auto const n : counts) {
-        CAPTURE(n);
-        auto const in = input<T>(c.rank(), n);
-        auto const wide = input<T>(c.rank(), n * p);
-
-        for (auto const op : {combine::sum, combine::max, combine::min}) {
-          auto const expected = filled<T>(n, [&](std::size_t i) { return combined<T>(op, ranks, i); });
-          buffer<T> out(n), started(n), in_place = in, started_in_place = in;
-          c.all_reduce(axes, op, type, in.data(), out.data(), n);
-          CHECK(out == expected);
-          c.all_reduce(axes, op, type, in_place.data(), in_place.data(), n);
-          CHECK(in_place == expected);
-          auto one = c.start_all_reduce(axes, op, type, in.data(), started.data(), n);
-          auto two = c.start_all_reduce(axes, op, type, started_in_place.data(), started_in_place.data(), n);
-          two->wait();
-          one->wait();
-          CHECK(started == expected);
-          CHECK(started_in_place == expected);
-        }
-
-        auto const scattered =
-            filled<T>(n, [&](std::size_t i) { return combined<T>(combine::sum, ranks, me * n + i); });
-        buffer<T> out(n), started(n);
-        c.reduce_scatter(axes, type, wide.data(), out.data(), n);
-        CHECK(out == scattered);
-        c.start_reduce_scatter(axes, type, wide.data(), started.data(), n)->wait();
-        CHECK(started == scattered);
-
-        auto const gathered =
-            filled<T>(n * p, [&](std::size_t i) { return as_stored<T>(sample(ranks[i / n], i % n)); });
-        buffer<T> all(n * p), started_all(n * p);
-        c.all_gather(axes, type, in.data(), all.data(), n);
-        CHECK(all == gathered);
-        c.start_all_gather(axes, type, in.data(), started_all.data(), n)->wait();
-        CHECK(started_all == gathered);
-
-        auto const exchanged =
-            filled<T>(n * p, [&](std::size_t i) { return as_stored<T>(sample(ranks[i / n], me * n + i % n)); });
-        buffer<T> theirs(n * p);
-        c.all_to_all(axes, type, wide.data(), theirs.data(), n);
-        CHECK(theirs == exchanged);
-
-        auto const to = ranks[(me + 1) % p];
-        auto const from = ranks[(me + p - 1) % p];
-        buffer<T> shifted(n);
-        c.permute(axes, type, in.data(), shifted.data(), n, to, from);
-        CHECK(shifted == input<T>(from, n));
-      }
-    });
+    for (std::size_t const n : {0U, 1U, 4U, 13U})
+      for_each_mesh(largest, [&](mtf::collectives& c, mtf::axis_mask axes, std::vector<int> const& ranks) {
+        CAPTURE(largest);
+        checks::all_operations<T>(c, axes, ranks, n);
+      });
 }
 
-TEST_CASE("groups are row-major") {
-  for_each_mesh(few, [](mtf::collectives& c, axis_mask axes, std::vector<int> const& ranks) {
-    std::vector<std::int32_t> seen(ranks.size());
-    std::int32_t const me = c.rank();
-    c.all_gather(axes, mtf::element::i32, &me, seen.data(), 1);
-    CHECK(seen == ranks);
-  });
-  if (world_size() == 8) {
-    mtf::mpi_collectives c({3, {2, 2, 2, 1, 1, 1}});
-    std::vector<std::int32_t> seen(4);
-    std::int32_t const me = c.rank();
-    c.all_gather(0b101U, mtf::element::i32, &me, seen.data(), 1);
-    int const first = c.rank() & 0b010;
-    CHECK(seen == std::vector<std::int32_t>{first, first + 1, first + 4, first + 5});
-  }
-}
-
-TEST_CASE("a reduced NaN is NaN on every rank") {
-  for_each_mesh(few, [](mtf::collectives& c, axis_mask axes, std::vector<int> const& ranks) {
-    for (auto const owner : ranks)
-      for (auto const op : {combine::sum, combine::max, combine::min}) {
-        double const d = c.rank() == owner ? std::numeric_limits<double>::quiet_NaN() : c.rank();
-        auto const f = static_cast<float>(d);
-        bfloat16 const b(f);
-        double d_out = 0;
-        float f_out = 0;
-        bfloat16 b_out(0.0F);
-        c.all_reduce(axes, op, mtf::element::f64, &d, &d_out, 1);
-        c.all_reduce(axes, op, mtf::element::f32, &f, &f_out, 1);
-        c.all_reduce(axes, op, mtf::element::bf16, &b, &b_out, 1);
-        CHECK(std::isnan(d_out));
-        CHECK(std::isnan(f_out));
-        CHECK(std::isnan(static_cast<float>(b_out)));
-      }
-  });
-}
-
+TEST_CASE("groups are row-major") { for_each_mesh(few, checks::groups_are_row_major); }
+TEST_CASE("a reduced NaN is NaN on every rank") { for_each_mesh(few, checks::nan_wins); }
 TEST_CASE("several started operations, some over other axes, one that nobody waits for") {
-  for_each_mesh(few, [](mtf::collectives& c, axis_mask axes, std::vector<int> const& ranks) {
-    std::size_t const n = 12;
-    auto const everyone = (axis_mask{1} << c.mesh().rank) - 1U;
-    auto const in = input<float>(c.rank(), n);
-    buffer<float> sums(n), dropped(n), all(n * ranks.size());
-    auto first = c.start_all_reduce(axes, combine::sum, mtf::element::f32, in.data(), sums.data(), n);
-    auto second = c.start_all_gather(axes, mtf::element::f32, in.data(), all.data(), n);
-    c.start_all_reduce(everyone, combine::max, mtf::element::f32, in.data(), dropped.data(), n).reset();
-    double one = 1, ranks_together = 0;
-    c.all_reduce(everyone, combine::sum, mtf::element::f64, &one, &ranks_together, 1);
-    second->wait();
-    first->wait();
-    CHECK(ranks_together == c.mesh().size());
-    CHECK(sums == filled<float>(n, [&](std::size_t i) { return combined<float>(combine::sum, ranks, i); }));
-    CHECK(dropped == filled<float>(n, [&](std::size_t i) {
-            return combined<float>(combine::max, group(c.mesh(), c.rank(), everyone), i);
-          }));
-    CHECK(all == filled<float>(n * ranks.size(),
-                               [&](std::size_t i) { return as_stored<float>(sample(ranks[i / n], i % n)); }));
-  });
+  for_each_mesh(few, checks::started_operations);
 }
-
-TEST_CASE("barrier and any") {
-  for_each_mesh(few, [](mtf::collectives& c, axis_mask, std::vector<int> const&) {
-    c.barrier();
-    CHECK_FALSE(c.any(false));
-    CHECK(c.any(c.rank() == c.mesh().size() - 1));
-    CHECK(c.any(true));
-    CHECK(c.counts().empty());
-  });
-}
-
-TEST_CASE("counters and the log") {
-  for_each_mesh(few, [](mtf::collectives& c, axis_mask axes, std::vector<int> const& ranks) {
-    using event = mtf::collectives::event;
-    auto const p = ranks.size();
-    std::size_t const n = 6;
-    std::vector<double> in(n * p, 1.0), out(n * p);
-    std::vector<event> log;
-    c.reset_counts();
-    c.record(&log);
-    auto const type = mtf::element::f64;
-    c.all_reduce(axes, combine::sum, type, in.data(), out.data(), n);
-    c.start_all_reduce(axes, combine::max, type, in.data(), out.data(), n)->wait();
-    c.reduce_scatter(axes, type, in.data(), out.data(), n);
-    c.start_reduce_scatter(axes, type, in.data(), out.data(), n)->wait();
-    c.all_gather(axes, type, in.data(), out.data(), n);
-    c.start_all_gather(axes, type, in.data(), out.data(), n)->wait();
-    c.all_to_all(axes, type, in.data(), out.data(), n);
-    c.permute(axes, type, in.data(), out.data(), n, c.rank(), c.rank());
-    c.record(nullptr);
-    c.barrier();
-
-    std::uint64_t const shard = n * sizeof(double), whole = shard * p;
-    CHECK(log == std::vector<event>{{collective::all_reduce, axes, shard},
-                                    {collective::all_reduce, axes, shard},
-                                    {collective::reduce_scatter, axes, whole},
-                                    {collective::reduce_scatter, axes, whole},
-                                    {collective::all_gather, axes, shard},
-                                    {collective::all_gather, axes, shard},
-                                    {collective::all_to_all, axes, whole},
-                                    {collective::permute, axes, shard}});
-    CHECK(c.counts().size() == 5);
-    for (auto const& count : c.counts()) {
-      CAPTURE(mtf::name_of(count.kind));
-      CHECK(count.axes == axes);
-      switch (count.kind) {
-        case collective::all_reduce:
-          CHECK(count.calls == 2);
-          CHECK(count.payload == 2 * shard);
-          CHECK(count.sent == 2 * (2 * (shard * (p - 1) / p)));
-          break;
-        case collective::reduce_scatter:
-          CHECK(count.calls == 2);
-          CHECK(count.payload == 2 * whole);
-          CHECK(count.sent == 2 * shard * (p - 1));
-          break;
-        case collective::all_gather:
-          CHECK(count.calls == 2);
-          CHECK(count.payload == 2 * shard);
-          CHECK(count.sent == 2 * shard * (p - 1));
-          break;
-        case collective::all_to_all:
-          CHECK(count.calls == 1);
-          CHECK(count.payload == whole);
-          CHECK(count.sent == shard * (p - 1));
-          break;
-        case collective::permute:
-          CHECK(count.calls == 1);
-          CHECK(count.payload == shard);
-          CHECK(count.sent == shard);
-          break;
-      }
-    }
-    c.reset_counts();
-    CHECK(c.counts().empty());
-  });
-}
+TEST_CASE("barrier and any") { for_each_mesh(few, checks::barrier_and_any); }
+TEST_CASE("counters and the log") { for_each_mesh(few, checks::counters_and_log); }
 
 TEST_CASE("a failed call says which, where and why") {
   mtf::mpi_collectives c(meshes_of(world_size())[0], "rows:9");

@@ -2,6 +2,7 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mpi.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/threads.hpp>
 
 int another();
 

@@ -39,6 +39,15 @@ class kokkos_backend {
   using execution_space = Exec;
 
   explicit kokkos_backend(mtf::collectives& ranks, Exec exec = Exec{}) : ranks_(&ranks), on_{std::move(exec)} {}
+#if defined(KOKKOS_ENABLE_SERIAL)
+  /// The backend of a rank that is one of many threads of a process, made by that thread: with an execution space
+  /// instance of its own. For Kokkos::Serial, whatever the default execution space is.
+  static kokkos_backend one_of_many(mtf::collectives& ranks)
+    requires std::is_constructible_v<Exec, Kokkos::NewInstance>
+  {
+    return kokkos_backend(ranks, Exec(Kokkos::NewInstance{}));
+  }
+#endif
 
   /// Kokkos from construction to destruction: the first object of main().
   class session {

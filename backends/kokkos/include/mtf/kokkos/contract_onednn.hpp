@@ -18,24 +18,33 @@
 
 namespace mtf::detail {
 
+#if !defined(_OPENMP)
+// Debian's oneDNN works with OpenMP also in a program that is compiled without: null where there is none.
+extern "C" {
+__attribute__((weak)) int omp_get_max_threads();
+__attribute__((weak)) void omp_set_num_threads(int);
+}
+#endif
+
 /// oneDNN works with the calling thread's OpenMP team: while this lives, with no more threads than the instance has.
 class onednn_threads {
  public:
-#if defined(_OPENMP)
-  explicit onednn_threads(int threads) : before_(omp_get_max_threads()) {
+  explicit onednn_threads(int threads) : before_(has_openmp() ? omp_get_max_threads() : 1) {
     if (threads < before_) omp_set_num_threads(threads);
   }
-  ~onednn_threads() { omp_set_num_threads(before_); }
-
- private:
-  int before_;
-
- public:
-#else
-  explicit onednn_threads(int) {}
-#endif
+  ~onednn_threads() {
+    if (has_openmp()) omp_set_num_threads(before_);
+  }
   onednn_threads(onednn_threads const&) = delete;
   onednn_threads& operator=(onednn_threads const&) = delete;
+
+ private:
+#if defined(_OPENMP)
+  static constexpr bool has_openmp() { return true; }
+#else
+  static bool has_openmp() { return &omp_get_max_threads != nullptr && &omp_set_num_threads != nullptr; }
+#endif
+  int before_;
 };
 
 /// Some hypervisors offer AMX but hide CPUID leaf 1D, its description: oneDNN 2.6 then configures no tiles, and dies of

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include <mtf/collectives.hpp>
+#include <mtf/detail/between_ranks.hpp>
 #include <mtf/error.hpp>
 #include <mtf/mpi/device.hpp>
 #include <mtf/mpi/error.hpp>
@@ -46,7 +46,7 @@ class mpi_collectives final : public collectives {
       : collectives(mesh, detail::mpi_world_rank()), text_(std::move(text)), largest_(largest) {
     int started = 0;
     detail::mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &started), {"MPI_Comm_size"});
-    if (text_.empty()) text_ = default_text(mesh);
+    if (text_.empty()) text_ = detail::mesh_text(mesh);
     if (started != mesh.size()) throw user_error(detail::wrong_rank_count(text_, mesh.size(), started));
     for (int a = 0; a < mesh.rank; ++a)
       if (mesh.size(axis_mask{1} << a) > 1) wide_ |= axis_mask{1} << a;
@@ -158,12 +158,6 @@ class mpi_collectives final : public collectives {
   }
 
  private:
-  static std::string default_text(mesh_shape const& mesh) {
-    std::string s;
-    for (int a = 0; a < mesh.rank; ++a)
-      s += (a > 0 ? " " : "") + std::to_string(a) + ":" + std::to_string(mesh.extent[static_cast<std::size_t>(a)]);
-    return s;
-  }
   static void keep(MPI_Comm const& made, int code, detail::mpi_place const& place) {
     detail::mpi_check(code, place);
     detail::mpi_check(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), place);

@@ -1,11 +1,10 @@
 #pragma once
 // MPI failures as exceptions. The one place that includes <mpi.h>.
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
-#include <mtf/collectives.hpp>
+#include <mtf/detail/between_ranks.hpp>
 
 // MPI's own C++ bindings left the standard in MPI 3.0; without this Open MPI 4 declares them and wants a second
 // library.
@@ -42,16 +41,7 @@ struct mpi_place {
   axis_mask axes = 0;
 
   /// "MPI_Allreduce over rows:2 of mesh rows:2 cols:4"
-  [[nodiscard]] std::string text() const {
-    std::string over;
-    auto rest = mesh;
-    for (auto left = axes; left != 0 && !rest.empty(); left >>= 1U) {
-      auto const end = std::min(rest.find(' '), rest.size());
-      if ((left & 1U) != 0) over += (over.empty() ? "" : " ") + std::string(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    return call + (over.empty() ? over : " over " + over) + (mesh.empty() ? "" : " of mesh " + std::string(mesh));
-  }
+  [[nodiscard]] std::string text() const { return place_text(call, axes, mesh); }
 };
 
 /// Throws if `code` is not MPI_SUCCESS.

@@ -4,12 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <mtf/collectives.hpp>
+#include <mtf/detail/between_ranks.hpp>
 #include <mtf/mpi/error.hpp>
 
 namespace mtf::detail {
-
-constexpr std::size_t size_of(element type) { return static_cast<std::size_t>(bytes_of(type)); }
 
 inline MPI_Datatype mpi_type(element type) {
   switch (type) {
@@ -33,19 +31,9 @@ inline MPI_Datatype mpi_type(element type) {
 // each rank then still agree. MPI_MAX and MPI_MIN leave NaN open.
 template <class T, combine Op>
 void mpi_combine(void* in, void* inout, int* length, MPI_Datatype*) {
-  using compute = compute_t<T>;
   auto const* a = static_cast<T const*>(in);
   auto* b = static_cast<T*>(inout);
-  for (int i = 0; i < *length; ++i) {
-    auto const x = static_cast<compute>(a[i]);
-    auto const y = static_cast<compute>(b[i]);
-    if constexpr (Op == combine::sum)
-      b[i] = T(x + y);
-    else if constexpr (Op == combine::max)
-      b[i] = T(x > y || x != x ? x : y);
-    else
-      b[i] = T(x < y || x != x ? x : y);
-  }
+  for (int i = 0; i < *length; ++i) b[i] = combined<Op>(a[i], b[i]);
 }
 
 /// The reductions that MPI lacks, made once: bfloat16 (each pair is combined in float) and max and min with NaN.

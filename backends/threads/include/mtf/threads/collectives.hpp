@@ -1,0 +1,202 @@
+#pragma once
+// Collectives between ranks that are threads of one process: they read each other's buffers where these are.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <mtf/threads/reduce.hpp>
+#include <mtf/threads/world.hpp>
+
+namespace mtf {
+
+/// One rank of a thread_world, to be used by one thread. Pointers must be host pointers. The started operations are done
+/// when they return. Sums are taken in the order of the group.
+class thread_collectives final : public collectives {
+ public:
+  thread_collectives(thread_world& world, int rank) : collectives(world.mesh(), rank), world_(&world) {}
+
+  void barrier() override { together(world_->wide_, {.name = "barrier"}); }
+  bool any(bool mine) override {
+    bool theirs = false;
+    reduce_all(world_->wide_, {"any", combine::max, element::boolean, 1}, &mine, &theirs);
+    return theirs;
+  }
+
+ protected:
+  void do_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) override {
+    reduce_all(axes, {name_of(collective::all_reduce), op, type, count}, in, out);
+  }
+  void do_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
+    if (alone(axes)) return copy(out, in, count * detail::size_of(type));
+    auto const blocks = open(axes, {.name = name_of(collective::reduce_scatter), .type = type, .count = count}, in, out,
+                             count * group_size(axes));
+    detail::reduce_in_order(combine::sum, type, inputs(blocks), blocks.me * count, count, static_cast<std::byte*>(out));
+    close(blocks);
+  }
+  void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
+    auto const bytes = count * detail::size_of(type);
+    if (alone(axes)) return copy(out, in, bytes);
+    auto const shards = open(axes, {.name = name_of(collective::all_gather), .type = type, .count = count}, in, out, count);
+    for (std::size_t r = 0; r < shards.size(); ++r) copy(at(out, r * bytes), shards.of(r).in, bytes);
+    close(shards);
+  }
+  void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
+    auto const bytes = count * detail::size_of(type);
+    if (alone(axes)) return copy(out, in, bytes);
+    auto const blocks = open(axes, {.name = name_of(collective::all_to_all), .type = type, .count = count}, in, out,
+                             count * group_size(axes));
+    for (std::size_t r = 0; r < blocks.size(); ++r)
+      copy(at(out, r * bytes), at(blocks.of(r).in, blocks.me * bytes), bytes);
+    close(blocks);
+  }
+  void do_permute(element type, void const* in, void* out, std::size_t count, int to, int from) override {
+    detail::thread_call const call{.name = name_of(collective::permute), .type = type, .count = count};
+    for (int const partner : {to, from})
+      if (partner < 0 || partner >= mesh().size())
+        throw std::logic_error("mtf: permute of mesh " + world_->text() + " with rank " + std::to_string(partner) +
+                               ", which it lacks");
+    using detail::mailbox;
+    auto& mine = world_->mail(rank());
+    mine.call = call;
+    mine.in = in;
+    mine.state.fetch_add(static_cast<std::uint32_t>(to) + 1, std::memory_order_release);
+    mine.state.notify_all();
+
+    auto& theirs = world_->mail(from);
+    auto const addressed = static_cast<std::uint32_t>(rank()) + 1;
+    wait_for(from, theirs, call, [&](std::uint32_t receiver) { return receiver == addressed; });
+    if (theirs.call != call) disagree(call, theirs.call, from, 0);
+    copy(out, theirs.in, count * detail::size_of(type));
+    theirs.state.fetch_sub(addressed, std::memory_order_release);
+    theirs.state.notify_all();
+
+    wait_for(to, mine, call, [](std::uint32_t receiver) { return receiver == mailbox::nobody; });
+  }
+
+  std::unique_ptr<request> do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
+                                               std::size_t count) override {
+    do_all_reduce(axes, op, type, in, out, count);
+    return std::make_unique<done>();
+  }
+  std::unique_ptr<request> do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
+                                                   std::size_t count) override {
+    do_reduce_scatter(axes, type, in, out, count);
+    return std::make_unique<done>();
+  }
+  std::unique_ptr<request> do_start_all_gather(axis_mask axes, element type, void const* in, void* out,
+                                               std::size_t count) override {
+    do_all_gather(axes, type, in, out, count);
+    return std::make_unique<done>();
+  }
+
+ private:
+  struct done final : request {
+    void wait() override {}
+  };
+  // A collective that all ranks of the group have come to: what each shows.
+  struct round {
+    axis_mask axes;
+    detail::thread_group* group;
+    std::size_t me, turn;
+    bool copied;  // what is shown are copies
+
+    [[nodiscard]] std::size_t size() const { return group->members.size(); }
+    [[nodiscard]] detail::shown const& of(std::size_t r) const { return group->members[r].show[turn]; }
+  };
+
+  [[nodiscard]] bool alone(axis_mask axes) const { return (axes & world_->wide_) == 0; }
+  static void* at(void* p, std::size_t bytes) { return static_cast<std::byte*>(p) + bytes; }
+  static void const* at(void const* p, std::size_t bytes) { return static_cast<std::byte const*>(p) + bytes; }
+  static void copy(void* to, void const* from, std::size_t bytes) {
+    if (to != from && bytes != 0) std::memcpy(to, from, bytes);
+  }
+
+  /// Shows `in` and `out` to the group and waits until all have; `count`: the elements of `in`.
+  round open(axis_mask axes, detail::thread_call const& call, void const* in, void* out, std::size_t count) {
+    axes &= world_->wide_;
+    auto& group = world_->group(rank(), axes);
+    auto const me = static_cast<std::size_t>(mesh().index_within(rank(), axes));
+    auto& member = group.members[me];
+    auto const bytes = count * detail::size_of(call.type);
+    round const now{axes, &group, me, member.turn++ % 2, bytes <= detail::shown::small};
+    auto& mine = member.show[now.turn];
+    mine.call = call;
+    mine.in = in;
+    mine.out = out;
+    if (now.copied) {
+      mine.in = mine.copy.get();
+      copy(mine.copy.get(), in, bytes);
+    }
+    meet(now);
+    for (std::size_t r = 0; r < now.size(); ++r)
+      if (now.of(r).call != call) disagree(call, now.of(r).call, group.members[r].rank, axes);
+    return now;
+  }
+  /// The caller's buffers may change when all have read them.
+  void close(round const& r) {
+    if (!r.copied) meet(r);
+  }
+  void together(axis_mask axes, detail::thread_call const& call) {
+    if (!alone(axes)) open(axes, call, nullptr, nullptr, 0);
+  }
+
+  void reduce_all(axis_mask axes, detail::thread_call const& call, void const* in, void* out) {
+    auto const size = detail::size_of(call.type);
+    if (alone(axes)) return copy(out, in, call.count * size);
+    auto const all = open(axes, call, in, out, call.count);
+    if (all.copied)
+      return detail::reduce_in_order(call.op, call.type, inputs(all), 0, call.count, static_cast<std::byte*>(out));
+    // Each rank reduces one part into its own output and then takes the other parts from the other outputs. In place
+    // too: a part of an input is read by the rank alone that reduces it.
+    auto const part = [&](std::size_t r) { return call.count / all.size() * r + std::min(r, call.count % all.size()); };
+    auto const begin = part(all.me);
+    detail::reduce_in_order(call.op, call.type, inputs(all), begin, part(all.me + 1) - begin,
+                            static_cast<std::byte*>(out) + begin * size);
+    meet(all);
+    for (std::size_t r = 0; r < all.size(); ++r)
+      if (r != all.me) copy(at(out, part(r) * size), at(all.of(r).out, part(r) * size), (part(r + 1) - part(r)) * size);
+    close(all);
+  }
+  std::vector<void const*> const& inputs(round const& r) {
+    inputs_.clear();
+    for (std::size_t i = 0; i < r.size(); ++i) inputs_.push_back(r.of(i).in);
+    return inputs_;
+  }
+
+  void meet(round const& now) {
+    if (now.group->meet.wait()) return;
+    for (auto const& m : now.group->members) missed(m.rank, now.of(now.me).call, now.axes);
+    throw detail::ranks_have_failed{};
+  }
+  template <class Arrived>
+  void wait_for(int partner, detail::mailbox& box, detail::thread_call const& call, Arrived const& arrived) {
+    for (;;) {
+      auto const state = box.state.load(std::memory_order_acquire);
+      if (arrived(state & detail::mailbox::receiver)) return;
+      missed(partner, call, 0);
+      box.state.wait(state, std::memory_order_acquire);
+    }
+  }
+  /// Throws if a rank has failed, or if `other` has left.
+  void missed(int other, detail::thread_call const& call, axis_mask axes) const {
+    if (world_->has_failed()) throw detail::ranks_have_failed{};
+    if (world_->has_left(other))
+      throw std::logic_error(detail::place_text(call.name, axes, world_->text()) + " waits for rank " +
+                             std::to_string(other) + ", which has ended: all ranks must make the same calls");
+  }
+  [[noreturn]] void disagree(detail::thread_call const& mine, detail::thread_call const& theirs, int other,
+                             axis_mask axes) const {
+    throw std::logic_error(detail::place_text(mine.text(), axes, world_->text()) + " meets rank " + std::to_string(other) +
+                           "'s " + theirs.text() + ": all ranks must make the same calls");
+  }
+
+  thread_world* world_;
+  std::vector<void const*> inputs_;
+};
+
+}  // namespace mtf

@@ -1,0 +1,116 @@
+#pragma once
+// Threads that play the ranks of one mesh after another.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <mtf/threads/collectives.hpp>
+#include <mtf/threads/world.hpp>
+
+namespace mtf {
+
+/// Threads that are started once and then play the ranks of any mesh that is not larger:
+///
+///   mtf::rank_threads pool(8);
+///   pool.run(mesh::shape(), [&](mtf::collectives& ranks) { ... });
+///
+/// Rank r is always the same thread, so that what is kept for a rank between runs (a backend's execution space) may be
+/// kept by its number.
+class rank_threads {
+ public:
+  /// How a run ended: the exception of each rank that has its own, and the rank whose was the first. Ranks that left
+  /// their collectives because of another's have none.
+  struct outcome {
+    std::vector<std::exception_ptr> errors;
+    int first = -1;  // -1: none
+  };
+
+  explicit rank_threads(int most) {
+    for (int r = 0; r < most; ++r) workers_.emplace_back();
+    for (int r = 0; r < most; ++r) worker(r).thread = std::thread([this, r] { serve(r); });
+  }
+  ~rank_threads() {
+    body_ = nullptr;
+    for (auto& w : workers_) w.call();
+    for (auto& w : workers_) w.thread.join();
+  }
+  rank_threads(rank_threads const&) = delete;
+  rank_threads& operator=(rank_threads const&) = delete;
+
+  [[nodiscard]] int size() const { return static_cast<int>(workers_.size()); }
+
+  /// Calls f(ranks) on as many threads as the mesh has ranks, each with its rank's collectives, and returns when all
+  /// have ended. A rank that throws, or that ends while others wait for it, ends all. `text` names the mesh in errors.
+  template <class F>
+  outcome try_run(mesh_shape const& mesh, F const& f, std::string text = {}) {
+    int const n = mesh.size();
+    if (n > size())
+      throw std::invalid_argument("mtf::rank_threads: the mesh has " + std::to_string(n) + " ranks, the pool " +
+                                  std::to_string(size()) + " threads");
+    thread_world world(mesh, std::move(text));
+    outcome result;
+    result.errors.resize(static_cast<std::size_t>(n));
+    std::atomic<int> first = -1;
+    std::function<void(int)> const body = [&](int rank) {
+      try {
+        thread_collectives ranks(world, rank);
+        f(static_cast<collectives&>(ranks));
+        world.leave(rank);
+      } catch (detail::ranks_have_failed const&) {
+      } catch (...) {
+        result.errors[static_cast<std::size_t>(rank)] = std::current_exception();
+        int none = -1;
+        first.compare_exchange_strong(none, rank);
+        world.fail();
+      }
+    };
+    body_ = &body;
+    running_.store(n, std::memory_order_relaxed);
+    for (int r = 0; r < n; ++r) worker(r).call();
+    for (int left = n; left != 0; left = running_.load(std::memory_order_acquire))
+      running_.wait(left, std::memory_order_acquire);
+    result.first = first.load();
+    return result;
+  }
+  /// The same; throws what the first rank that failed has thrown.
+  template <class F>
+  void run(mesh_shape const& mesh, F const& f, std::string text = {}) {
+    auto const ended = try_run(mesh, f, std::move(text));
+    if (ended.first >= 0) std::rethrow_exception(ended.errors[static_cast<std::size_t>(ended.first)]);
+  }
+
+ private:
+  struct alignas(64) one {
+    std::atomic<std::uint32_t> calls{0};
+    std::thread thread;
+
+    void call() {
+      calls.fetch_add(1, std::memory_order_release);
+      calls.notify_one();
+    }
+  };
+
+  [[nodiscard]] one& worker(int rank) { return workers_[static_cast<std::size_t>(rank)]; }
+  void serve(int rank) {
+    for (std::uint32_t seen = 0;; ++seen) {
+      worker(rank).calls.wait(seen, std::memory_order_acquire);
+      if (body_ == nullptr) return;
+      (*body_)(rank);
+      if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_one();
+    }
+  }
+
+  std::function<void(int)> const* body_ = nullptr;
+  std::atomic<int> running_{0};
+  std::deque<one> workers_;
+};
+
+}  // namespace mtf

@@ -1,0 +1,51 @@
+#pragma once
+// Elements of several buffers combined, in the order of the buffers.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include <mtf/detail/between_ranks.hpp>
+
+namespace mtf::detail {
+
+/// out[0..count) = in[0][begin + i] op in[1][begin + i] op ...; `out` may be in[r] + begin for any r.
+template <combine Op, class T>
+void reduce_elements(std::vector<void const*> const& in, std::size_t begin, std::size_t count, void* out) {
+  constexpr std::size_t most = 512;
+  std::array<T, most> sum;
+  for (std::size_t i = 0; i < count; i += most) {
+    auto const n = std::min(most, count - i);
+    std::memcpy(sum.data(), static_cast<T const*>(in[0]) + begin + i, n * sizeof(T));
+    for (std::size_t r = 1; r < in.size(); ++r) {
+      auto const* x = static_cast<T const*>(in[r]) + begin + i;
+      for (std::size_t j = 0; j < n; ++j) sum[j] = combined<Op>(sum[j], x[j]);
+    }
+    std::memcpy(static_cast<T*>(out) + i, sum.data(), n * sizeof(T));
+  }
+}
+
+template <combine Op>
+void reduce_elements(element type, std::vector<void const*> const& in, std::size_t begin, std::size_t count, void* out) {
+  switch (type) {
+    case element::f32: return reduce_elements<Op, float>(in, begin, count, out);
+    case element::f64: return reduce_elements<Op, double>(in, begin, count, out);
+    case element::bf16: return reduce_elements<Op, bfloat16>(in, begin, count, out);
+    case element::i32: return reduce_elements<Op, std::int32_t>(in, begin, count, out);
+    case element::i64: return reduce_elements<Op, std::int64_t>(in, begin, count, out);
+    case element::boolean: return reduce_elements<Op, bool>(in, begin, count, out);
+  }
+}
+
+inline void reduce_in_order(combine op, element type, std::vector<void const*> const& in, std::size_t begin,
+                            std::size_t count, void* out) {
+  switch (op) {
+    case combine::sum: return reduce_elements<combine::sum>(type, in, begin, count, out);
+    case combine::max: return reduce_elements<combine::max>(type, in, begin, count, out);
+    case combine::min: return reduce_elements<combine::min>(type, in, begin, count, out);
+  }
+}
+
+}  // namespace mtf::detail

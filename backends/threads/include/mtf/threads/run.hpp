@@ -1,0 +1,92 @@
+#pragma once
+// The frame of a program whose ranks are threads: the backend's session, errors and exit codes.
+//
+//   int main(int argc, char** argv) {
+//     return mtf::run_threads<my_mesh, mtf::kokkos_backend<Kokkos::Serial>>(argc, argv, [&](auto& backend) { ... });
+//   }
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <mtf/error.hpp>
+#include <mtf/threads/pool.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+/// A backend for one of many ranks in a process: each has an execution space of its own, where the backend knows such.
+template <class Backend>
+Backend make_one_of_many(collectives& ranks) {
+  if constexpr (requires { Backend::one_of_many(ranks); })
+    return Backend::one_of_many(ranks);
+  else
+    return Backend(ranks);
+}
+
+struct exit_report {
+  std::string text;
+  int code = 1;
+};
+
+inline exit_report report_of(std::exception_ptr const& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (user_error const& e) {
+    return {e.what(), 2};
+  } catch (std::exception const& e) {
+    return {e.what(), 1};
+  } catch (...) {
+    return {"an exception that is not a std::exception", 1};
+  }
+}
+
+/// Prints how a run failed; gives its exit code. A user_error that all ranks have is printed once, any other with its
+/// rank.
+inline int report(rank_threads::outcome const& ended) {
+  auto const first = report_of(ended.errors[static_cast<std::size_t>(ended.first)]);
+  bool const shared = first.code == 2 && std::all_of(ended.errors.begin(), ended.errors.end(), [&](auto const& e) {
+                        return e != nullptr && report_of(e).text == first.text;
+                      });
+  std::fputs(("mtf: " + (shared ? "" : "rank " + std::to_string(ended.first) + ": ") + first.text + "\n").c_str(), stderr);
+  return first.code;
+}
+
+}  // namespace detail
+
+/// Opens a `Backend::session(argc, argv)`, starts a thread for each rank of `Mesh`, makes a `Backend` in each and calls
+/// `f(backend)`: all ranks call the same f at once. Gives the largest of f's exit codes, 0 if f returns nothing.
+///
+/// A user_error that all ranks throw is printed once: exit code 2. Any other exception, or one that the other ranks do
+/// not share, is printed with its rank and ends all ranks: exit code 1, or 2 for a user_error. A rank that ends while
+/// others wait for it in a collective is such an error.
+template <class Mesh, class Backend, class F>
+int run_threads(int& argc, char**& argv, F const& f) {
+  try {
+    [[maybe_unused]] typename Backend::session session(argc, argv);
+    constexpr int ranks = Mesh::shape().size();
+    std::vector<int> codes(static_cast<std::size_t>(ranks), 0);
+    rank_threads threads(ranks);
+    auto const ended = threads.try_run(
+        Mesh::shape(),
+        [&](collectives& c) {
+          Backend backend = detail::make_one_of_many<Backend>(c);
+          if constexpr (std::is_void_v<std::invoke_result_t<F const&, Backend&>>)
+            f(backend);
+          else
+            codes[static_cast<std::size_t>(c.rank())] = static_cast<int>(f(backend));
+        },
+        Mesh::text());
+    return ended.first >= 0 ? detail::report(ended) : *std::max_element(codes.begin(), codes.end());
+  } catch (...) {
+    auto const alone = detail::report_of(std::current_exception());
+    std::fputs(("mtf: " + alone.text + "\n").c_str(), stderr);
+    return alone.code;
+  }
+}
+
+}  // namespace mtf
