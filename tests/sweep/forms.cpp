@@ -90,7 +90,14 @@ closed_form contraction(std::vector<int> out) {
       in[i] = s.in[i].without(alone);
       in[i].partial = partial;
     }
-    return product(s, in, passing(in, linear::multiplicative), true, gone, out);
+    answer a = product(s, in, passing(in, linear::multiplicative), true, gone, out);
+    for (std::size_t i = 2; i-- > 0;)  // backward through the sums
+      if (in[i].dims.size() != s.in[i].dims.size()) {
+        set const whole = a.gradients[i] & s.in[i].axes();
+        a.all_reduce(a.backward, whole, payload(s.mesh, in[i]));
+        a.gradients[i] &= ~whole;
+      }
+    return a;
   };
 }
 
@@ -106,8 +113,9 @@ closed_form contractions(std::vector<int> out) {
         if (!a.out.has(d)) gone |= p.axes(d);
     }
     a.out.partial = gone | (once & ~twice & ~used);
-    // Else the order of contraction decides when sums are taken; what remains partial is the same.
-    a.sends_known = twice == 0 && (once & used) == 0 && (s.seed & (once | used)) == 0;
+    // Else the order of contraction decides which sums are taken, and when.
+    a.partial_known = twice == 0 && (once & used) == 0;
+    a.sends_known = a.partial_known && (s.seed & (once | used)) == 0;
     for (std::size_t i = 0; i < s.in.size(); ++i) {
       set g = s.seed;
       for (std::size_t j = 0; j < s.in.size(); ++j) {
@@ -122,11 +130,12 @@ closed_form contractions(std::vector<int> out) {
   };
 }
 
-closed_form sum(set gone) {
+closed_form sum(set gone, std::vector<int> order) {
   return [=](situation const& s) {
     place const& x = s.in[0];
     answer a;
     a.out = x.without(gone);
+    if (!order.empty()) a.out.dims = order;
     a.out.partial = x.partial | axes_of(x.cut, gone);
     set const whole = s.seed & x.axes();
     a.all_reduce(a.backward, whole, payload(s.mesh, a.out));

@@ -14,8 +14,8 @@ closed_form elementwise(linear how, std::vector<int> out);
 closed_form contraction(std::vector<int> out);
 /// A contraction of several: sends nothing while its operands are complete, or partial where none of them is cut.
 closed_form contractions(std::vector<int> out);
-/// A sum over some dimensions.
-closed_form sum(set gone);
+/// A sum over some dimensions; `order`: of the result's, if not the operand's.
+closed_form sum(set gone, std::vector<int> order = {});
 /// A maximum or minimum over some.
 closed_form extreme(set gone);
 /// Rows along `dim`: the operand is completed; a cut dimension costs `forward` all-reduces of these many numbers a row,

@@ -72,7 +72,8 @@ struct answer {
   place out;
   std::vector<event> forward, backward;
   std::vector<set> gradients;
-  bool sends_known = true;  // false: only values and places are compared
+  bool sends_known = true;    // false: only values and places are compared
+  bool partial_known = true;  // false: the result may be partial as the library says, if its values are right
 
   void all_reduce(std::vector<event>& when, set axes, std::uint64_t payload) {
     if (axes != 0) when.push_back({collective::all_reduce, axes, payload});

@@ -136,7 +136,11 @@ std::vector<operation> operations_of_pairs() {
     operation op = with_cases<where>("where(x > 0, y, row)", others);
     op.in[0].grid = 1.0 / 256;
     op.define = pointwise({0, 1, 2}, {{0, 1}, {0, 1, 2}, {2}}, [](std::vector<double> const& x) { return x[0] > 0 ? x[1] : x[2]; });
-    op.sends = forms::elementwise(none, {0, 1, 2});
+    op.sends = [form = forms::elementwise(none, {0, 1, 2})](situation const& s) {
+      answer a = form(s);
+      a.gradients[0] = 0;  // nothing flows into a condition
+      return a;
+    };
     all.push_back(std::move(op));
   }
   {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <random>
 #include <sstream>
@@ -111,7 +110,6 @@ struct outcome {
   std::vector<numbers> gradients;
   std::vector<set> partial;
   std::vector<event> forward, backward;
-  std::string error;
 };
 
 template <class T>
@@ -226,20 +224,16 @@ std::string compare(mtf::detail::sharding const& found, place const& want) {
   return same ? std::string() : "the result's type does not say the cuts or partial axes that follow from the operation";
 }
 
+answer answered(operation const& op, situation const& s, typed_case const& t) {
+  answer a = op.sends(s);
+  if (!a.partial_known && t.out != nullptr) a.out.partial = t.out->partial;
+  return a;
+}
+
 }  // namespace
 
 struct judge::machines {
-  std::map<int, std::unique_ptr<team>> of;
-  team& on(int mesh) {
-    auto& t = of[mesh];
-    if (!t) {
-      auto const& m = mesh_of[static_cast<std::size_t>(mesh)];
-      mtf::mesh_shape s{.rank = m.axes};
-      for (std::size_t x = 0; x < static_cast<std::size_t>(m.axes); ++x) s.extent[x] = m.size[x];
-      t = std::make_unique<team>(s);
-    }
-    return *t;
-  }
+  team ranks;
 };
 
 judge::judge() : machines_(std::make_unique<machines>()) {}
@@ -278,7 +272,7 @@ tally judge::run(operation const& op) {
       works = works && can_meet(m, s.in);
       answer want;
       if (works) {
-        want = op.sends(s);
+        want = answered(op, s, t);
         works = can_lie(m, want.out);
       }
       bool const refused = t.no_tensors || t.refused;
@@ -301,12 +295,14 @@ tally judge::run(operation const& op) {
         ++count.runs;
         where = at + (seed == 0 ? "" : ", gradient partial over " + text_of(m, seed));
         s.seed = seed;
-        want = op.sends(s);
+        want = answered(op, s, t);
         std::vector<outcome> found(static_cast<std::size_t>(m.ranks()));
-        machines_->on(t.mesh).run([&](int rank, backend& on) {
-          auto& mine = found[static_cast<std::size_t>(rank)];
-          mine = pass(q, t, s, want, rank, on);
-        });
+        std::string const error = machines_->ranks.run(
+            m, [&](int rank, backend& on) { found[static_cast<std::size_t>(rank)] = pass(q, t, s, want, rank, on); });
+        if (!error.empty()) {
+          fail(error);
+          continue;
+        }
         std::vector<numbers const*> shards;
         for (auto const& r : found) shards.push_back(&r.out);
         int const before = count.failures;

@@ -1,19 +1,41 @@
 #pragma once
-#include <functional>
+// The ranks of a mesh as threads of this process, each with a Kokkos execution space of its own.
+#include <exception>
+#include <string>
+#include <vector>
+
 #include <mtf/threads.hpp>
+
 #include "typed.hpp"
+
 namespace sweep {
+
 class team {
  public:
-  explicit team(mtf::mesh_shape m) : mesh_(m) {}
-  void run(std::function<void(int, backend&)> const& f) {
-    int n = mesh_.size();
-    interim::shared s(n);
-    std::vector<std::thread> t;
-    for (int r = 0; r < n; ++r) t.emplace_back([&, r] { interim::ranks c(mesh_, r, s); backend b(c, Kokkos::Serial(Kokkos::NewInstance{})); f(r, b); });
-    for (auto& x : t) x.join();
+  team() {
+    for (int r = 0; r < most_ranks; ++r) spaces_.emplace_back(Kokkos::NewInstance{});
   }
+  /// Calls f(rank, backend) on every rank; the text of the first exception, if there was one.
+  template <class F>
+  std::string run(mesh_code const& m, F const& f) {
+    mtf::mesh_shape s{.rank = m.axes};
+    for (std::size_t x = 0; x < static_cast<std::size_t>(m.axes); ++x) s.extent[x] = m.size[x];
+    auto const ended = pool_.try_run(s, [&](mtf::collectives& ranks) {
+      backend on(ranks, spaces_[static_cast<std::size_t>(ranks.rank())]);
+      f(ranks.rank(), on);
+    });
+    if (ended.first < 0) return {};
+    try {
+      std::rethrow_exception(ended.errors[static_cast<std::size_t>(ended.first)]);
+    } catch (std::exception const& x) {
+      return "rank " + std::to_string(ended.first) + ": " + x.what();
+    }
+  }
+
  private:
-  mtf::mesh_shape mesh_;
+  static constexpr int most_ranks = 8;
+  mtf::rank_threads pool_{most_ranks};
+  std::vector<Kokkos::Serial> spaces_;
 };
-}
+
+}  // namespace sweep
