@@ -103,7 +103,7 @@ constexpr map_work<N> derive_map(mesh_shape const& mesh, operand_rule<N> const& 
   return w;
 }
 
-/// Operations linear in all operands together have constant derivatives: their gradients do not meet the operands.
+/// Where the derivatives are constants, gradients do not meet the operands: they pass on partial as they come.
 template <std::size_t N>
 constexpr map_work<N> without_products(map_work<N> w) {
   w.gradient_may_pass = ~0U;
@@ -196,7 +196,7 @@ struct map_rule {
   static constexpr mesh_shape mesh = first_t<X...>::mesh;
   static constexpr map_work<N> work() {
     auto const w = derive_map<N>(mesh, merged, in);
-    return linearity_of<F>() == linearity::additive ? without_products(w) : w;
+    return linearity_of<F>() == linearity::additive || !saves_inputs<F>() ? without_products(w) : w;
   }
   // What the function returns on the operands' compute types; results as wide as the operands are stored like them.
   using returned = std::remove_cvref_t<decltype(std::declval<F>()(std::declval<compute_t<typename X::element_type>>()...))>;
