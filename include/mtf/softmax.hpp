@@ -54,7 +54,8 @@ class softmax_node final : public node {
     if (kind != soft::logsumexp) x_.memory = {};
   }
   void run() override {
-    auto g = out_->take();
+    // The result of logsumexp lacks a dimension: over the axes that cut it each rank needs the whole gradient.
+    auto g = out_->take(~w_->in.cut_axes());
     if (!g.memory) return;
     Backend& b = *g.memory->backend;
     auto const& r = w_->r;
@@ -177,7 +178,8 @@ auto log_softmax(X const& x) {
   return detail::soft_along<detail::soft::log_softmax, Dim, detail::no_query>(x, 1);
 }
 
-/// log sum exp along Dim, which the result lacks. If Dim is cut: two all-reduces of the result forward, none backward.
+/// log sum exp along Dim, which the result lacks. If Dim is cut: two all-reduces of the result forward, none backward
+/// unless the gradient arrives partial over Dim's axes.
 template <dimension Dim, operand X>
 auto logsumexp(X const& x) {
   return detail::soft_along<detail::soft::logsumexp, Dim, detail::no_query>(x, 1);
