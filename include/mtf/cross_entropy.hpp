@@ -33,7 +33,7 @@ class cross_entropy_node final : public node {
                      ref<gradient_slot<Backend, T>> out)
       : w_(&w), logits_(std::move(logits)), labels_(std::move(labels)), lse_(std::move(lse)), out_(std::move(out)) {}
   void run() override {
-    auto const g = out_->take();
+    auto const g = out_->take(~w_->logits.cut_axes());  // whole over the axes that cut the classes
     if (!g.memory) return;
     Backend& b = *g.memory->backend;
     auto dx = make_buffer<T>(b, w_->r.count() * w_->r.n);
@@ -98,7 +98,8 @@ constexpr bool same_dims(sharding const& a, sharding const& b) {
 
 /// -log softmax(logits)[label] along Classes, for every other element of the logits: the result has their dimensions
 /// without Classes, which are also those of `labels`, a tensor of int32 in [0, extent of Classes). If Classes is cut: an
-/// all-reduce of one number an element (maximum), and one of two (sum, the label's logit); none backward.
+/// all-reduce of one number an element (maximum), and one of two (sum, the label's logit); none backward unless the
+/// gradient arrives partial over the axes of Classes.
 /// Refused: labels of another shape, or cut differently.
 template <dimension Classes, operand X, operand Labels>
 auto cross_entropy(X const& logits, Labels const& labels) {
