@@ -9,20 +9,22 @@ namespace detail {
 struct norm_work {
   sharding x, parameter;
   rows r;
-  axis_mask complete_x = 0, complete_parameter = 0;
+  axis_mask complete_x = 0, complete_gamma = 0, complete_beta = 0;
   axis_mask exchange = 0;         // axes that cut the dimension
   axis_mask parameter_sums = 0;   // axes over which the parameters' gradients become partial
   index n = 1;                    // global extent
 };
 
-constexpr norm_work derive_norm(mesh_shape const& mesh, sharding const& x, sharding const& parameter) {
+/// beta: that of gamma for rms_norm.
+constexpr norm_work derive_norm(mesh_shape const& mesh, sharding const& x, sharding const& gamma, sharding const& beta) {
   norm_work w;
   w.x = x;
-  w.parameter = parameter;
-  int const d = x.find(parameter[0].id);
+  w.parameter = gamma;
+  int const d = x.find(gamma[0].id);
   w.r = rows_along(x, d, mesh);
   w.complete_x = x.partial;
-  w.complete_parameter = parameter.partial;
+  w.complete_gamma = gamma.partial;
+  w.complete_beta = beta.partial;
   w.exchange = x[d].cut.mask();
   w.parameter_sums = x.cut_axes() & ~w.exchange;
   w.n = x[d].extent;
@@ -82,9 +84,9 @@ value<Backend, T> run_norm(norm_work const& w, double epsilon, value<Backend, T>
                            value<Backend, T> const& gamma_operand, value<Backend, T> const* beta_operand) {
   using A = compute_t<T>;
   auto const x = completed_value(x_operand, w.x, w.complete_x);
-  auto const gamma = completed_value(gamma_operand, w.parameter, w.complete_parameter);
+  auto const gamma = completed_value(gamma_operand, w.parameter, w.complete_gamma);
   auto const beta = beta_operand == nullptr ? value<Backend, T>()
-                                            : completed_value(*beta_operand, w.parameter, w.complete_parameter);
+                                            : completed_value(*beta_operand, w.parameter, w.complete_beta);
   Backend& b = x.backend();
   auto const& r = w.r;
   auto const n = r.count();
@@ -119,7 +121,7 @@ value<Backend, T> run_norm(norm_work const& w, double epsilon, value<Backend, T>
 template <class D, class X, class... P>
 struct norm_rule {
   static constexpr auto merged = merge_operands<1 + sizeof...(P)>({X::spec, P::spec...}, linearity::none);
-  static constexpr norm_work work = derive_norm(X::mesh, X::spec, first_t<P...>::spec);
+  static constexpr norm_work work = derive_norm(X::mesh, X::spec, nth<0, P...>::spec, nth<sizeof...(P) - 1, P...>::spec);
   static constexpr sharding make() {
     sharding s = X::spec;
     s.partial = 0;
