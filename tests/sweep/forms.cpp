@@ -167,9 +167,11 @@ closed_form rows(int dim, std::vector<int> forward, std::vector<int> backward, b
     a.all_reduce(a.forward, x.partial, payload(s.mesh, x));
     for (int const n : forward)
       a.all_reduce(a.forward, x.axes(dim), static_cast<std::uint64_t>(n) * payload(s.mesh, row));
+    set const whole = s.seed & x.axes();
+    a.all_reduce(a.backward, whole, payload(s.mesh, a.out));
     for (int const n : backward)
       a.all_reduce(a.backward, x.axes(dim), static_cast<std::uint64_t>(n) * payload(s.mesh, row));
-    a.gradients = {s.seed};
+    a.gradients = {s.seed & ~whole};
     return a;
   };
 }
@@ -199,7 +201,9 @@ closed_form cross_entropy(int classes) {
     a.all_reduce(a.forward, x.partial, payload(s.mesh, x));
     a.all_reduce(a.forward, x.axes(classes), payload(s.mesh, a.out));
     a.all_reduce(a.forward, x.axes(classes), 2 * payload(s.mesh, a.out));
-    a.gradients = {s.seed, 0};
+    set const whole = s.seed & x.axes();
+    a.all_reduce(a.backward, whole, payload(s.mesh, a.out));
+    a.gradients = {s.seed & ~whole, 0};
     return a;
   };
 }

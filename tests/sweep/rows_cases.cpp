@@ -52,8 +52,7 @@ documentation const softmaxes{.names = {"softmax", "log_softmax", "causal_softma
 documentation const logsumexps{.names = {"logsumexp"},
                                .call = "logsumexp<dim>(x)",
                                .meaning = "log sum exp along the dimension, which the result lacks.",
-                               .forward = "along the dimension: two all-reduces of the result; others: nothing",
-                               .backward = "nothing",
+                           XX
                                .partial = "completed"};
 documentation const layer_norms{
     .names = {"layer_norm"},
@@ -75,7 +74,7 @@ documentation const losses{
     .call = "cross_entropy<classes>(logits, labels)",
     .meaning = "-log softmax(logits)[label] along the classes; labels are int32.",
     .forward = "the classes: an all-reduce of one number a row and one of two; others: nothing",
-    .backward = "nothing",
+    .backward = "as for logsumexp",
     .partial = "completed"};
 
 using all = std::vector<numbers> const&;
@@ -122,10 +121,12 @@ double sum_exp(numbers const& x, double scale) {
   return s;
 }
 void softmax_of(numbers const& x, numbers& y, double scale) {
-  for (std::size_t j = 0; j < x.size(); ++j) y[j] = std::exp(scale * x[j]) / sum_exp(x, scale);
+  double const s = sum_exp(x, scale);
+  for (std::size_t j = 0; j < x.size(); ++j) y[j] = std::exp(scale * x[j]) / s;
 }
 void log_softmax_of(numbers const& x, numbers& y, all) {
-  for (std::size_t j = 0; j < x.size(); ++j) y[j] = x[j] - std::log(sum_exp(x, 1));
+  double const s = sum_exp(x, 1);
+  for (std::size_t j = 0; j < x.size(); ++j) y[j] = x[j] - std::log(s);
 }
 void layer_norm_of(numbers const& x, numbers& y, all p, double epsilon) {
   double mean = 0, variance = 0;

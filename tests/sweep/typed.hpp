@@ -148,7 +148,7 @@ struct typed<Op, Mesh, Layout, Other, Partial, OtherOperand, mtf::detail::list<A
       layout::checked::value && target() &&
       ((layout_of<I>::checked::value && mtf::tensor_verdict_t<typename Arg::shape, layout_of<I>, partial_of<I>>::value) && ...);
 
-  static void call(backend& on, erased const* x, erased& out) {
+  static void call(backend& on, [[maybe_unused]] erased const* x, erased& out) {
     out = without_type(Op::template call<typed>(on, operand<Arg, I>(restored<typename Arg::element>(x[I]))...).value());
   }
   static constexpr typed_case make() {

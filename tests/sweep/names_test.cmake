@@ -1,0 +1,76 @@
+# Every public operation has an entry in the sweep:
+#   cmake -D SWEEP=executable -D INCLUDE=include/mtf -P names_test.cmake
+# Public operations are the function templates of namespace mtf in include/mtf/*.hpp, outside of `detail`, that take or
+# return tensors: those whose template head names `operand` or `tensor_type`, or whose name is made by the macros
+# MTF_UNARY and MTF_COMPARE. A new one without an entry fails here, as does an exception that is no longer there.
+cmake_minimum_required(VERSION 3.25)
+
+# Not operations.
+set(exceptions
+  "global_norm"        # optimize.hpp: a number of a structure of gradients; tests/local, tests/mesh
+  "for_each_tensor"    # params.hpp: walks a structure
+  "parameter_count"    # params.hpp: counts its elements
+  "value_and_grad"     # grad.hpp: a function of functions; every backward pass of the sweep is what it does
+  "layout_of" "mesh_of")
+
+execute_process(COMMAND "${SWEEP}" --names RESULT_VARIABLE result OUTPUT_VARIABLE swept)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${SWEEP} --names failed")
+endif()
+string(REGEX REPLACE "\n$" "" swept "${swept}")
+string(REPLACE "\n" ";" swept "${swept}")
+
+set(found "")
+set(missing "")
+file(GLOB headers "${INCLUDE}/*.hpp")
+foreach(header IN LISTS headers)
+  get_filename_component(file "${header}" NAME)
+  file(STRINGS "${header}" lines)
+  set(inside_detail FALSE)
+  set(in_mtf FALSE)
+  set(head "")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^namespace (mtf::)?(detail|functions)" OR line MATCHES "^namespace mtf::(math|functions|detail)")
+      set(inside_detail TRUE)
+    elseif(line MATCHES "^}  // namespace (mtf::)?(detail|functions|mtf::math|mtf::functions)")
+      set(inside_detail FALSE)
+    endif()
+    if(inside_detail)
+      continue()
+    endif()
+    if(line MATCHES "^MTF_(UNARY|BINARY)\\(([a-z_0-9]+)\\)")
+      list(APPEND found "${CMAKE_MATCH_2}")
+    elseif(line MATCHES "^MTF_COMPARE\\(([<>=!]+),")
+      list(APPEND found "operator${CMAKE_MATCH_1}")
+    elseif(line MATCHES "^template <")
+      set(head "${line}")
+    elseif(head AND line MATCHES "^(auto|X|double|std::int64_t|void) ((operator[^ (]+)|([a-z_0-9]+))\\(")
+      set(name "${CMAKE_MATCH_2}")
+      if(head MATCHES "operand|tensor_type|class Backend|class X" OR line MATCHES "tensor")
+        list(APPEND found "${name}")
+      endif()
+      set(head "")
+    elseif(NOT line MATCHES "^ +requires")
+      set(head "")
+    endif()
+  endforeach()
+endforeach()
+list(REMOVE_DUPLICATES found)
+list(LENGTH found count)
+if(count LESS 50)
+  message(FATAL_ERROR "only ${count} public operations were found in ${INCLUDE}: this script no longer reads the headers")
+endif()
+foreach(name IN LISTS found)
+  if(NOT name IN_LIST swept AND NOT name IN_LIST exceptions)
+    list(APPEND missing "${name}")
+  endif()
+endforeach()
+foreach(name IN LISTS swept)
+  if(NOT name IN_LIST found)
+    message(FATAL_ERROR "the sweep has an entry for ${name}, which is no public operation (or this script does not see it)")
+  endif()
+endforeach()
+if(missing)
+  message(FATAL_ERROR "operations without an entry in tests/sweep: ${missing}")
+endif()
+message(STATUS "${count} public operations, each with its sweep")
