@@ -225,13 +225,18 @@ closed_form embedding(int vocabulary, std::vector<int> out) {
 
 namespace {
 
-/// Design 5's table, axis by axis, where no dimension is cut over two axes and none changes from one axis to another;
-/// false where it is not that simple. Slices first, then what shrinks or keeps the size, gathers last.
+/// Design 5's table, axis by axis, where no dimension is cut over two axes and one changes from one axis to another only
+/// if that was idle and has the same size; false where it is not that simple. Slices first, then what shrinks or keeps the
+/// size, gathers last.
 bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& sent) {
   for (int const d : now.dims) {
     unsigned const from = cut_of(now.cut, d), wanted = cut_of(to.cut, d);
     if (from == wanted) continue;
-    if (depth(from) > 1 || depth(wanted) > 1 || (from != 0 && wanted != 0)) return false;
+    if (depth(from) > 1 || depth(wanted) > 1) return false;
+    if (from != 0 && wanted != 0 &&
+        (in(now.axes() | now.partial, axis_at(wanted, 0)) || in(to.axes(), axis_at(from, 0)) ||
+         m.along(axes_of(from)) != m.along(axes_of(wanted))))
+      return false;
   }
   auto const each = [&](auto const& f) {
     for (int const d : now.dims) f(d, cut_of(now.cut, d), cut_of(to.cut, d));
@@ -252,6 +257,12 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
         sent.push_back({collective::all_to_all, axes_of(from), payload(m, now)});
         now.cut = with_cut(with_cut(now.cut, d, 0), e, from);
       }
+  });
+  each([&](int d, unsigned from, unsigned wanted) {
+    if (from != 0 && wanted != 0 && from != wanted) {
+      sent.push_back({collective::permute, axes_of(from) | axes_of(wanted), payload(m, now)});
+      now.cut = with_cut(now.cut, d, wanted);
+    }
   });
   each([&](int d, unsigned from, unsigned wanted) {
     if (from != 0 && wanted == 0) {

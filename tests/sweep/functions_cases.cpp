@@ -68,7 +68,7 @@ operation entry(std::string name, documentation const& text, double (*f)(double)
   op.in[0].low = low;
   op.in[0].high = high;
   op.in[0].grid = 1.0 / 512;
-  op.define = pointwise({0, 1, 2}, {{0, 1, 2}}, [f](std::vector<double> const& x) { return f(x[0]); });
+  pointwise({0, 1, 2}, {{0, 1, 2}}, [f](std::vector<double> const& x) { return f(x[0]); }).define(op);
   op.sends = forms::elementwise(how, {0, 1, 2});
   return op;
 }

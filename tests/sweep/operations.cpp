@@ -13,11 +13,15 @@ std::vector<operation> operations_of_movements();
 std::vector<operation> operations_of_creation();
 
 std::vector<operation> all_operations() {
+#ifdef MTF_SWEEP_ONLY  // one file of them: scripts/mutate.py
+  return MTF_SWEEP_ONLY();
+#else
   std::vector<operation> all;
   for (auto const& some : {operations_of_functions(), operations_of_pairs(), operations_of_contractions(), operations_of_rows(),
                            operations_of_movements(), operations_of_creation()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
+#endif
 }
 
 std::string documented(std::vector<operation> const& all) {

@@ -110,7 +110,8 @@ struct operation {
   bool differentiable = true;
   bool takes_layout = false;           // the layout of the result is given
   bool never_works = false;            // the dimensions of its operands do not go together under any layout
-  /// Gradients by hand where a central difference does not see them (a rounded value, a stopped gradient): of operand i
+  /// Gradients in another way than by differences of all of define(): of elementwise functions element by element, by hand
+  /// where differences do not see them (a rounded value, a stopped gradient). Of operand i
   /// for the weights of the result.
   std::function<numbers(std::vector<numbers> const&, numbers const& weights, std::size_t i)> gradient;
   std::vector<std::span<typed_case const>> cases;

@@ -33,6 +33,7 @@ SWEEP_OF_TWO(less_equal, (real<a, b>, real<a, b>), x <= y)
 SWEEP_OF_TWO(greater_equal, (real<b>, real<a, b>), x >= y)
 SWEEP_OF_TWO(equal, (real<a, b>, real<a, b>), x == y)
 SWEEP_OF_TWO(not_equal, (real<a, b>, real<b>), x != y)
+SWEEP_OF_ONE(used_thrice, (real<a, b>), x * x + x)
 SWEEP_OF_TWO(outer, (real<a>, real<b>), x * y)
 SWEEP_OF_THREE(where, (real<a, b>, real<a, b, c>, real<c>), mtf::where(x > 0.0, y, z))
 SWEEP_OF_THREE(map, (real<a, b, c>, real<c>, real<b, a>), mtf::map(fused{}, x, y, z))
@@ -47,14 +48,15 @@ documentation const products{.names = {"operator*"},
                              .call = "x * y",
                              .meaning = "The product, element by element, likewise.",
                              .forward = "nothing",
-                             .backward = "as for x + y",
+                             .backward = "as for x + y; a gradient that arrives partial where an operand stayed so is "
+                                         "completed: one all-reduce of the result",
                              .partial = "stays partial where only one operand is and the other is not cut there; else "
                                         "completed. The other's gradient becomes partial there"};
 documentation const quotients{.names = {"operator/"},
                               .call = "x / y",
                               .meaning = "The quotient, element by element, likewise.",
                               .forward = "nothing",
-                              .backward = "as for x + y",
+                              .backward = "as for x * y",
                               .partial = "x as in x * y; y is completed"};
 documentation const others{.names = {"max", "min", "pow", "where", "map"},
                            .call = "max(x, y) min(x, y) pow(x, y) where(c, x, y) map(f, x, y, ...)",
@@ -76,7 +78,7 @@ template <class Op>
 operation entry(std::string name, documentation const& text, std::vector<int> out, two f,
                 forms::linear how = forms::linear::none) {
   operation op = with_cases<Op>(std::move(name), text);
-  op.define = pointwise(out, {op.in[0].dims, op.in[1].dims}, [f](std::vector<double> const& x) { return f(x[0], x[1]); });
+  pointwise(out, {op.in[0].dims, op.in[1].dims}, [f](std::vector<double> const& x) { return f(x[0], x[1]); }).define(op);
   op.sends = forms::elementwise(how, out);
   return op;
 }
@@ -129,13 +131,20 @@ std::vector<operation> operations_of_pairs() {
       without_gradient(entry<equal>("x == y", comparisons, {0, 1}, [](double x, double y) { return x == y ? 1.0 : 0.0; }), true),
       without_gradient(entry<not_equal>("x != row", comparisons, {0, 1}, [](double x, double y) { return x != y ? 1.0 : 0.0; }), true),
   };
+  {
+    // One tensor in several places: completed once, its gradients added before anything is sent.
+    operation op = with_cases<used_thrice>("x * x + x", products);
+    pointwise({0, 1}, {{0, 1}}, [](std::vector<double> const& x) { return x[0] * x[0] + x[0]; }).define(op);
+    op.sends = forms::complete();
+    all.push_back(std::move(op));
+  }
   operation never = entry<outer>("x[a] * y[b]", products, {0, 1}, times, multiplicative);
   never.never_works = true;
   all.push_back(std::move(never));
   {
     operation op = with_cases<where>("where(x > 0, y, row)", others);
     op.in[0].grid = 1.0 / 256;
-    op.define = pointwise({0, 1, 2}, {{0, 1}, {0, 1, 2}, {2}}, [](std::vector<double> const& x) { return x[0] > 0 ? x[1] : x[2]; });
+    pointwise({0, 1, 2}, {{0, 1}, {0, 1, 2}, {2}}, [](std::vector<double> const& x) { return x[0] > 0 ? x[1] : x[2]; }).define(op);
     op.sends = [form = forms::elementwise(none, {0, 1, 2})](situation const& s) {
       answer a = form(s);
       a.gradients[0] = 0;  // nothing flows into a condition
@@ -145,10 +154,10 @@ std::vector<operation> operations_of_pairs() {
   }
   {
     operation op = with_cases<map>("map(f, x, row, turned)", others);
-    op.define = pointwise({0, 1, 2}, {{0, 1, 2}, {2}, {1, 0}}, [](std::vector<double> const& x) {
+    pointwise({0, 1, 2}, {{0, 1, 2}, {2}, {1, 0}}, [](std::vector<double> const& x) {
       double const p = x[0] * x[1];
       return p / (1 + std::exp(-p)) + std::tanh(x[2]) * x[0];
-    });
+    }).define(op);
     op.sends = forms::elementwise(none, {0, 1, 2});
     all.push_back(std::move(op));
   }

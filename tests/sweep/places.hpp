@@ -1,6 +1,7 @@
 #pragma once
 // Where the sweep's tensors lie, as numbers: five dimensions, seven meshes, and codes for layouts. A case of the sweep is
 // a few such numbers; typed.hpp makes types of them, the oracle (oracle.hpp) reads them without the library.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -98,7 +99,7 @@ using budget = std::array<int, static_cast<std::size_t>(family::count)>;
 template <class Sink>
 class generator {
  public:
-  constexpr generator(signature const& s, mesh_code const& m, Sink& sink) : s_(s), m_(m), sink_(sink) {}
+  constexpr generator(signature const& s, mesh_code const& m, Sink& sink) : s_(s), all_(s.all()), m_(m), sink_(sink) {}
   constexpr void run() { place(0, 0); }
 
  private:
@@ -110,7 +111,7 @@ class generator {
     }
     place(axis + 1, l);
     for (int d = 0; d < dim_count; ++d)
-      if (in(s_.all(), d))
+      if (in(all_, d))
         for (int i = 0; i <= depth(cut_of(l, d)); ++i) place(axis + 1, with_cut(l, d, with_axis(cut_of(l, d), i, axis)));
   }
   constexpr void found(cuts l) {
@@ -140,7 +141,7 @@ class generator {
     std::array<int, dim_count + 1> dims{};
     int count = 1;  // the first: idle
     for (int d = 0; d < dim_count; ++d)
-      if (in(s_.all(), d)) dims[static_cast<std::size_t>(count++)] = d;
+      if (in(all_, d)) dims[static_cast<std::size_t>(count++)] = d;
     cuts l = 0;
     for (int x = 0; x < m_.axes; ++x) {
       int const at = n % count;
@@ -174,7 +175,7 @@ class generator {
       for (int d = 0; d < dim_count; ++d) {
         if (!in(axes_of(cut_of(l, d)), x)) continue;
         for (int e = d + 1; e < dim_count; ++e)
-          if (in(s_.all(), e) && depth(cut_of(l, e)) < 3)
+          if (in(all_, e) && depth(cut_of(l, e)) < 3)
             twice(l, with_cut(l, e, with_axis(cut_of(l, e), depth(cut_of(l, e)), x)));
         for (int o = 0; o < s_.operands; ++o)
           if (in(s_.dims[static_cast<std::size_t>(o)], d))
@@ -188,6 +189,7 @@ class generator {
   }
 
   signature s_;
+  set all_;
   mesh_code m_;
   Sink& sink_;
   int count_ = 0;
@@ -199,39 +201,44 @@ struct counter {
   constexpr void operator()(case_code const&, family f) { ++n[static_cast<std::size_t>(f)]; }
 };
 
-/// Keeps `most` of each family, evenly spread.
-template <std::size_t Capacity>
+/// Keeps `most` of each family, evenly spread, and of these every `slices`-th.
 struct picker {
   budget total{}, most{};
-  int phase = 0;
+  int phase = 0, slice = 0, slices = 1;
+  case_code* out = nullptr;
   budget seen{};
-  std::array<case_code, Capacity> kept{};
+  int picked = 0;
   std::size_t size = 0;
   constexpr void operator()(case_code const& c, family f) {
     auto const at = static_cast<std::size_t>(f);
     int const i = seen[at]++;
-    if (most[at] >= total[at] || (i * most[at] + phase % total[at]) % total[at] < most[at]) kept[size++] = c;
+    if (most[at] < total[at] && (i * most[at] + phase % total[at]) % total[at] >= most[at]) return;
+    if (picked++ % slices != slice) return;
+    out[size++] = c;
   }
 };
 
+/// How many cases there are. Evaluated once a signature: enumerating them is what costs the compiler time here.
+template <signature S, int Mesh>
+inline constexpr budget total_of = [] {
+  counter all;
+  generator(S, mesh_of[static_cast<std::size_t>(Mesh)], all).run();
+  return all.n;
+}();
+
 /// The cases that are chosen for an operation of this signature on a mesh.
-template <signature S, int Mesh, budget Most, int Phase>
+template <signature S, int Mesh, budget Most, int Phase, int Slice, int Slices>
 struct chosen {
-  static constexpr mesh_code mesh = mesh_of[static_cast<std::size_t>(Mesh)];
-  static constexpr budget total = [] {
-    counter all;
-    generator(S, mesh, all).run();
-    return all.n;
+  static constexpr std::size_t size = [] {
+    int n = 0;
+    for (std::size_t f = 0; f < Most.size(); ++f) n += std::min(total_of<S, Mesh>[f], Most[f]);
+    return static_cast<std::size_t>((n - Slice + Slices - 1) / Slices);
   }();
-  static constexpr std::size_t capacity = [] {
-    std::size_t n = 0;
-    for (std::size_t f = 0; f < total.size(); ++f) n += static_cast<std::size_t>(total[f] < Most[f] ? total[f] : Most[f]);
-    return n;
-  }();
-  static constexpr auto cases = [] {
-    picker<capacity> p{.total = total, .most = Most, .phase = Phase};
-    generator(S, mesh, p).run();
-    return p.kept;
+  static constexpr std::array<case_code, size> cases = [] {
+    std::array<case_code, size> kept{};
+    picker p{.total = total_of<S, Mesh>, .most = Most, .phase = Phase, .slice = Slice, .slices = Slices, .out = kept.data()};
+    generator(S, mesh_of[static_cast<std::size_t>(Mesh)], p).run();
+    return kept;
   }();
 };
 

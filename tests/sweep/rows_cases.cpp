@@ -49,11 +49,13 @@ documentation const softmaxes{.names = {"softmax", "log_softmax", "causal_softma
                               .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
                               .backward = "along the dimension: one all-reduce of one number a row; others: nothing",
                               .partial = "completed"};
-documentation const logsumexps{.names = {"logsumexp"},
-                               .call = "logsumexp<dim>(x)",
-                               .meaning = "log sum exp along the dimension, which the result lacks.",
-                           XX
-                               .partial = "completed"};
+documentation const logsumexps{
+    .names = {"logsumexp"},
+    .call = "logsumexp<dim>(x)",
+    .meaning = "log sum exp along the dimension, which the result lacks.",
+    .forward = "along the dimension: two all-reduces of the result; others: nothing",
+    .backward = "nothing; a gradient that arrives partial over the dimension's axes is completed: one all-reduce of the result",
+    .partial = "completed"};
 documentation const layer_norms{
     .names = {"layer_norm"},
     .call = "layer_norm<dim>(x, gamma, beta, epsilon)",

@@ -191,6 +191,6 @@ constexpr auto table_of(std::index_sequence<I...>) {
             std::make_index_sequence<Op::operands::size>>::value...};
 }
 template <class Op, int Mesh, class Chosen>
-inline constexpr auto table = table_of<Op, Mesh, Chosen>(std::make_index_sequence<Chosen::capacity>{});
+inline constexpr auto table = table_of<Op, Mesh, Chosen>(std::make_index_sequence<Chosen::size>{});
 
 }  // namespace sweep
