@@ -51,6 +51,8 @@ namespace sweep {
 constexpr budget budget_on(int mesh) {
   constexpr int all = 1 << 20;
   bool const full = MTF_SWEEP_SLICES > 0;
+  // With an axis inside a node only sums over both axes are different.
+  if (mesh_of[static_cast<std::size_t>(mesh)].inside_node != 0) return full ? budget{4, 32, 0, 0} : budget{1, 5, 0, 0};
   switch (mesh_of[static_cast<std::size_t>(mesh)].axes) {
     case 0: return {1, 0, 0, 0};
     case 1: return full ? budget{all, all, 8, 4} : budget{all, 4, 2, 2};

@@ -10,6 +10,22 @@ std::uint64_t payload(mesh_code const& m, place const& p) {
   return shard_size(m, p) * static_cast<std::uint64_t>(p.bytes);
 }
 
+/// What taking a sum over some axes sends: an all-reduce; where some of them run inside a node and others do not, only a
+/// part of it goes between nodes.
+void take_sum(std::vector<event>& when, mesh_code const& m, set axes, place const& p) {
+  if (axes == 0) return;
+  auto const all = payload(m, p), elements = shard_size(m, p);
+  set const inside = axes & m.inside_node;
+  auto const parts = static_cast<std::uint64_t>(m.along(inside));
+  if (inside == 0 || inside == axes || elements % parts != 0) {
+    when.push_back({collective::all_reduce, axes, all});
+    return;
+  }
+  when.push_back({collective::reduce_scatter, inside, all});
+  when.push_back({collective::all_reduce, axes & ~inside, all / parts});
+  when.push_back({collective::all_gather, inside, all / parts});
+}
+
 /// The result's cuts are the operands'.
 place lying(std::vector<place> const& in, std::vector<int> const& dims) {
   place out{.dims = dims};
@@ -47,14 +63,14 @@ answer product(situation const& s, std::vector<place> const& in, set pass, bool 
   answer a;
   a.out = lying(in, out);
   for (auto const& p : in) {
-    a.all_reduce(a.forward, p.partial & ~pass, payload(s.mesh, p));
+    take_sum(a.forward, s.mesh, p.partial & ~pass, p);
     for (int const d : p.dims)
       if (sweep::in(gone, d)) a.out.partial |= p.axes(d);
   }
   a.out.partial |= pass;
   // The gradient meets the other operand: it must be whole where that varies.
   set const whole = products ? s.seed & (pass | (gone != 0 ? all_axes(in) : 0U)) : 0U;
-  a.all_reduce(a.backward, whole, payload(s.mesh, a.out));
+  take_sum(a.backward, s.mesh, whole, a.out);
   for (std::size_t i = 0; i < in.size(); ++i) {
     set g = s.seed & ~whole;
     for (std::size_t j = 0; j < in.size(); ++j) {
@@ -94,7 +110,7 @@ closed_form contraction(std::vector<int> out) {
     for (std::size_t i = 2; i-- > 0;)  // backward through the sums
       if (in[i].dims.size() != s.in[i].dims.size()) {
         set const whole = a.gradients[i] & s.in[i].axes();
-        a.all_reduce(a.backward, whole, payload(s.mesh, in[i]));
+        take_sum(a.backward, s.mesh, whole, in[i]);
         a.gradients[i] &= ~whole;
       }
     return a;
@@ -138,7 +154,7 @@ closed_form sum(set gone, std::vector<int> order) {
     if (!order.empty()) a.out.dims = order;
     a.out.partial = x.partial | axes_of(x.cut, gone);
     set const whole = s.seed & x.axes();
-    a.all_reduce(a.backward, whole, payload(s.mesh, a.out));
+    take_sum(a.backward, s.mesh, whole, a.out);
     a.gradients = {s.seed & ~whole};
     return a;
   };
@@ -149,10 +165,10 @@ closed_form extreme(set gone) {
     place const& x = s.in[0];
     answer a;
     a.out = x.without(gone);
-    a.all_reduce(a.forward, x.partial, payload(s.mesh, x));
+    take_sum(a.forward, s.mesh, x.partial, x);
     a.all_reduce(a.forward, axes_of(x.cut, gone), payload(s.mesh, a.out));
     set const whole = s.seed & x.axes();
-    a.all_reduce(a.backward, whole, payload(s.mesh, a.out));
+    take_sum(a.backward, s.mesh, whole, a.out);
     a.gradients = {s.seed & ~whole};
     return a;
   };
@@ -164,11 +180,11 @@ closed_form rows(int dim, std::vector<int> forward, std::vector<int> backward, b
     place const row = x.without(bit(dim));
     answer a;
     a.out = row_gone ? row : x.without(0);
-    a.all_reduce(a.forward, x.partial, payload(s.mesh, x));
+    take_sum(a.forward, s.mesh, x.partial, x);
     for (int const n : forward)
       a.all_reduce(a.forward, x.axes(dim), static_cast<std::uint64_t>(n) * payload(s.mesh, row));
     set const whole = s.seed & x.axes();
-    a.all_reduce(a.backward, whole, payload(s.mesh, a.out));
+    take_sum(a.backward, s.mesh, whole, a.out);
     for (int const n : backward)
       a.all_reduce(a.backward, x.axes(dim), static_cast<std::uint64_t>(n) * payload(s.mesh, row));
     a.gradients = {s.seed & ~whole};
@@ -182,9 +198,9 @@ closed_form norm(int dim, int forward_all_reduces) {
     auto const row = payload(s.mesh, x.without(bit(dim)));
     answer a;
     a.out = x.without(0);
-    for (auto const& p : s.in) a.all_reduce(a.forward, p.partial, payload(s.mesh, p));
+    for (auto const& p : s.in) take_sum(a.forward, s.mesh, p.partial, p);
     for (int i = 0; i < forward_all_reduces; ++i) a.all_reduce(a.forward, x.axes(dim), row);
-    a.all_reduce(a.backward, s.seed, payload(s.mesh, a.out));
+    take_sum(a.backward, s.mesh, s.seed, a.out);
     a.all_reduce(a.backward, x.axes(dim), 2 * row);
     a.gradients.assign(s.in.size(), x.axes() & ~x.axes(dim));
     a.gradients[0] = 0;
@@ -197,12 +213,12 @@ closed_form cross_entropy(int classes) {
     place const &x = s.in[0], &labels = s.in[1];
     answer a;
     a.out = x.without(bit(classes));
-    a.all_reduce(a.forward, labels.partial, payload(s.mesh, labels));
-    a.all_reduce(a.forward, x.partial, payload(s.mesh, x));
+    take_sum(a.forward, s.mesh, labels.partial, labels);
+    take_sum(a.forward, s.mesh, x.partial, x);
     a.all_reduce(a.forward, x.axes(classes), payload(s.mesh, a.out));
     a.all_reduce(a.forward, x.axes(classes), 2 * payload(s.mesh, a.out));
     set const whole = s.seed & x.axes();
-    a.all_reduce(a.backward, whole, payload(s.mesh, a.out));
+    take_sum(a.backward, s.mesh, whole, a.out);
     a.gradients = {s.seed & ~whole, 0};
     return a;
   };
@@ -214,10 +230,10 @@ closed_form embedding(int vocabulary, std::vector<int> out) {
     answer a;
     a.out = lying(s.in, out);
     a.out.partial = table.axes(vocabulary);
-    a.all_reduce(a.forward, ids.partial, payload(s.mesh, ids));
-    a.all_reduce(a.forward, table.partial, payload(s.mesh, table));
+    take_sum(a.forward, s.mesh, ids.partial, ids);
+    take_sum(a.forward, s.mesh, table.partial, table);
     set const whole = s.seed & table.axes(vocabulary);
-    a.all_reduce(a.backward, whole, payload(s.mesh, a.out));
+    take_sum(a.backward, s.mesh, whole, a.out);
     a.gradients = {(s.seed & ~whole) | ids.axes(), 0};
     return a;
   };
@@ -323,7 +339,7 @@ closed_form complete() {
   return [](situation const& s) {
     answer a;
     a.out = s.in[0].without(0);
-    a.all_reduce(a.forward, s.in[0].partial, payload(s.mesh, s.in[0]));
+    take_sum(a.forward, s.mesh, s.in[0].partial, s.in[0]);
     a.gradients = {s.seed};
     return a;
   };
@@ -332,7 +348,7 @@ closed_form complete() {
 closed_form narrowed() {
   return [](situation const& s) {
     answer a = complete()(s);
-    a.all_reduce(a.backward, s.seed, payload(s.mesh, a.out));
+    take_sum(a.backward, s.mesh, s.seed, a.out);
     a.gradients = {0};
     return a;
   };
@@ -344,7 +360,7 @@ closed_form broadcast(std::vector<int> out) {
     answer a;
     a.out = {.dims = out, .cut = s.layout};
     a.out.partial = x.partial & ~a.out.axes();
-    a.all_reduce(a.forward, x.partial & a.out.axes(), payload(s.mesh, x));
+    take_sum(a.forward, s.mesh, x.partial & a.out.axes(), x);
     a.gradients = {s.seed | (a.out.axes() & ~x.axes())};
     return a;
   };

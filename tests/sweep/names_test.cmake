@@ -76,6 +76,7 @@ foreach(name IN LISTS exceptions)
   endif()
 endforeach()
 if(missing)
-  message(FATAL_ERROR "operations without an entry in tests/sweep: ${missing}")
+  message(FATAL_ERROR "operations without an entry in tests/sweep: ${missing}. An entry is a typed call, a definition in "
+    "plain loops, a closed form of what it sends, and its row of docs/operations.md: see tests/sweep/define.hpp")
 endif()
 message(STATUS "${count} public operations, each with its sweep")

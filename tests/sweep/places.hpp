@@ -1,5 +1,5 @@
 #pragma once
-// Where the sweep's tensors lie, as numbers: five dimensions, seven meshes, and codes for layouts. A case of the sweep is
+// Where the sweep's tensors lie, as numbers: five dimensions, eight meshes, and codes for layouts. A case of the sweep is
 // a few such numbers; typed.hpp makes types of them, the oracle (oracle.hpp) reads them without the library.
 #include <algorithm>
 #include <array>
@@ -22,6 +22,7 @@ constexpr set bit(int i) { return 1U << static_cast<unsigned>(i); }
 struct mesh_code {
   int axes = 0;
   std::array<int, 3> size{1, 1, 1};
+  set inside_node = 0;  // the axes whose links run inside one node
   [[nodiscard]] constexpr int ranks() const { return size[0] * size[1] * size[2]; }
   /// The number of ranks along a set of axes.
   [[nodiscard]] constexpr int along(set s) const {
@@ -35,9 +36,9 @@ struct mesh_code {
     return rank % size[static_cast<std::size_t>(axis)];
   }
 };
-inline constexpr int mesh_count = 7;
+inline constexpr int mesh_count = 8;
 inline constexpr std::array<mesh_code, mesh_count> mesh_of{
-    {{0, {1, 1, 1}}, {1, {2, 1, 1}}, {1, {3, 1, 1}}, {1, {4, 1, 1}}, {2, {2, 2, 1}}, {2, {2, 3, 1}}, {3, {2, 2, 2}}}};
+    {{0, {1, 1, 1}}, {1, {2, 1, 1}}, {1, {3, 1, 1}}, {1, {4, 1, 1}}, {2, {2, 2, 1}}, {2, {2, 3, 1}}, {3, {2, 2, 2}}, {2, {2, 2, 1}, bit(1)}}};
 
 /// A layout: six bits a dimension, in them the axes that cut it, outermost first, as two bits each of axis + 1.
 using cuts = std::uint32_t;

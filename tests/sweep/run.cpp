@@ -34,7 +34,8 @@ std::string text_of(cuts l) {
 std::string text_of(mesh_code const& m) {
   std::string s;
   for (int x = 0; x < m.axes; ++x)
-    s += (s.empty() ? "" : ";") + std::string(1, "pqr"[x]) + ":" + std::to_string(m.size[static_cast<std::size_t>(x)]);
+    s += (s.empty() ? "" : ";") + std::string(1, "pqr"[x]) + ":" + std::to_string(m.size[static_cast<std::size_t>(x)]) +
+         (in(m.inside_node, x) ? " (in a node)" : "");
   return "\"" + s + "\"";
 }
 std::string text_of(mesh_code const& m, std::vector<event> const& all) {

@@ -35,9 +35,10 @@ struct p4 : mtf::axis<"p", 4> {};
 struct q2 : mtf::axis<"q", 2> {};
 struct q3 : mtf::axis<"q", 3> {};
 struct r2 : mtf::axis<"r", 2> {};
+struct n2 : mtf::axis<"q", 2, mtf::link::node> {};
 using dims = mtf::detail::list<a, b, c, d, e>;
 using meshes = mtf::detail::list<mtf::mesh<>, mtf::mesh<p2>, mtf::mesh<p3>, mtf::mesh<p4>, mtf::mesh<p2, q2>,
-                                 mtf::mesh<p2, q3>, mtf::mesh<p2, q2, r2>>;
+                                 mtf::mesh<p2, q3>, mtf::mesh<p2, q2, r2>, mtf::mesh<p2, n2>>;
 
 template <class D>
 inline constexpr int number_of_dim = -1;
