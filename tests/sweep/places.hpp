@@ -133,8 +133,8 @@ class generator {
     not_injective(l);
     if (s_.operands > 1)
       for (int o = 1; o < s_.operands; ++o) {
-        cuts const to = target(n * 7 + 3 * o);
-        if (to != l) sink_({.layout = l, .other = to, .other_operand = o}, family::differing);
+        for (cuts const to : {target(n * 7 + 3 * o), turned(l)})
+          if (to != l) sink_({.layout = l, .other = to, .other_operand = o}, family::differing);
       }
   }
   /// Some injective layout, the n-th in no order.
@@ -152,6 +152,14 @@ class generator {
       l = with_cut(l, d, with_axis(cut_of(l, d), n % 2 == 0 ? 0 : depth(cut_of(l, d)), x));
     }
     return l;
+  }
+  /// The same dimensions, each cut over the next axis.
+  constexpr cuts turned(cuts l) const {
+    cuts to = 0;
+    for (int d = 0; d < dim_count; ++d)
+      for (int i = 0; i < depth(cut_of(l, d)); ++i)
+        to = with_cut(to, d, with_axis(cut_of(to, d), i, (axis_at(cut_of(l, d), i) + 1) % m_.axes));
+    return to;
   }
   constexpr void partials(cuts l) {
     set every = bit(m_.axes) - 1U;
