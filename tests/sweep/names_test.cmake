@@ -9,6 +9,7 @@ cmake_minimum_required(VERSION 3.25)
 set(exceptions
   "global_norm"      # optimize.hpp: a number, of a structure of gradients
   "for_each_tensor"  # params.hpp: walks a structure
+  "scan"             # scan.hpp: calls the user's layers, one after the other
 )
 
 execute_process(COMMAND "${SWEEP}" --names RESULT_VARIABLE result OUTPUT_VARIABLE swept)
@@ -44,8 +45,8 @@ foreach(header IN LISTS headers)
       list(APPEND found "operator${CMAKE_MATCH_1}")
     elseif(line MATCHES "^template <")
       set(head "${line}")
-    elseif(head AND line MATCHES "^(auto|X|double|std::int64_t|void) ((operator[^ (]+)|([a-z_0-9]+))\\(")
-      set(name "${CMAKE_MATCH_2}")
+    elseif(head AND line MATCHES "^(constexpr )?(auto|X|double|std::int64_t|void) ((operator[^ (]+)|([a-z_0-9]+))\\(")
+      set(name "${CMAKE_MATCH_3}")
       if(head MATCHES "operand|tensor_type|class Backend|class X" OR line MATCHES "tensor")
         list(APPEND found "${name}")
       endif()
