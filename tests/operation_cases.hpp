@@ -1,6 +1,6 @@
 #pragma once
 // Every differentiable operation, once or more, as a function of a small structure of tensors. The local tests check their
-// gradients against central differences, the mesh tests that no layout changes a result or a gradient.
+// gradients against central differences. (That no layout changes a result or a gradient is tests/sweep's affair.)
 #include <mtf/mtf.hpp>
 
 #include <cstdint>

@@ -83,21 +83,19 @@ class trace {
   }
   /// What follows up to the matching `end_loop` happens so many times as is told there. A loop like the one that ended
   /// just before it is joined to it.
-  constexpr void begin_loop() { open_.push_back({planned_.size(), live_}); }
+  constexpr void begin_loop() { open_.push_back({planned_.size(), loops_.size(), live_}); }
   constexpr void end_loop(std::uint64_t count) {
-    auto const [first, live] = open_.back();
+    open_loop const body = open_.back();
     open_.pop_back();
-    live_ += (count - 1) * (live_ - live);  // what one round leaves behind; unsigned, so it may also shrink
+    live_ += (count - 1) * (live_ - body.live);  // what one round leaves behind; unsigned, so it may also shrink
     peak_ = std::max(peak_, live_);
-    auto const size = planned_.size() - first;
-    if (size == 0) return;
-    if (!loops_.empty() && loops_.back().last == first && loops_.back().last - loops_.back().first == size &&
-        std::equal(planned_.begin() + static_cast<std::ptrdiff_t>(first), planned_.end(),
-                   planned_.begin() + static_cast<std::ptrdiff_t>(loops_.back().first))) {
-      planned_.resize(first);
+    if (planned_.size() == body.first) return;
+    if (body.loops > 0 && is_like(loops_[body.loops - 1], body)) {
+      planned_.resize(body.first);
+      loops_.resize(body.loops);
       loops_.back().count += count;
     } else {
-      loops_.push_back({first, planned_.size(), count});
+      loops_.push_back({body.first, planned_.size(), count});
     }
   }
 
@@ -192,9 +190,22 @@ class trace {
     std::array<char const*, 3> parameter{};
   };
   struct open_loop {
-    std::size_t first;
+    std::size_t first, loops;  // collectives and loops before it
     std::uint64_t live;
   };
+  /// Does the loop that ended where `body` begins do the same, the loops inside it included?
+  [[nodiscard]] constexpr bool is_like(planned_loop const& before, open_loop const& body) const {
+    auto const size = planned_.size() - body.first, inside = loops_.size() - body.loops;
+    if (before.last != body.first || before.last - before.first != size || inside + 1 > body.loops) return false;
+    for (std::size_t i = 0; i < size; ++i)
+      if (!(planned_[before.first + i] == planned_[body.first + i])) return false;
+    for (std::size_t i = 0; i < inside; ++i) {
+      auto const &a = loops_[body.loops - 1 - inside + i], &b = loops_[body.loops + i];
+      if (a.first + size != b.first || a.last + size != b.last || a.count != b.count) return false;
+    }
+    auto const rest = body.loops - 1 - inside;  // a loop more inside the earlier one?
+    return rest == 0 || loops_[rest - 1].last <= before.first;
+  }
 
   template <class T>
   constexpr void note(collective kind, axis_mask axes, std::size_t count) {

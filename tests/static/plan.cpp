@@ -94,6 +94,27 @@ static_assert((many.peak_bytes - six.peak_bytes) % 42 == 0);
 static_assert(plan_with<7, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">().peak_bytes - six.peak_bytes ==
               (many.peak_bytes - six.peak_bytes) / 42);
 
+// Loops in loops: four groups of three rows each.
+template <template <class...> class Tensor>
+struct group_of_rows {
+  std::array<Tensor<vocab>, 3> rows;
+  MTF_FIELDS(rows);
+};
+template <template <class...> class Tensor>
+struct groups_of_rows {
+  std::array<group_of_rows<Tensor>, 4> groups;
+  MTF_FIELDS(groups);
+};
+constexpr auto nested = mtf::plan_of<mtf::layout<mtf::mesh<rows>, mtf::split<batch, rows>>>(
+    [](auto const& p, auto const& x) {
+      return mtf::mean(mtf::scan(p.groups, x, [](auto const& g, auto const& before, std::size_t) {
+        return mtf::scan(g.rows, before, [](auto const& r, auto const& y, std::size_t) { return y * r; });
+      }));
+    },
+    mtf::parameters<groups_of_rows>{}, mtf::input<float, batch, vocab>{});
+static_assert(nested.collectives.size() == 2);  // the loss, and the gradient of a row
+static_assert(nested.loops.size() == 2 && nested.times(0) == 1 && nested.times(1) == 12);
+
 // --- scopes without communication -----------------------------------------------------------------------------------------
 
 constexpr auto contraction = [](auto const& x, auto const& w) { return mtf::einsum<batch, digit>(x, w); };

@@ -295,7 +295,7 @@ class kokkos_backend {
   template <bool Centered, class T>
   void norm_vjp_sums(rows r, compute<T>* s1, compute<T>* s2, T const* dy, T const* x, T const* gamma,
                      compute<T> const* mean, compute<T> const* rstd) {
-    detail::row_operand<T, Exec> g(on_, r, dy), in(on_, r, x);
+    detail::row_operand<T, Exec> const g(on_, r, dy), in(on_, r, x);
     run("mtf::norm_vjp_sums", r,
         detail::norm_vjp_sums_body<Centered, T>{{g.get(), in.get(), gamma, mean, rstd}, r.n, s1, s2});
   }
@@ -305,7 +305,7 @@ class kokkos_backend {
                       std::type_identity_t<T*> dbeta, T const* dy, T const* x, T const* gamma, compute<T> const* mean,
                       compute<T> const* rstd) {
     detail::row_result<T, Exec> out(on_, r, dx);
-    detail::row_operand<T, Exec> g(on_, r, dy), in(on_, r, x);
+    detail::row_operand<T, Exec> const g(on_, r, dy), in(on_, r, x);
     detail::norm_backward(on_,
                           detail::norm_vjp_body<Centered, T>{
                               {g.get(), in.get(), gamma, mean, rstd}, r.n, n_global, r.count(), s1, s2, out.get()},
@@ -317,7 +317,7 @@ class kokkos_backend {
   /// loss = lse - logits[label], lse = logsumexp(logits) of each row.
   template <class T>
   void cross_entropy(rows r, T* loss, compute<T>* lse, T const* logits, std::int32_t const* labels) {
-    detail::row_operand<T, Exec> in(on_, r, logits);
+    detail::row_operand<T, Exec> const in(on_, r, logits);
     run("mtf::cross_entropy", r, detail::cross_entropy_body<T>{r.n, loss, lse, in.get(), labels});
   }
   /// dlogits = dloss * (exp(logits - lse) - [class == label]); class j here is class_offset + j.
@@ -332,7 +332,7 @@ class kokkos_backend {
   template <class T>
   void cross_entropy_local(rows r, index class_offset, compute<T> const* max, compute<T>* sum_and_picked,
                            T const* logits, std::int32_t const* labels) {
-    detail::row_operand<T, Exec> in(on_, r, logits);
+    detail::row_operand<T, Exec> const in(on_, r, logits);
     run("mtf::cross_entropy_local", r,
         detail::cross_entropy_local_body<T>{r.n, r.count(), class_offset, max, sum_and_picked, in.get(), labels});
   }

@@ -65,9 +65,9 @@ KOKKOS_FUNCTION inline void atomic_accumulate(T* to, T x) {
 }
 /// 16-bit atomics are not everywhere: this one exchanges the aligned word around the element.
 KOKKOS_FUNCTION inline void atomic_accumulate(bfloat16* to, bfloat16 x) {
-  auto const address = reinterpret_cast<std::uintptr_t>(to);
-  auto* const word = reinterpret_cast<std::uint32_t*>(address & ~std::uintptr_t(3));
-  unsigned const shift = (address & 2U) != 0 ? 16U : 0U;
+  bool const upper = (reinterpret_cast<std::uintptr_t>(to) & 2U) != 0;
+  auto* const word = reinterpret_cast<std::uint32_t*>(upper ? to - 1 : to);
+  unsigned const shift = upper ? 16U : 0U;
   std::uint32_t seen = Kokkos::atomic_load(word), expected = 0;
   do {
     expected = seen;

@@ -72,7 +72,7 @@ struct host_team {
     for (index j = 0; j < n; ++j) f(j);
   }
   template <class Op, class A, class F>
-  MTF_INLINE A reduce(index n, F f) const {
+  [[nodiscard]] MTF_INLINE A reduce(index n, F f) const {
     A s = Op::template neutral<A>();
     if constexpr (std::is_same_v<Op, sum_op>) {
       MTF_SIMD_REDUCE(+, s)
@@ -87,16 +87,16 @@ struct host_team {
     return s;
   }
   template <class A, class F>
-  MTF_INLINE A sum(index n, F f) const {
+  [[nodiscard]] MTF_INLINE A sum(index n, F f) const {
     return reduce<sum_op, A>(n, f);
   }
   template <class A, class F>
-  MTF_INLINE A max(index n, F f) const {
+  [[nodiscard]] MTF_INLINE A max(index n, F f) const {
     return reduce<max_op, A>(n, f);
   }
   /// f returns two<A>.
   template <class A, class F>
-  MTF_INLINE two<A> sum2(index n, F f) const {
+  [[nodiscard]] MTF_INLINE two<A> sum2(index n, F f) const {
     A s = 0, t = 0;
     MTF_SIMD_REDUCE(+, s, t)
     for (index j = 0; j < n; ++j) {
@@ -122,22 +122,22 @@ struct device_team {
     for (index j = member.team_rank(); j < n; j += member.team_size()) f(j);
   }
   template <class Op, class A, class F>
-  KOKKOS_FUNCTION A reduce(index n, F const& f) const {
+  [[nodiscard]] KOKKOS_FUNCTION A reduce(index n, F const& f) const {
     A s = Op::template neutral<A>();
     for (index j = member.team_rank(); j < n; j += member.team_size()) s = Op::of(s, f(j));
     member.team_reduce(typename Op::template reducer<A>(s));
     return s;
   }
   template <class A, class F>
-  KOKKOS_FUNCTION A sum(index n, F const& f) const {
+  [[nodiscard]] KOKKOS_FUNCTION A sum(index n, F const& f) const {
     return reduce<sum_op, A>(n, f);
   }
   template <class A, class F>
-  KOKKOS_FUNCTION A max(index n, F const& f) const {
+  [[nodiscard]] KOKKOS_FUNCTION A max(index n, F const& f) const {
     return reduce<max_op, A>(n, f);
   }
   template <class A, class F>
-  KOKKOS_FUNCTION two<A> sum2(index n, F const& f) const {
+  [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f) const {
     two<A> s{A(0), A(0)};
     for (index j = member.team_rank(); j < n; j += member.team_size()) s += f(j);
     member.team_reduce(Kokkos::Sum<A>(s.first));
@@ -176,7 +176,7 @@ void for_rows(char const* label, Exec const& exec, index count, index n, Body co
     device_row_kernel<Exec, Body> const kernel{body};
     using policy = Kokkos::TeamPolicy<Exec>;
     int team = 32;
-    while (team < 512 && team * 4 < n) team *= 2;
+    while (team < 512 && index{4} * team < n) team *= 2;
     int const most = policy(exec, static_cast<int>(count), 1).team_size_max(kernel, Kokkos::ParallelForTag{});
     while (team > most) team /= 2;
     Kokkos::parallel_for(label, policy(exec, static_cast<int>(count), team), kernel);

@@ -14,7 +14,7 @@ inline constexpr bool has_block_transpose = true;
 
 template <class U>
 struct vector_of_8 {
-  typedef U type __attribute__((vector_size(8 * sizeof(U))));
+  using type [[gnu::vector_size(8 * sizeof(U))]] = U;
 };
 
 /// to[i * to_stride + j] = from[i + j * from_stride] for i, j < 8; T has 2, 4 or 8 bytes.

@@ -1,0 +1,130 @@
+// Tensors from nothing: numbers, positions, random numbers, the host.
+#include "define.hpp"
+#include "philox.hpp"
+
+namespace sweep {
+
+namespace {
+
+/// A tensor over a, b, c (or b, e) that the operation creates; under a layout that does not fit it is refused before.
+#define SWEEP_CREATES(NAME, DIMS, MORE, ...)                                                          \
+  struct NAME {                                                                                       \
+    SWEEP_HEAD(())                                                                                    \
+    static constexpr set more_dims = MORE;                                                            \
+    template <class Case>                                                                             \
+    static auto call(backend& on) {                                                                   \
+      using shape = mtf::shape<SWEEP_DIMS DIMS>;                                                      \
+      using layout = typename Case::layout;                                                           \
+      if constexpr (!mtf::tensor_verdict_t<shape, layout>::value) {                                   \
+        return mtf::refused{};                                                                        \
+      } else {                                                                                        \
+        using X [[maybe_unused]] = mtf::tensor<double, shape, layout, mtf::partial<>, backend>;       \
+        return __VA_ARGS__;                                                                           \
+      }                                                                                               \
+    }                                                                                                 \
+  };
+#define SWEEP_DIMS(...) __VA_ARGS__
+constexpr set abc = bit(0) | bit(1) | bit(2);
+
+/// What from_global is given.
+std::span<double const> given() {
+  static numbers const all = [] {
+    numbers y;
+    for (std::size_t i = 0; i < A * B * C; ++i) y.push_back(static_cast<double>(i * i % 1009));
+    return y;
+  }();
+  return all;
+}
+
+SWEEP_CREATES(full, (a, b, c), abc, mtf::full<X>(on, 2.5))
+SWEEP_CREATES(zeros, (a, b, c), abc, mtf::zeros<X>(on))
+SWEEP_CREATES(ones, (a, b, c), abc, mtf::ones<X>(on))
+SWEEP_CREATES(iota, (a, b, c), abc, mtf::iota<b, X>(on))
+SWEEP_CREATES(mask, (b, e), bit(1) | bit(4), mtf::causal_mask<b, e, layout>(on))
+SWEEP_CREATES(from_global, (a, b, c), abc, mtf::from_global<X>(on, given()))
+SWEEP_CREATES(uniform, (a, b, c), abc, mtf::random_uniform<X>(on, mtf::random_key(3), -1, 3))
+SWEEP_CREATES(normal, (a, b, c), abc, mtf::random_normal<X>(on, mtf::random_key(4), 1, 2))
+SWEEP_CREATES(truncated, (a, b, c), abc, mtf::random_truncated_normal<X>(on, mtf::random_key(6), 1, 2))
+
+using all = std::vector<numbers> const&;
+
+/// One number an element, of its position in the global tensor.
+template <class F>
+std::function<numbers(std::vector<numbers> const&)> by_position(std::size_t n, F f) {
+  return [=](all) {
+    numbers y;
+    for (std::size_t i = 0; i < n; ++i) y.push_back(f(i));
+    return y;
+  };
+}
+
+double unit(std::uint32_t high, std::uint32_t low) {
+  return static_cast<double>((std::uint64_t{high} << 32U | low) >> 11U) / 9007199254740992.0;
+}
+/// Box and Muller.
+double gauss(std::uint64_t key, std::size_t i, std::uint32_t draw) {
+  auto const w = philox(key, i, draw);
+  return std::sqrt(-2 * std::log(1 - unit(w[0], w[1]))) * std::cos(2 * 3.14159265358979323846 * unit(w[2], w[3]));
+}
+
+template <class Op>
+operation entry(std::string name, documentation text, std::vector<int> out,
+                std::function<numbers(std::vector<numbers> const&)> define) {
+  operation op = with_cases<Op>(std::move(name), std::move(text));
+  op.define = std::move(define);
+  op.sends = forms::created(std::move(out));
+  op.differentiable = false;
+  return op;
+}
+
+documentation text_of(std::vector<std::string> names, std::string call, std::string meaning) {
+  return {.names = std::move(names),
+          .call = std::move(call),
+          .meaning = std::move(meaning),
+          .forward = "nothing",
+          .backward = "is a constant",
+          .partial = "has no operands"};
+}
+
+}  // namespace
+
+std::vector<operation> operations_of_creation() {
+  constexpr std::size_t n = A * B * C;
+  auto const numbers_text = text_of({"full", "zeros", "ones"}, "full<X>(backend, n), zeros<X>(backend), ones<X>(backend)",
+                                    "Every element is the number.");
+  auto const random_text = text_of({"random_uniform", "random_normal", "random_truncated_normal"},
+                                   "random_uniform<X>(backend, key, low, high), random_normal<X>(backend, key, mean, stddev), "
+                                   "random_truncated_normal<X>(...)",
+                                   "Random numbers of the key and the element's position: the same for every layout.");
+  std::vector<int> const dims{0, 1, 2};
+  auto const key = [](std::uint64_t seed) { return mtf::random_key(seed).bits(); };
+  return {
+      entry<full>("full<X>(2.5)", numbers_text, dims, by_position(n, [](std::size_t) { return 2.5; })),
+      entry<zeros>("zeros<X>()", numbers_text, dims, by_position(n, [](std::size_t) { return 0.0; })),
+      entry<ones>("ones<X>()", numbers_text, dims, by_position(n, [](std::size_t) { return 1.0; })),
+      entry<iota>("iota<b, X>()", text_of({"iota"}, "iota<dim, X>(backend)", "The position along the dimension."), dims,
+                  by_position(n, [](std::size_t i) { return static_cast<double>(i / C % B); })),
+      entry<mask>("causal_mask<b, e, layout>()",
+                  text_of({"causal_mask"}, "causal_mask<query, key, layout>(backend)",
+                          "Whether the position along key does not exceed that along query: a tensor of bool."),
+                  {1, 4}, by_position(B * E, [](std::size_t i) { return i % E <= i / E ? 1.0 : 0.0; })),
+      entry<from_global>("from_global<X>(numbers)",
+                         text_of({"from_global"}, "from_global<X>(backend, numbers)",
+                                 "The global tensor whose elements, row-major, are given alike on every rank."),
+                         dims, by_position(n, [](std::size_t i) { return given()[i]; })),
+      entry<uniform>("random_uniform<X>(key, -1, 3)", random_text, dims, by_position(n, [=](std::size_t i) {
+                       auto const w = philox(key(3), i, 0);
+                       return -1 + 4 * unit(w[0], w[1]);
+                     })),
+      entry<normal>("random_normal<X>(key, 1, 2)", random_text, dims,
+                    by_position(n, [=](std::size_t i) { return 1 + 2 * gauss(key(4), i, 0); })),
+      entry<truncated>("random_truncated_normal<X>(key, 1, 2)", random_text, dims, by_position(n, [=](std::size_t i) {
+                         std::uint32_t draw = 0;
+                         double z = gauss(key(6), i, draw);
+                         while (std::fabs(z) > 2) z = gauss(key(6), i, ++draw);
+                         return 1 + 2 * z;
+                       })),
+  };
+}
+
+}  // namespace sweep

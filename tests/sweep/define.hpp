@@ -1,0 +1,161 @@
+#pragma once
+// How a file of operations writes them down: a typed call for each, then its entry.
+//
+//   SWEEP_OF_ONE(sum_b, (real<a, b, c>), mtf::sum<b>(x))
+//   ... with_cases<sum_b>("sum<b>(x)") ...
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "forms.hpp"
+#include "typed.hpp"
+
+// The full sweep takes too much memory to be compiled at once: it is compiled in slices, each a program.
+#ifndef MTF_SWEEP_SLICES
+#define MTF_SWEEP_SLICES 0
+#define MTF_SWEEP_SLICE 0
+#endif
+
+#define SWEEP_OPERANDS(...) mtf::detail::list<__VA_ARGS__>
+#define SWEEP_HEAD(OPERANDS)                   \
+  using operands = SWEEP_OPERANDS OPERANDS;    \
+  static constexpr int phase = __LINE__ % 2;
+#define SWEEP_OF_ONE(NAME, OPERANDS, ...)        \
+  struct NAME {                                  \
+    SWEEP_HEAD(OPERANDS)                         \
+    template <class Case, class X>               \
+    static auto call(backend&, X const& x) {     \
+      return __VA_ARGS__;                        \
+    }                                            \
+  };
+#define SWEEP_OF_TWO(NAME, OPERANDS, ...)                    \
+  struct NAME {                                              \
+    SWEEP_HEAD(OPERANDS)                                     \
+    template <class Case, class X, class Y>                  \
+    static auto call(backend&, X const& x, Y const& y) {     \
+      return __VA_ARGS__;                                    \
+    }                                                        \
+  };
+#define SWEEP_OF_THREE(NAME, OPERANDS, ...)                             \
+  struct NAME {                                                         \
+    SWEEP_HEAD(OPERANDS)                                                \
+    template <class Case, class X, class Y, class Z>                    \
+    static auto call(backend&, X const& x, Y const& y, Z const& z) {    \
+      return __VA_ARGS__;                                               \
+    }                                                                   \
+  };
+
+namespace sweep {
+
+/// How many cases of each family (plain, partial, refused, differing) an operation gets on a mesh.
+constexpr budget budget_on(int mesh) {
+  constexpr int all = 1 << 20;
+  bool const full = MTF_SWEEP_SLICES > 0;
+  // With an axis inside a node only sums over both axes are different.
+  if (mesh_of[static_cast<std::size_t>(mesh)].inside_node != 0) return full ? budget{4, 32, 0, 0} : budget{1, 5, 0, 0};
+  switch (mesh_of[static_cast<std::size_t>(mesh)].axes) {
+    case 0: return {1, 0, 0, 0};
+    case 1: return full ? budget{all, all, 8, 4} : budget{all, 4, 2, 2};
+    case 2: return full ? budget{all, 48, 24, 12} : budget{7, 7, 3, 3};
+    default: return full ? budget{all, 72, 24, 24} : budget{9, 9, 3, 3};
+  }
+}
+
+template <class Op, int Mesh>
+std::span<typed_case const> cases_on() {
+  constexpr bool sliced = MTF_SWEEP_SLICES > 0 && Mesh > 0;  // every slice compares with one rank
+  return table<Op, Mesh,
+               chosen<signature_of<Op>(), Mesh, budget_on(Mesh), Op::phase, sliced ? MTF_SWEEP_SLICE : 0,
+                      sliced ? MTF_SWEEP_SLICES : 1>>;
+}
+template <class Op, int... Mesh>
+std::vector<std::span<typed_case const>> cases_on_all(std::integer_sequence<int, Mesh...>) {
+  return {cases_on<Op, Mesh>()...};
+}
+
+template <class T, class... D>
+operand_info info_of(arg<T, D...> const*) {
+  return {.dims = {number_of_dim<D>...}, .elements = std::is_same_v<T, double> ? kind::real : kind::whole};
+}
+template <class... Arg>
+std::vector<operand_info> infos_of(mtf::detail::list<Arg...> const*) {
+  return {info_of(static_cast<Arg const*>(nullptr))...};
+}
+
+/// An entry with what the typed call tells: operands and cases.
+template <class Op>
+operation with_cases(std::string name, documentation text) {
+  operation op;
+  op.name = std::move(name);
+  op.text = std::move(text);
+  op.in = infos_of(static_cast<typename Op::operands const*>(nullptr));
+  op.takes_layout = signature_of<Op>().takes_layout;
+  op.cases = cases_on_all<Op>(std::make_integer_sequence<int, mesh_count>{});
+  return op;
+}
+
+// Extents, and plain loops over them, for definitions.
+inline constexpr std::size_t A = extent_of[0], B = extent_of[1], C = extent_of[2], D = extent_of[3], E = extent_of[4];
+
+/// A function of one number of each operand, which are repeated along the dimensions that they lack.
+class pointwise {
+ public:
+  using function = std::function<double(std::vector<double> const&)>;
+  pointwise(std::vector<int> out, std::vector<std::vector<int>> in, function f)
+      : out_(std::move(out)), in_(std::move(in)), f_(std::move(f)) {}
+
+  numbers values(std::vector<numbers> const& x) const {
+    numbers y(global_size(out_));
+    each([&](std::size_t at, std::vector<std::size_t> const& from) { y[at] = f_(picked(x, from)); });
+    return y;
+  }
+  /// By central differences in operand o.
+  numbers gradient(std::vector<numbers> const& x, numbers const& weights, std::size_t o) const {
+    constexpr double h = 1e-5;
+    numbers g(x[o].size());
+    each([&](std::size_t at, std::vector<std::size_t> const& from) {
+      auto above = picked(x, from), below = above;
+      above[o] += h;
+      below[o] -= h;
+      g[from[o]] += weights[at] * (f_(above) - f_(below)) / (2 * h);
+    });
+    return g;
+  }
+  void define(operation& op) const {
+    op.define = [me = *this](std::vector<numbers> const& x) { return me.values(x); };
+    op.gradient = [me = *this](std::vector<numbers> const& x, numbers const& w, std::size_t o) { return me.gradient(x, w, o); };
+  }
+
+ private:
+  /// Calls visit(position in out, position in each operand) for every element.
+  template <class Visit>
+  void each(Visit const& visit) const {
+    std::vector<std::size_t> from(in_.size());
+    for (std::size_t at = 0; at < global_size(out_); ++at) {
+      std::array<std::size_t, dim_count> i{};
+      std::size_t rest = at;
+      for (std::size_t k = out_.size(); k-- > 0;) {
+        auto const d = static_cast<std::size_t>(out_[k]);
+        i[d] = rest % static_cast<std::size_t>(extent_of[d]);
+        rest /= static_cast<std::size_t>(extent_of[d]);
+      }
+      for (std::size_t o = 0; o < in_.size(); ++o) {
+        from[o] = 0;
+        for (int const d : in_[o])
+          from[o] = from[o] * static_cast<std::size_t>(extent_of[static_cast<std::size_t>(d)]) + i[static_cast<std::size_t>(d)];
+      }
+      visit(at, from);
+    }
+  }
+  static std::vector<double> picked(std::vector<numbers> const& x, std::vector<std::size_t> const& from) {
+    std::vector<double> now(x.size());
+    for (std::size_t o = 0; o < x.size(); ++o) now[o] = x[o][from[o]];
+    return now;
+  }
+
+  std::vector<int> out_;
+  std::vector<std::vector<int>> in_;
+  function f_;
+};
+
+}  // namespace sweep

@@ -1,0 +1,400 @@
+#include "forms.hpp"
+
+#include <algorithm>
+
+namespace sweep::forms {
+
+namespace {
+
+std::uint64_t payload(mesh_code const& m, place const& p) {
+  return shard_size(m, p) * static_cast<std::uint64_t>(p.bytes);
+}
+
+/// What taking a sum over some axes sends: an all-reduce; where some of them run inside a node and others do not, only a
+/// part of it goes between nodes.
+void take_sum(std::vector<event>& when, mesh_code const& m, set axes, place const& p) {
+  if (axes == 0) return;
+  auto const all = payload(m, p), elements = shard_size(m, p);
+  set const inside = axes & m.inside_node;
+  auto const parts = static_cast<std::uint64_t>(m.along(inside));
+  if (inside == 0 || inside == axes || elements % parts != 0) {
+    when.push_back({collective::all_reduce, axes, all});
+    return;
+  }
+  when.push_back({collective::reduce_scatter, inside, all});
+  when.push_back({collective::all_reduce, axes & ~inside, all / parts});
+  when.push_back({collective::all_gather, inside, all / parts});
+}
+
+/// The result's cuts are the operands'.
+place lying(std::vector<place> const& in, std::vector<int> const& dims) {
+  place out{.dims = dims};
+  for (auto const& p : in)
+    for (int const d : p.dims) out.cut = with_cut(out.cut, d, cut_of(p.cut, d));
+  return out;
+}
+set all_axes(std::vector<place> const& in) {
+  set s = 0;
+  for (auto const& p : in) s |= p.axes();
+  return s;
+}
+
+/// The axes over which sums stay open: those of one operand that nothing else varies along, or of all.
+set passing(std::vector<place> const& in, linear how) {
+  set any = 0, twice = 0, every = ~0U;
+  for (auto const& p : in) {
+    twice |= any & p.partial;
+    any |= p.partial;
+    every &= p.partial;
+  }
+  set const still = ~all_axes(in);
+  switch (how) {
+    case linear::none: return 0;
+    case linear::additive: return every & still;
+    case linear::multiplicative: return any & ~twice & still;
+    case linear::first: return in[0].partial & ~twice & still;
+  }
+  return 0;
+}
+
+/// A product of operands, pointwise or summed over `gone`: the parts that both share.
+answer product(situation const& s, std::vector<place> const& in, set pass, bool products, set gone,
+               std::vector<int> const& out) {
+  answer a;
+  a.out = lying(in, out);
+  for (auto const& p : in) {
+    take_sum(a.forward, s.mesh, p.partial & ~pass, p);
+    for (int const d : p.dims)
+      if (sweep::in(gone, d)) a.out.partial |= p.axes(d);
+  }
+  a.out.partial |= pass;
+  // The gradient meets the other operand: it must be whole where that varies.
+  set const whole = products ? s.seed & (pass | (gone != 0 ? all_axes(in) : 0U)) : 0U;
+  take_sum(a.backward, s.mesh, whole, a.out);
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    set g = s.seed & ~whole;
+    for (std::size_t j = 0; j < in.size(); ++j) {
+      if (i == j) continue;
+      if (products) g |= in[j].partial & pass;
+      for (int const d : in[j].dims)
+        if (!in[i].has(d)) g |= in[j].axes(d);
+    }
+    a.gradients.push_back(g);
+  }
+  return a;
+}
+
+}  // namespace
+
+closed_form elementwise(linear how, std::vector<int> out) {
+  return [=](situation const& s) {
+    bool const products = (how == linear::multiplicative || how == linear::first) && s.in.size() > 1;
+    return product(s, s.in, passing(s.in, how), products, 0, out);
+  };
+}
+
+closed_form contraction(std::vector<int> out) {
+  return [=](situation const& s) {
+    place const wanted{.dims = out};
+    auto in = s.in;
+    set gone = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+      set alone = 0;
+      for (int const d : s.in[i].dims)
+        if (!wanted.has(d)) (s.in[1 - i].has(d) ? gone : alone) |= bit(d);
+      set const partial = s.in[i].partial | axes_of(s.in[i].cut, alone);
+      in[i] = s.in[i].without(alone);
+      in[i].partial = partial;
+    }
+    answer a = product(s, in, passing(in, linear::multiplicative), true, gone, out);
+    for (std::size_t i = 2; i-- > 0;)  // backward through the sums
+      if (in[i].dims.size() != s.in[i].dims.size()) {
+        set const whole = a.gradients[i] & s.in[i].axes();
+        take_sum(a.backward, s.mesh, whole, in[i]);
+        a.gradients[i] &= ~whole;
+      }
+    return a;
+  };
+}
+
+closed_form contractions(std::vector<int> out) {
+  return [=](situation const& s) {
+    answer a;
+    a.out = lying(s.in, out);
+    set used = all_axes(s.in), once = 0, twice = 0, gone = 0;
+    for (auto const& p : s.in) {
+      twice |= once & p.partial;
+      once |= p.partial;
+      for (int const d : p.dims)
+        if (!a.out.has(d)) gone |= p.axes(d);
+    }
+    a.out.partial = gone | (once & ~twice & ~used);
+    // Else the order of contraction decides which sums are taken, and when.
+    a.partial_known = twice == 0 && (once & used) == 0;
+    a.sends_known = a.partial_known && (s.seed & (once | used)) == 0;
+    for (std::size_t i = 0; i < s.in.size(); ++i) {
+      set g = s.seed;
+      for (std::size_t j = 0; j < s.in.size(); ++j) {
+        if (i == j) continue;
+        g |= s.in[j].partial;
+        for (int const d : s.in[j].dims)
+          if (!s.in[i].has(d)) g |= s.in[j].axes(d);
+      }
+      a.gradients.push_back(g & ~s.in[i].axes());
+    }
+    return a;
+  };
+}
+
+closed_form sum(set gone, std::vector<int> order) {
+  return [=](situation const& s) {
+    place const& x = s.in[0];
+    answer a;
+    a.out = x.without(gone);
+    if (!order.empty()) a.out.dims = order;
+    a.out.partial = x.partial | axes_of(x.cut, gone);
+    set const whole = s.seed & x.axes();
+    take_sum(a.backward, s.mesh, whole, a.out);
+    a.gradients = {s.seed & ~whole};
+    return a;
+  };
+}
+
+closed_form extreme(set gone) {
+  return [=](situation const& s) {
+    place const& x = s.in[0];
+    answer a;
+    a.out = x.without(gone);
+    take_sum(a.forward, s.mesh, x.partial, x);
+    a.all_reduce(a.forward, axes_of(x.cut, gone), payload(s.mesh, a.out));
+    set const whole = s.seed & x.axes();
+    take_sum(a.backward, s.mesh, whole, a.out);
+    a.gradients = {s.seed & ~whole};
+    return a;
+  };
+}
+
+closed_form rows(int dim, std::vector<int> forward, std::vector<int> backward, bool row_gone) {
+  return [=](situation const& s) {
+    place const& x = s.in[0];
+    place const row = x.without(bit(dim));
+    answer a;
+    a.out = row_gone ? row : x.without(0);
+    take_sum(a.forward, s.mesh, x.partial, x);
+    for (int const n : forward)
+      a.all_reduce(a.forward, x.axes(dim), static_cast<std::uint64_t>(n) * payload(s.mesh, row));
+    set const whole = s.seed & x.axes();
+    take_sum(a.backward, s.mesh, whole, a.out);
+    for (int const n : backward)
+      a.all_reduce(a.backward, x.axes(dim), static_cast<std::uint64_t>(n) * payload(s.mesh, row));
+    a.gradients = {s.seed & ~whole};
+    return a;
+  };
+}
+
+closed_form norm(int dim, int forward_all_reduces) {
+  return [=](situation const& s) {
+    place const& x = s.in[0];
+    auto const row = payload(s.mesh, x.without(bit(dim)));
+    answer a;
+    a.out = x.without(0);
+    for (auto const& p : s.in) take_sum(a.forward, s.mesh, p.partial, p);
+    for (int i = 0; i < forward_all_reduces; ++i) a.all_reduce(a.forward, x.axes(dim), row);
+    take_sum(a.backward, s.mesh, s.seed, a.out);
+    a.all_reduce(a.backward, x.axes(dim), 2 * row);
+    a.gradients.assign(s.in.size(), x.axes() & ~x.axes(dim));
+    a.gradients[0] = 0;
+    return a;
+  };
+}
+
+closed_form cross_entropy(int classes) {
+  return [=](situation const& s) {
+    place const &x = s.in[0], &labels = s.in[1];
+    answer a;
+    a.out = x.without(bit(classes));
+    take_sum(a.forward, s.mesh, labels.partial, labels);
+    take_sum(a.forward, s.mesh, x.partial, x);
+    a.all_reduce(a.forward, x.axes(classes), payload(s.mesh, a.out));
+    a.all_reduce(a.forward, x.axes(classes), 2 * payload(s.mesh, a.out));
+    set const whole = s.seed & x.axes();
+    take_sum(a.backward, s.mesh, whole, a.out);
+    a.gradients = {s.seed & ~whole, 0};
+    return a;
+  };
+}
+
+closed_form embedding(int vocabulary, std::vector<int> out) {
+  return [=](situation const& s) {
+    place const &table = s.in[0], &ids = s.in[1];
+    answer a;
+    a.out = lying(s.in, out);
+    a.out.partial = table.axes(vocabulary);
+    take_sum(a.forward, s.mesh, ids.partial, ids);
+    take_sum(a.forward, s.mesh, table.partial, table);
+    set const whole = s.seed & table.axes(vocabulary);
+    take_sum(a.backward, s.mesh, whole, a.out);
+    a.gradients = {(s.seed & ~whole) | ids.axes(), 0};
+    return a;
+  };
+}
+
+namespace {
+
+/// Design 5's table, axis by axis, where no dimension is cut over two axes and one changes from one axis to another only
+/// if that was idle and has the same size; false where it is not that simple. Slices first, then what shrinks or keeps the
+/// size, gathers last.
+bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& sent) {
+  for (int const d : now.dims) {
+    unsigned const from = cut_of(now.cut, d), wanted = cut_of(to.cut, d);
+    if (from == wanted) continue;
+    if (depth(from) > 1 || depth(wanted) > 1) return false;
+    if (from != 0 && wanted != 0 &&
+        (in(now.axes() | now.partial, axis_at(wanted, 0)) || in(to.axes(), axis_at(from, 0)) ||
+         m.along(axes_of(from)) != m.along(axes_of(wanted))))
+      return false;
+  }
+  auto const each = [&](auto const& f) {
+    for (int const d : now.dims) f(d, cut_of(now.cut, d), cut_of(to.cut, d));
+  };
+  each([&](int d, unsigned from, unsigned wanted) {  // idle: a slice
+    if (from == 0 && wanted != 0 && !in(now.axes() | now.partial, axis_at(wanted, 0))) now.cut = with_cut(now.cut, d, wanted);
+  });
+  each([&](int d, unsigned from, unsigned wanted) {
+    if (from == 0 && wanted != 0 && in(now.partial, axis_at(wanted, 0))) {
+      sent.push_back({collective::reduce_scatter, axes_of(wanted), payload(m, now)});
+      now.partial &= ~axes_of(wanted);
+      now.cut = with_cut(now.cut, d, wanted);
+    }
+  });
+  each([&](int d, unsigned from, unsigned wanted) {
+    for (int const e : now.dims)
+      if (e != d && from != 0 && wanted == 0 && cut_of(now.cut, e) == 0 && cut_of(to.cut, e) == from) {
+        sent.push_back({collective::all_to_all, axes_of(from), payload(m, now)});
+        now.cut = with_cut(with_cut(now.cut, d, 0), e, from);
+      }
+  });
+  each([&](int d, unsigned from, unsigned wanted) {
+    if (from != 0 && wanted != 0 && from != wanted) {
+      sent.push_back({collective::permute, axes_of(from) | axes_of(wanted), payload(m, now)});
+      now.cut = with_cut(now.cut, d, wanted);
+    }
+  });
+  each([&](int d, unsigned from, unsigned wanted) {
+    if (from != 0 && wanted == 0) {
+      sent.push_back({collective::all_gather, axes_of(from), payload(m, now)});
+      now.cut = with_cut(now.cut, d, 0);
+    }
+  });
+  return true;
+}
+
+/// There and back again.
+answer relaid(situation const& s, place const& x, place const& out) {
+  answer a;
+  a.out = out;
+  place back = out, home = x;
+  back.partial = s.seed;
+  home.partial = s.seed & ~x.axes();
+  a.sends_known = moved(s.mesh, x, out, a.forward);
+  a.sends_known = moved(s.mesh, back, home, a.backward) && a.sends_known;
+  a.gradients = {home.partial};
+  return a;
+}
+
+}  // namespace
+
+closed_form relayout() {
+  return [](situation const& s) {
+    place out = s.in[0];
+    out.cut = s.target;
+    out.partial &= ~out.axes();
+    return relaid(s, s.in[0], out);
+  };
+}
+
+closed_form rename(int from, int to) {
+  return [=](situation const& s) {
+    place x = s.in[0];
+    std::ranges::replace(x.dims, from, to);
+    place out = x;
+    out.cut = s.layout;
+    out.partial &= ~out.axes();
+    x.cut = with_cut(x.cut, to, cut_of(s.layout, from));
+    return relaid(s, x, out);
+  };
+}
+
+closed_form same(std::vector<int> out) {
+  return [=](situation const& s) {
+    answer a;
+    a.out = s.in[0];
+    a.out.dims = out;
+    a.gradients = {s.seed};
+    return a;
+  };
+}
+
+closed_form complete() {
+  return [](situation const& s) {
+    answer a;
+    a.out = s.in[0].without(0);
+    take_sum(a.forward, s.mesh, s.in[0].partial, s.in[0]);
+    a.gradients = {s.seed};
+    return a;
+  };
+}
+
+closed_form narrowed() {
+  return [](situation const& s) {
+    answer a = complete()(s);
+    take_sum(a.backward, s.mesh, s.seed, a.out);
+    a.gradients = {0};
+    return a;
+  };
+}
+
+closed_form broadcast(std::vector<int> out) {
+  return [=](situation const& s) {
+    place const& x = s.in[0];
+    answer a;
+    a.out = {.dims = out, .cut = s.layout};
+    a.out.partial = x.partial & ~a.out.axes();
+    take_sum(a.forward, s.mesh, x.partial & a.out.axes(), x);
+    a.gradients = {s.seed | (a.out.axes() & ~x.axes())};
+    return a;
+  };
+}
+
+closed_form gathered() {
+  return [](situation const& s) {
+    answer a = complete()(s);
+    for (int const d : s.in[0].dims)
+      while (depth(cut_of(a.out.cut, d)) > 0) {  // the innermost axis first
+        unsigned const six = cut_of(a.out.cut, d);
+        int const last = axis_at(six, depth(six) - 1);
+        a.forward.push_back({collective::all_gather, bit(last), payload(s.mesh, a.out)});
+        a.out.cut = with_cut(a.out.cut, d, six & ((1U << static_cast<unsigned>(2 * (depth(six) - 1))) - 1U));
+      }
+    return a;
+  };
+}
+
+closed_form constant() {
+  return [](situation const& s) {
+    answer a;
+    a.out = s.in[0];
+    a.gradients = {0};
+    return a;
+  };
+}
+
+closed_form created(std::vector<int> out) {
+  return [=](situation const& s) {
+    answer a;
+    a.out = {.dims = out, .cut = s.layout};
+    return a;
+  };
+}
+
+}  // namespace sweep::forms

@@ -1,0 +1,52 @@
+// All operations that are swept, and their documentation.
+#include <algorithm>
+
+#include "oracle.hpp"
+
+namespace sweep {
+
+std::vector<operation> operations_of_functions();
+std::vector<operation> operations_of_pairs();
+std::vector<operation> operations_of_contractions();
+std::vector<operation> operations_of_rows();
+std::vector<operation> operations_of_movements();
+std::vector<operation> operations_of_creation();
+
+std::vector<operation> all_operations() {
+#ifdef MTF_SWEEP_ONLY  // one file of them: scripts/mutate.py
+  return MTF_SWEEP_ONLY();
+#else
+  std::vector<operation> all;
+  for (auto const& some : {operations_of_functions(), operations_of_pairs(), operations_of_contractions(), operations_of_rows(),
+                           operations_of_movements(), operations_of_creation()})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
+#endif
+}
+
+std::string documented(std::vector<operation> const& all) {
+  std::string text = R"(# Operations
+
+Every operation means what it means on the global tensors; a layout changes what it costs, never what it is. The table says
+what cutting a dimension costs, as collectives of each rank over the axes that cut it: *forward*, and *backward* for a gradient
+that is complete. *Partial operands*: what becomes of an operand whose sum is not taken yet. "Completed" is one all-reduce of
+the operand over those axes, paid for once; a result that "stays partial" costs nothing until somebody needs its value.
+Dimensions that are not mentioned may be cut for nothing.
+
+This file is written by the layout sweep (`sweep --write-docs`, tests/sweep), which holds every operation to it: on meshes of
+one, two and three axes, what each sends is compared with these statements, in order, kind, axes and bytes.
+
+| operation | meaning | forward | backward | partial operands |
+|---|---|---|---|---|
+)";
+  std::vector<std::string> seen;
+  for (auto const& op : all) {
+    auto const& t = op.text;
+    if (std::ranges::find(seen, t.call) != seen.end()) continue;
+    seen.push_back(t.call);
+    text += "| `" + t.call + "` | " + t.meaning + " | " + t.forward + " | " + t.backward + " | " + t.partial + " |\n";
+  }
+  return text;
+}
+
+}  // namespace sweep

@@ -1,0 +1,126 @@
+#pragma once
+// What the sweep holds the library to: for every operation its documentation, its definition in plain loops over doubles,
+// and in closed form what it sends. Nothing here calls the library; of its headers only the plain record of a collective
+// is used.
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mtf/collectives.hpp>
+
+#include "places.hpp"
+
+namespace sweep {
+
+struct typed_case;
+using numbers = std::vector<double>;
+using event = mtf::collectives::event;
+using mtf::collective;
+
+/// How one tensor lies: its dimensions in storage order, the axes that cut them, the axes over which it is partial.
+struct place {
+  std::vector<int> dims;
+  cuts cut = 0;
+  set partial = 0;
+  int bytes = 8;  // of an element
+
+  [[nodiscard]] set dim_set() const {
+    set s = 0;
+    for (int const d : dims) s |= bit(d);
+    return s;
+  }
+  [[nodiscard]] bool has(int d) const { return in(dim_set(), d); }
+  /// The axes that cut any of its dimensions, or one.
+  [[nodiscard]] set axes() const { return axes_of(cut, dim_set()); }
+  [[nodiscard]] set axes(int d) const { return has(d) ? axes_of(cut_of(cut, d)) : 0U; }
+  /// Without some dimensions; complete.
+  [[nodiscard]] place without(set gone) const {
+    place p{.dims = {}, .cut = cut, .partial = 0, .bytes = bytes};
+    for (int const d : dims)
+      if (!in(gone, d)) p.dims.push_back(d);
+    return p;
+  }
+};
+
+/// The elements of a shard, and of the whole.
+inline std::uint64_t shard_size(mesh_code const& m, place const& p) {
+  std::uint64_t n = 1;
+  for (int const d : p.dims)
+    n *= static_cast<std::uint64_t>(extent_of[static_cast<std::size_t>(d)] / m.along(p.axes(d)));
+  return n;
+}
+inline std::size_t global_size(std::vector<int> const& dims) {
+  std::size_t n = 1;
+  for (int const d : dims) n *= static_cast<std::size_t>(extent_of[static_cast<std::size_t>(d)]);
+  return n;
+}
+
+/// The question to a closed form: the operands, the layout they share (of the dimensions that only the result has), the
+/// layout that is asked for, and the axes over which the gradient of the result arrives partial.
+struct situation {
+  mesh_code mesh;
+  std::vector<place> in;
+  cuts layout = 0, target = 0;
+  set seed = 0;
+};
+
+/// The answer: the result's place, the collectives of each pass in order, and over which axes each gradient is left
+/// partial.
+struct answer {
+  place out;
+  std::vector<event> forward, backward;
+  std::vector<set> gradients;
+  bool sends_known = true;    // false: only values and places are compared
+  bool partial_known = true;  // false: the result may be partial as the library says, if its values are right
+
+  void all_reduce(std::vector<event>& when, set axes, std::uint64_t payload) {
+    if (axes != 0) when.push_back({collective::all_reduce, axes, payload});
+  }
+};
+using closed_form = std::function<answer(situation const&)>;
+
+enum class kind : std::uint8_t { real, whole };
+
+struct operand_info {
+  std::vector<int> dims;
+  kind elements = kind::real;
+  double low = -1, high = 1;  // its values are drawn from here
+  bool integers = false;      // and rounded down
+  double grid = 0;            // and put halfway between multiples of this: away from the kinks of the function
+};
+
+/// A row of docs/operations.md.
+struct documentation {
+  std::vector<std::string> names;  // the public names that it documents
+  std::string call;                // how they are written
+  std::string meaning;
+  std::string forward, backward;   // what a cut dimension costs
+  std::string partial;             // what becomes of partial operands
+};
+
+/// One operation as the sweep knows it: an instance of a public one, on operands of certain dimensions.
+struct operation {
+  std::string name;                    // as in C++
+  documentation text;                  // several instances may share one
+  std::vector<operand_info> in;
+  std::function<numbers(std::vector<numbers> const&)> define;
+  closed_form sends;
+  bool differentiable = true;
+  bool takes_layout = false;           // the layout of the result is given
+  bool never_works = false;            // the dimensions of its operands do not go together under any layout
+  /// Gradients in another way than by differences of all of define(): of elementwise functions element by element, by hand
+  /// where differences do not see them (a rounded value, a stopped gradient). Of operand i
+  /// for the weights of the result.
+  std::function<numbers(std::vector<numbers> const&, numbers const& weights, std::size_t i)> gradient;
+  std::vector<std::span<typed_case const>> cases;
+};
+
+/// All operations, in the order of the files that hold them.
+std::vector<operation> all_operations();
+
+/// The text of docs/operations.md.
+std::string documented(std::vector<operation> const& all);
+
+}  // namespace sweep

@@ -1,0 +1,167 @@
+// Functions of two or three tensors, element by element, with broadcasting by name.
+#include "define.hpp"
+
+namespace sweep {
+
+namespace {
+
+/// A user's own, fused and differentiated by dual numbers.
+struct fused {
+  template <class X, class Y, class Z>
+  MTF_FUNCTION auto operator()(X x, Y y, Z z) const {
+    return mtf::math::silu(x * y) + mtf::math::tanh(z) * x;
+  }
+};
+
+SWEEP_OF_TWO(add, (real<a, b, c>, real<a, b, c>), x + y)
+SWEEP_OF_TWO(add_row, (real<a, b, c>, real<c>), x + y)
+SWEEP_OF_TWO(add_to_row, (real<b>, real<b, a>), x + y)
+SWEEP_OF_TWO(subtract, (real<a, b, c>, real<a, b, c>), x - y)
+SWEEP_OF_TWO(subtract_scalar, (real<b, c>, real<>), x - y)
+SWEEP_OF_TWO(multiply, (real<a, b, c>, real<a, b, c>), x * y)
+SWEEP_OF_TWO(multiply_turned, (real<b, a>, real<a, b, c>), x * y)
+SWEEP_OF_TWO(multiply_overlapping, (real<a, c>, real<c, d>), x * y)
+SWEEP_OF_TWO(multiply_scalar, (real<>, real<a, b>), x * y)
+SWEEP_OF_TWO(divide, (real<a, b>, real<a, b>), x / y)
+SWEEP_OF_TWO(divide_row, (real<a, b, c>, real<b>), x / y)
+SWEEP_OF_TWO(max, (real<a, b, c>, real<b>), mtf::max(x, y))
+SWEEP_OF_TWO(min, (real<a, b>, real<a, b>), mtf::min(x, y))
+SWEEP_OF_TWO(pow, (real<a, b>, real<b>), mtf::pow(x, y))
+SWEEP_OF_TWO(less, (real<a, b>, real<b>), x < y)
+SWEEP_OF_TWO(greater, (real<a, b>, real<a, b>), x > y)
+SWEEP_OF_TWO(less_equal, (real<a, b>, real<a, b>), x <= y)
+SWEEP_OF_TWO(greater_equal, (real<b>, real<a, b>), x >= y)
+SWEEP_OF_TWO(equal, (real<a, b>, real<a, b>), x == y)
+SWEEP_OF_TWO(not_equal, (real<a, b>, real<b>), x != y)
+SWEEP_OF_ONE(used_thrice, (real<a, b>), x * x + x)
+SWEEP_OF_TWO(outer, (real<a>, real<b>), x * y)
+SWEEP_OF_THREE(where, (real<a, b>, real<a, b, c>, real<c>), mtf::where(x > 0.0, y, z))
+SWEEP_OF_THREE(map, (real<a, b, c>, real<c>, real<b, a>), mtf::map(fused{}, x, y, z))
+
+documentation const sums{.names = {"operator+", "operator-"},
+                         .call = "x + y, x - y",
+                         .meaning = "The sum or difference, element by element; operands are repeated along the dimensions that they lack.",
+                         .forward = "nothing",
+                         .backward = "nothing; the gradient of an operand that lacks the dimension is partial over its axes",
+                         .partial = "stays partial where both are; else completed"};
+documentation const products{.names = {"operator*"},
+                             .call = "x * y",
+                             .meaning = "The product, element by element, likewise.",
+                             .forward = "nothing",
+                             .backward = "as for x + y; a gradient that arrives partial where an operand stayed so is "
+                                         "completed: one all-reduce of the result",
+                             .partial = "stays partial where only one operand is and the other is not cut there; else "
+                                        "completed. The other's gradient becomes partial there"};
+documentation const quotients{.names = {"operator/"},
+                              .call = "x / y",
+                              .meaning = "The quotient, element by element, likewise.",
+                              .forward = "nothing",
+                              .backward = "as for x * y",
+                              .partial = "x as in x * y; y is completed"};
+documentation const others{.names = {"max", "min", "pow", "where", "map"},
+                           .call = "max(x, y) min(x, y) pow(x, y) where(c, x, y) map(f, x, y, ...)",
+                           .meaning = "The function, element by element, likewise; pow for x > 0; f is the user's own.",
+                           .forward = "nothing",
+                           .backward = "as for x + y",
+                           .partial = "completed, unless f says where it is linear"};
+documentation const comparisons{
+    .names = {"operator<", "operator>", "operator<=", "operator>=", "operator==", "operator!="},
+    .call = "x < y, x > y, x <= y, x >= y, x == y, x != y",
+    .meaning = "Whether it holds, element by element, likewise: a tensor of bool.",
+    .forward = "nothing",
+    .backward = "has no gradient",
+    .partial = "completed"};
+
+using two = double (*)(double, double);
+
+template <class Op>
+operation entry(std::string name, documentation const& text, std::vector<int> out, two f,
+                forms::linear how = forms::linear::none) {
+  operation op = with_cases<Op>(std::move(name), text);
+  pointwise(out, {op.in[0].dims, op.in[1].dims}, [f](std::vector<double> const& x) { return f(x[0], x[1]); }).define(op);
+  op.sends = forms::elementwise(how, out);
+  return op;
+}
+operation with_range(operation op, std::size_t operand, double low, double high) {
+  op.in[operand].low = low;
+  op.in[operand].high = high;
+  return op;
+}
+/// Values on two grids that do not meet, so that no difference steps over a kink.
+operation off_kinks(operation op) {
+  op.in[0].grid = 1.0 / 256;
+  for (std::size_t i = 1; i < op.in.size(); ++i) op.in[i].grid = 1.0 / 512;
+  return op;
+}
+operation without_gradient(operation op, bool integers) {
+  op.differentiable = false;
+  for (auto& o : op.in) {
+    o.integers = integers;
+    if (integers) o.low = 0, o.high = 3;
+  }
+  return op;
+}
+}  // namespace
+
+std::vector<operation> operations_of_pairs() {
+  using enum forms::linear;
+  auto const plus = [](double x, double y) { return x + y; };
+  auto const minus = [](double x, double y) { return x - y; };
+  auto const times = [](double x, double y) { return x * y; };
+  auto const over = [](double x, double y) { return x / y; };
+  std::vector<operation> all{
+      entry<add>("x + y", sums, {0, 1, 2}, plus, additive),
+      entry<add_row>("x + row", sums, {0, 1, 2}, plus, additive),
+      entry<add_to_row>("row + x", sums, {1, 0}, plus, additive),
+      entry<subtract>("x - y", sums, {0, 1, 2}, minus, additive),
+      entry<subtract_scalar>("x - scalar", sums, {1, 2}, minus, additive),
+      entry<multiply>("x * y", products, {0, 1, 2}, times, multiplicative),
+      entry<multiply_turned>("turned * x", products, {0, 1, 2}, times, multiplicative),
+      entry<multiply_overlapping>("x[a, c] * y[c, d]", products, {0, 2, 3}, times, multiplicative),
+      entry<multiply_scalar>("scalar * x", products, {0, 1}, times, multiplicative),
+      with_range(entry<divide>("x / y", quotients, {0, 1}, over, first), 1, 0.5, 2),
+      with_range(entry<divide_row>("x / row", quotients, {0, 1, 2}, over, first), 1, 0.5, 2),
+      off_kinks(entry<max>("max(x, row)", others, {0, 1, 2}, [](double x, double y) { return x > y ? x : y; })),
+      off_kinks(entry<min>("min(x, y)", others, {0, 1}, [](double x, double y) { return x < y ? x : y; })),
+      with_range(entry<pow>("pow(x, row)", others, {0, 1}, [](double x, double y) { return std::pow(x, y); }), 0, 0.5, 2),
+      without_gradient(entry<less>("x < row", comparisons, {0, 1}, [](double x, double y) { return x < y ? 1.0 : 0.0; }), false),
+      without_gradient(entry<greater>("x > y", comparisons, {0, 1}, [](double x, double y) { return x > y ? 1.0 : 0.0; }), false),
+      without_gradient(entry<less_equal>("x <= y", comparisons, {0, 1}, [](double x, double y) { return x <= y ? 1.0 : 0.0; }), true),
+      without_gradient(entry<greater_equal>("row >= x", comparisons, {0, 1}, [](double x, double y) { return x >= y ? 1.0 : 0.0; }), true),
+      without_gradient(entry<equal>("x == y", comparisons, {0, 1}, [](double x, double y) { return x == y ? 1.0 : 0.0; }), true),
+      without_gradient(entry<not_equal>("x != row", comparisons, {0, 1}, [](double x, double y) { return x != y ? 1.0 : 0.0; }), true),
+  };
+  {
+    // One tensor in several places: completed once, its gradients added before anything is sent.
+    operation op = with_cases<used_thrice>("x * x + x", products);
+    pointwise({0, 1}, {{0, 1}}, [](std::vector<double> const& x) { return x[0] * x[0] + x[0]; }).define(op);
+    op.sends = forms::complete();
+    all.push_back(std::move(op));
+  }
+  operation never = entry<outer>("x[a] * y[b]", products, {0, 1}, times, multiplicative);
+  never.never_works = true;
+  all.push_back(std::move(never));
+  {
+    operation op = with_cases<where>("where(x > 0, y, row)", others);
+    op.in[0].grid = 1.0 / 256;
+    pointwise({0, 1, 2}, {{0, 1}, {0, 1, 2}, {2}}, [](std::vector<double> const& x) { return x[0] > 0 ? x[1] : x[2]; }).define(op);
+    op.sends = [form = forms::elementwise(none, {0, 1, 2})](situation const& s) {
+      answer a = form(s);
+      a.gradients[0] = 0;  // nothing flows into a condition
+      return a;
+    };
+    all.push_back(std::move(op));
+  }
+  {
+    operation op = with_cases<map>("map(f, x, row, turned)", others);
+    pointwise({0, 1, 2}, {{0, 1, 2}, {2}, {1, 0}}, [](std::vector<double> const& x) {
+      double const p = x[0] * x[1];
+      return p / (1 + std::exp(-p)) + std::tanh(x[2]) * x[0];
+    }).define(op);
+    op.sends = forms::elementwise(none, {0, 1, 2});
+    all.push_back(std::move(op));
+  }
+  return all;
+}
+
+}  // namespace sweep

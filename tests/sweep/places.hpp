@@ -1,0 +1,254 @@
+#pragma once
+// Where the sweep's tensors lie, as numbers: five dimensions, eight meshes, and codes for layouts. A case of the sweep is
+// a few such numbers; typed.hpp makes types of them, the oracle (oracle.hpp) reads them without the library.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace sweep {
+
+/// Dimensions are numbered a b c d e. 24 is divided by all meshes, 4 and 6 are not: the sweep meets both. e is b under
+/// another name. The total is small, so that a central difference may run over all elements.
+inline constexpr int dim_count = 5;
+inline constexpr std::array<int, dim_count> extent_of{24, 12, 4, 6, 12};
+inline constexpr std::array<char const*, dim_count> name_of_dim{"a", "b", "c", "d", "e"};
+
+/// A set of dimensions, operands or axes: bit i is the i-th.
+using set = std::uint32_t;
+constexpr bool in(set s, int i) { return ((s >> static_cast<unsigned>(i)) & 1U) != 0; }
+constexpr set bit(int i) { return 1U << static_cast<unsigned>(i); }
+
+struct mesh_code {
+  int axes = 0;
+  std::array<int, 3> size{1, 1, 1};
+  set inside_node = 0;  // the axes whose links run inside one node
+  [[nodiscard]] constexpr int ranks() const { return size[0] * size[1] * size[2]; }
+  /// The number of ranks along a set of axes.
+  [[nodiscard]] constexpr int along(set s) const {
+    int n = 1;
+    for (int x = 0; x < axes; ++x) n *= in(s, x) ? size[static_cast<std::size_t>(x)] : 1;
+    return n;
+  }
+  /// The coordinate of a rank along an axis; the last axis varies fastest.
+  [[nodiscard]] constexpr int coordinate(int rank, int axis) const {
+    for (int x = axes - 1; x > axis; --x) rank /= size[static_cast<std::size_t>(x)];
+    return rank % size[static_cast<std::size_t>(axis)];
+  }
+};
+inline constexpr int mesh_count = 8;
+inline constexpr std::array<mesh_code, mesh_count> mesh_of{
+    {{0, {1, 1, 1}}, {1, {2, 1, 1}}, {1, {3, 1, 1}}, {1, {4, 1, 1}}, {2, {2, 2, 1}}, {2, {2, 3, 1}}, {3, {2, 2, 2}}, {2, {2, 2, 1}, bit(1)}}};
+
+/// A layout: six bits a dimension, in them the axes that cut it, outermost first, as two bits each of axis + 1.
+using cuts = std::uint32_t;
+constexpr unsigned cut_of(cuts l, int dim) { return (l >> static_cast<unsigned>(6 * dim)) & 63U; }
+constexpr cuts with_cut(cuts l, int dim, unsigned six) {
+  return (l & ~(63U << static_cast<unsigned>(6 * dim))) | six << static_cast<unsigned>(6 * dim);
+}
+/// How many axes cut the dimension.
+constexpr int depth(unsigned six) { return six >= 16 ? 3 : six >= 4 ? 2 : six >= 1 ? 1 : 0; }
+/// The i-th of them.
+constexpr int axis_at(unsigned six, int i) { return static_cast<int>((six >> static_cast<unsigned>(2 * i)) & 3U) - 1; }
+/// The same with one more axis before the i-th.
+constexpr unsigned with_axis(unsigned six, int i, int axis) {
+  unsigned const low = six & ((1U << static_cast<unsigned>(2 * i)) - 1U);
+  return low | static_cast<unsigned>(axis + 1) << static_cast<unsigned>(2 * i) |
+         (six >> static_cast<unsigned>(2 * i)) << static_cast<unsigned>(2 * i + 2);
+}
+constexpr set axes_of(unsigned six) {
+  set s = 0;
+  for (int i = 0; i < depth(six); ++i) s |= bit(axis_at(six, i));
+  return s;
+}
+/// The axes that cut some of the dimensions.
+constexpr set axes_of(cuts l, set dims) {
+  set s = 0;
+  for (int d = 0; d < dim_count; ++d)
+    if (in(dims, d)) s |= axes_of(cut_of(l, d));
+  return s;
+}
+
+/// One case: the layout of all operands; over which axes each operand is partial, three bits each; and a second layout,
+/// of operand `other_operand` or, for operations that take a layout, the one they are given (other_operand -1).
+struct case_code {
+  cuts layout = 0, other = 0;
+  std::uint32_t partial = 0;
+  int other_operand = -1;
+  [[nodiscard]] constexpr set partial_of(int operand) const { return (partial >> static_cast<unsigned>(3 * operand)) & 7U; }
+};
+constexpr std::uint32_t partial_bits(int operand, set axes) { return axes << static_cast<unsigned>(3 * operand); }
+
+/// What the generator must know of an operation: the dimensions of its operands.
+struct signature {
+  int operands = 0;
+  std::array<set, 6> dims{};
+  set more_dims = 0;         // dimensions of the result alone: layouts cut them too
+  bool takes_layout = false;
+  [[nodiscard]] constexpr set all() const {
+    set s = more_dims;
+    for (set const d : dims) s |= d;
+    return s;
+  }
+};
+
+/// What kinds of cases there are, and how many of each an operation gets on one mesh.
+enum class family : std::uint8_t { plain, partial, refused, differing, count };
+using budget = std::array<int, static_cast<std::size_t>(family::count)>;
+
+/// Calls sink(code, family) for every case of an operation on a mesh.
+template <class Sink>
+class generator {
+ public:
+  constexpr generator(signature const& s, mesh_code const& m, Sink& sink) : s_(s), all_(s.all()), m_(m), sink_(sink) {}
+  constexpr void run() { place(0, 0); }
+
+ private:
+  /// Each axis idle, or before, between or after the axes that already cut a dimension: all injective layouts.
+  constexpr void place(int axis, cuts l) {
+    if (axis == m_.axes) {
+      found(l);
+      return;
+    }
+    place(axis + 1, l);
+    for (int d = 0; d < dim_count; ++d)
+      if (in(all_, d))
+        for (int i = 0; i <= depth(cut_of(l, d)); ++i) place(axis + 1, with_cut(l, d, with_axis(cut_of(l, d), i, axis)));
+  }
+  constexpr void found(cuts l) {
+    int const n = count_++;
+    if (s_.takes_layout) {
+      // The layout that is asked for: each axis moves by a rule that meets every pair of uses sooner or later.
+      for (int k = 0; k < m_.axes + 2; ++k) {
+        cuts const to = target(n * 5 + k);
+        sink_({.layout = l, .other = to}, family::plain);
+        for (int x = 0; x < m_.axes; ++x)
+          if (!in(axes_of(l, s_.dims[0]), x))
+            sink_({.layout = l, .other = to, .partial = partial_bits(0, bit(x))}, family::partial);
+      }
+    } else {
+      sink_({.layout = l}, family::plain);
+      partials(l);
+    }
+    not_injective(l);
+    if (s_.operands > 1)
+      for (int o = 1; o < s_.operands; ++o) {
+        for (cuts const to : {target(n * 7 + 3 * o), turned(l)})
+          if (to != l) sink_({.layout = l, .other = to, .other_operand = o}, family::differing);
+      }
+  }
+  /// Some injective layout, the n-th in no order.
+  constexpr cuts target(int n) const {
+    std::array<int, dim_count + 1> dims{};
+    int count = 1;  // the first: idle
+    for (int d = 0; d < dim_count; ++d)
+      if (in(all_, d)) dims[static_cast<std::size_t>(count++)] = d;
+    cuts l = 0;
+    for (int x = 0; x < m_.axes; ++x) {
+      int const at = n % count;
+      n = n / count + n % 3 + x;
+      if (at == 0) continue;
+      int const d = dims[static_cast<std::size_t>(at)];
+      l = with_cut(l, d, with_axis(cut_of(l, d), n % 2 == 0 ? 0 : depth(cut_of(l, d)), x));
+    }
+    return l;
+  }
+  /// The same dimensions, each cut over the next axis.
+  constexpr cuts turned(cuts l) const {
+    cuts to = 0;
+    for (int d = 0; d < dim_count; ++d)
+      for (int i = 0; i < depth(cut_of(l, d)); ++i)
+        to = with_cut(to, d, with_axis(cut_of(to, d), i, (axis_at(cut_of(l, d), i) + 1) % m_.axes));
+    return to;
+  }
+  constexpr void partials(cuts l) {
+    set every = bit(m_.axes) - 1U;
+    for (int o = 0; o < s_.operands; ++o) {
+      set const free = (bit(m_.axes) - 1U) & ~axes_of(l, s_.dims[static_cast<std::size_t>(o)]);
+      every &= free;
+      for (int x = 0; x < m_.axes; ++x)
+        if (in(free, x)) sink_({.layout = l, .partial = partial_bits(o, bit(x))}, family::partial);
+      if ((free & (free - 1U)) != 0) sink_({.layout = l, .partial = partial_bits(o, free)}, family::partial);
+    }
+    if (s_.operands < 2) return;
+    for (int x = 0; x < m_.axes; ++x)
+      if (in(every, x)) {
+        std::uint32_t all = 0;
+        for (int o = 0; o < s_.operands; ++o) all |= partial_bits(o, bit(x));
+        sink_({.layout = l, .partial = all}, family::partial);
+      }
+  }
+  /// An axis that cuts one dimension cuts another as well; or cuts a dimension of a tensor that is partial over it.
+  constexpr void not_injective(cuts l) {
+    for (int x = 0; x < m_.axes; ++x)
+      for (int d = 0; d < dim_count; ++d) {
+        if (!in(axes_of(cut_of(l, d)), x)) continue;
+        for (int e = d + 1; e < dim_count; ++e)
+          if (in(all_, e) && depth(cut_of(l, e)) < 3)
+            twice(l, with_cut(l, e, with_axis(cut_of(l, e), depth(cut_of(l, e)), x)));
+        for (int o = 0; o < s_.operands; ++o)
+          if (in(s_.dims[static_cast<std::size_t>(o)], d))
+            sink_({.layout = l, .other = l, .partial = partial_bits(o, bit(x))}, family::refused);
+      }
+  }
+
+  constexpr void twice(cuts good, cuts bad) {
+    sink_({.layout = bad, .other = good}, family::refused);
+    if (s_.takes_layout) sink_({.layout = good, .other = bad}, family::refused);
+  }
+
+  signature s_;
+  set all_;
+  mesh_code m_;
+  Sink& sink_;
+  int count_ = 0;
+};
+
+/// Counts cases by family.
+struct counter {
+  std::array<int, static_cast<std::size_t>(family::count)> n{};
+  constexpr void operator()(case_code const&, family f) { ++n[static_cast<std::size_t>(f)]; }
+};
+
+/// Keeps `most` of each family, evenly spread, and of these every `slices`-th.
+struct picker {
+  budget total{}, most{};
+  int phase = 0, slice = 0, slices = 1;
+  case_code* out = nullptr;
+  budget seen{};
+  int picked = 0;
+  std::size_t size = 0;
+  constexpr void operator()(case_code const& c, family f) {
+    auto const at = static_cast<std::size_t>(f);
+    int const i = seen[at]++;
+    if (most[at] < total[at] && (i * most[at] + phase % total[at]) % total[at] >= most[at]) return;
+    if (picked++ % slices != slice) return;
+    out[size++] = c;
+  }
+};
+
+/// How many cases there are. Evaluated once a signature: enumerating them is what costs the compiler time here.
+template <signature S, int Mesh>
+inline constexpr budget total_of = [] {
+  counter all;
+  generator(S, mesh_of[static_cast<std::size_t>(Mesh)], all).run();
+  return all.n;
+}();
+
+/// The cases that are chosen for an operation of this signature on a mesh.
+template <signature S, int Mesh, budget Most, int Phase, int Slice, int Slices>
+struct chosen {
+  static constexpr std::size_t size = [] {
+    int n = 0;
+    for (std::size_t f = 0; f < Most.size(); ++f) n += std::min(total_of<S, Mesh>[f], Most[f]);
+    return static_cast<std::size_t>((n - Slice + Slices - 1) / Slices);
+  }();
+  static constexpr std::array<case_code, size> cases = [] {
+    std::array<case_code, size> kept{};
+    picker p{.total = total_of<S, Mesh>, .most = Most, .phase = Phase, .slice = Slice, .slices = Slices, .out = kept.data()};
+    generator(S, mesh_of[static_cast<std::size_t>(Mesh)], p).run();
+    return kept;
+  }();
+};
+
+}  // namespace sweep

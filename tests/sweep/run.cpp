@@ -1,0 +1,347 @@
+#include "run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <sstream>
+
+#include "team.hpp"
+#include "typed.hpp"
+
+namespace sweep {
+
+namespace {
+
+constexpr double exact = 1e-12;         // between layouts, and forward between the library and the definition
+constexpr double differentiated = 1e-6;  // between gradients and central differences
+
+std::string text_of(mesh_code const& m, set axes) {
+  std::string s;
+  for (int x = 0; x < m.axes; ++x)
+    if (in(axes, x)) s += (s.empty() ? "" : "+") + std::string(1, "pqr"[x]);
+  return s.empty() ? "none" : s;
+}
+std::string text_of(cuts l) {
+  std::string s;
+  for (int d = 0; d < dim_count; ++d) {
+    if (cut_of(l, d) == 0) continue;
+    s += (s.empty() ? "" : ";") + std::string(name_of_dim[static_cast<std::size_t>(d)]) + ":";
+    for (int k = 0; k < depth(cut_of(l, d)); ++k) s += (k > 0 ? "+" : "") + std::string(1, "pqr"[axis_at(cut_of(l, d), k)]);
+  }
+  return "\"" + s + "\"";
+}
+std::string text_of(mesh_code const& m) {
+  std::string s;
+  for (int x = 0; x < m.axes; ++x)
+    s += (s.empty() ? "" : ";") + std::string(1, "pqr"[x]) + ":" + std::to_string(m.size[static_cast<std::size_t>(x)]) +
+         (in(m.inside_node, x) ? " (in a node)" : "");
+  return "\"" + s + "\"";
+}
+std::string text_of(mesh_code const& m, std::vector<event> const& all) {
+  std::string s;
+  for (auto const& e : all)
+    s += (s.empty() ? "" : ", ") + std::string(mtf::name_of(e.kind)) + " over " + text_of(m, e.axes) + " of " +
+         std::to_string(e.payload) + " B";
+  return s.empty() ? "nothing" : s;
+}
+
+/// Everything about an operation that does not depend on a case.
+struct problem {
+  operation const* op = nullptr;
+  std::uint64_t salt = 0;
+  std::vector<numbers> in, gradients;  // gradients by definition, of the weighted sum of the result
+  numbers out, weights;
+  std::vector<numbers> one_rank_gradients;  // the library's own answer without a mesh
+  numbers one_rank_out;
+};
+
+std::uint64_t hash_of(std::string_view s) {
+  std::uint64_t h = 1469598103934665603ULL;
+  for (char const c : s) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return h;
+}
+
+problem posed(operation const& op) {
+  problem p;
+  p.op = &op;
+  p.salt = hash_of(op.name);
+  std::mt19937_64 random(p.salt);
+  for (auto const& o : op.in) {
+    numbers x(global_size(o.dims));
+    for (double& v : x) {
+      v = o.low + (o.high - o.low) * std::uniform_real_distribution<double>()(random);
+      if (o.integers || o.elements == kind::whole) v = std::floor(v);
+      if (o.grid > 0) v = (std::floor(v / o.grid) + 0.5) * o.grid;
+    }
+    p.in.push_back(std::move(x));
+  }
+  p.out = op.define(p.in);
+  p.weights.resize(p.out.size());
+  for (double& w : p.weights) w = std::uniform_real_distribution<double>(0.5, 1.5)(random);
+  auto const weighted = [&](std::vector<numbers> const& x) {
+    numbers const y = op.define(x);
+    double sum = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) sum += p.weights[i] * y[i];
+    return sum;
+  };
+  for (std::size_t o = 0; o < p.in.size(); ++o) {
+    p.gradients.emplace_back(p.in[o].size());
+    if (!op.differentiable || op.in[o].elements != kind::real) continue;
+    if (op.gradient) {
+      p.gradients[o] = op.gradient(p.in, p.weights, o);
+      continue;
+    }
+    auto moved = p.in;
+    constexpr double h = 1e-5;
+    for (std::size_t i = 0; i < p.in[o].size(); ++i) {
+      moved[o][i] = p.in[o][i] + h;
+      double const above = weighted(moved);
+      moved[o][i] = p.in[o][i] - h;
+      p.gradients[o][i] = (above - weighted(moved)) / (2 * h);
+      moved[o][i] = p.in[o][i];
+    }
+  }
+  return p;
+}
+
+/// What one rank hands back.
+struct outcome {
+  numbers out;
+  std::vector<numbers> gradients;
+  std::vector<set> partial;
+  std::vector<event> forward, backward;
+};
+
+template <class T>
+mtf::detail::buffer<backend> to_device(backend& on, numbers const& x) {
+  std::vector<T> typed;
+  typed.reserve(x.size());
+  for (double const v : x) typed.push_back(static_cast<T>(v));
+  auto memory = mtf::detail::make_buffer<T>(on, static_cast<mtf::detail::index>(typed.size()));
+  on.from_host(memory->data, typed.data(), typed.size() * sizeof(T));
+  return memory;
+}
+template <class T>
+numbers from_device(backend& on, mtf::detail::buffer<backend> const& memory, std::size_t n) {
+  if (!memory) return {};
+  auto const typed = std::make_unique<T[]>(n);
+  on.to_host(typed.get(), memory->data, n * sizeof(T));
+  return numbers(typed.get(), typed.get() + n);
+}
+numbers from_device(backend& on, mtf::element e, mtf::detail::buffer<backend> const& memory, std::size_t n) {
+  switch (e) {
+    case mtf::element::f64: return from_device<double>(on, memory, n);
+    case mtf::element::f32: return from_device<float>(on, memory, n);
+    case mtf::element::i32: return from_device<std::int32_t>(on, memory, n);
+    case mtf::element::i64: return from_device<std::int64_t>(on, memory, n);
+    case mtf::element::boolean: return from_device<bool>(on, memory, n);
+    case mtf::element::bf16: break;
+  }
+  throw std::logic_error("sweep: an element type that no operation here returns");
+}
+
+/// A rank's share of a global tensor that lies as p says.
+numbers share(mesh_code const& m, place const& p, kind elements, std::uint64_t salt, numbers const& global, int rank) {
+  numbers mine;
+  int const terms = m.along(p.partial), index = index_along(m, rank, p.partial);
+  for (std::size_t const at : positions(m, p, rank)) mine.push_back(term(global[at], salt, at, index, terms, elements));
+  return mine;
+}
+
+/// One rank's forward and backward pass.
+outcome pass(problem const& q, typed_case const& t, situation const& s, answer const& want, int rank, backend& on) {
+  outcome r;
+  mtf::detail::tape<backend> tape(on);
+  std::vector<erased> x(q.in.size());
+  for (std::size_t o = 0; o < x.size(); ++o) {
+    bool const real = q.op->in[o].elements == kind::real;
+    numbers const mine = share(s.mesh, s.in[o], q.op->in[o].elements, q.salt + o, q.in[o], rank);
+    x[o].memory = real ? to_device<double>(on, mine) : to_device<std::int32_t>(on, mine);
+    if (real && q.op->differentiable)
+      x[o].slot = mtf::detail::ref(new mtf::detail::gradient_slot<backend, double>(tape, *t.in[o]));
+  }
+  erased y;
+  on.ranks().record(&r.forward);
+  t.call(on, x.data(), y);
+  on.ranks().record(nullptr);
+  r.out = from_device(on, t.element, y.memory, static_cast<std::size_t>(shard_size(s.mesh, want.out)));
+  if (y.slot) {
+    place seed = want.out;
+    seed.partial = s.seed;
+    y.slot->add({to_device<double>(on, share(s.mesh, seed, kind::real, q.salt + 77, q.weights, rank)), s.seed});
+    on.ranks().record(&r.backward);
+    tape.run();
+    on.ranks().record(nullptr);
+  }
+  for (std::size_t o = 0; o < x.size(); ++o) {
+    if (!x[o].slot) {
+      r.gradients.emplace_back();
+      r.partial.push_back(0);
+      continue;
+    }
+    auto const g = x[o].slot->take();
+    r.gradients.push_back(from_device<double>(on, g.memory, static_cast<std::size_t>(shard_size(s.mesh, s.in[o]))));
+    r.partial.push_back(g.memory ? g.partial : 0U);
+  }
+  return r;
+}
+
+/// The worst relative difference between what the ranks hold together and the global tensor; a text if it is too large.
+std::string compare(mesh_code const& m, place const& p, std::vector<numbers const*> const& shards, numbers const& want,
+                    double tolerance, char const* what) {
+  double scale = 1;
+  for (double const v : want) scale = std::max(scale, std::abs(v));
+  for (int r = 0; r < m.ranks(); ++r) {
+    auto const at = positions(m, p, r);
+    numbers sum(at.size());
+    for (int k = 0; k < m.ranks(); ++k)
+      if (same_but(m, r, k, p.partial)) {
+        auto const& x = *shards[static_cast<std::size_t>(k)];
+        if (x.empty()) continue;  // a gradient of zero
+        if (x.size() != sum.size()) return std::string(what) + ": a shard of another size";
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += x[i];
+      }
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      if (!(std::abs(sum[i] - want[at[i]]) <= tolerance * scale)) {
+        std::ostringstream s;
+        s.precision(15);
+        s << what << ": rank " << r << ", element " << at[i] << ": " << sum[i] << ", expected " << want[at[i]];
+        return s.str();
+      }
+  }
+  return {};
+}
+
+/// The sharding that the library states, against the one expected.
+std::string compare(mtf::detail::sharding const& found, place const& want) {
+  bool same = found.rank == static_cast<int>(want.dims.size()) && found.partial == want.partial;
+  for (int k = 0; same && k < found.rank; ++k) {
+    int const d = want.dims[static_cast<std::size_t>(k)];
+    unsigned const six = cut_of(want.cut, d);
+    same = found[k].extent == extent_of[static_cast<std::size_t>(d)] && found[k].cut.size == depth(six);
+    for (int i = 0; same && i < depth(six); ++i) same = found[k].cut[i] == axis_at(six, i);
+  }
+  return same ? std::string() : "the result's type does not say the cuts or partial axes that follow from the operation";
+}
+
+answer answered(operation const& op, situation const& s, typed_case const& t) {
+  answer a = op.sends(s);
+  if (!a.partial_known && t.out != nullptr) a.out.partial = t.out->partial;
+  return a;
+}
+
+}  // namespace
+
+struct judge::machines {
+  team ranks;
+};
+
+judge::judge() : machines_(std::make_unique<machines>()) {}
+judge::~judge() = default;
+
+tally judge::run(operation const& op) {
+  tally count;
+  problem q = posed(op);
+  for (auto const& table : op.cases)
+    for (auto const& t : table) {
+      ++count.cases;
+      auto const& m = mesh_of[static_cast<std::size_t>(t.mesh)];
+      situation s{.mesh = m, .in = {}, .layout = t.code.layout, .target = t.code.other, .seed = 0};
+      std::string where = op.name + ", mesh " + text_of(m) + ", layout " + text_of(t.code.layout);
+      if (t.code.other_operand >= 0)
+        where += ", operand " + std::to_string(t.code.other_operand) + " " + text_of(t.code.other);
+      if (op.takes_layout) where += ", to " + text_of(t.code.other);
+      for (std::size_t o = 0; o < op.in.size(); ++o) {
+        int const k = static_cast<int>(o);
+        s.in.push_back({.dims = op.in[o].dims,
+                        .cut = k == t.code.other_operand ? t.code.other : t.code.layout,
+                        .partial = t.code.partial_of(k),
+                        .bytes = op.in[o].elements == kind::real ? 8 : 4});
+        if (s.in.back().partial != 0) where += ", operand " + std::to_string(k) + " partial over " + text_of(m, s.in.back().partial);
+      }
+      auto const fail = [&](std::string what) {
+        if (what.empty()) return;
+        ++count.failures;
+        failures_.push_back({where, std::move(what)});
+      };
+
+      // The verdict.
+      bool works = !op.never_works && divides(m, t.code.layout);
+      if (t.code.other_operand >= 0 || op.takes_layout) works = works && divides(m, t.code.other);
+      for (auto const& p : s.in) works = works && can_lie(m, p);
+      works = works && can_meet(m, s.in);
+      answer want;
+      if (works) {
+        want = answered(op, s, t);
+        works = can_lie(m, want.out);
+      }
+      bool const refused = t.no_tensors || t.refused;
+      if (works && refused) fail(t.no_tensors ? "refused (an operand), though it could work" : "refused, though it could work");
+      if (!works && !refused) fail("accepted, though it cannot work");
+      if (!works && refused) ++count.refused;
+      if (!works || refused) continue;
+      fail(compare(*t.out, want.out));
+
+      // The passes: with the whole gradient, and with gradients partial over what does not cut the result.
+      std::vector<set> seeds{0};
+      set const free = (bit(m.axes) - 1U) & ~want.out.axes();
+      if (op.differentiable) {
+        for (int x = 0; x < m.axes; ++x)
+          if (in(free, x)) seeds.push_back(bit(x));
+        if ((free & (free - 1U)) != 0) seeds.push_back(free);
+      }
+      std::string const at = where;
+      for (set const seed : seeds) {
+        ++count.runs;
+        where = at + (seed == 0 ? "" : ", gradient partial over " + text_of(m, seed));
+        s.seed = seed;
+        want = answered(op, s, t);
+        std::vector<outcome> found(static_cast<std::size_t>(m.ranks()));
+        std::string const error = machines_->ranks.run(
+            m, [&](int rank, backend& on) { found[static_cast<std::size_t>(rank)] = pass(q, t, s, want, rank, on); });
+        if (!error.empty()) {
+          fail(error);
+          continue;
+        }
+        std::vector<numbers const*> shards;
+        for (auto const& r : found) shards.push_back(&r.out);
+        int const before = count.failures;
+        fail(compare(m, want.out, shards, q.out, exact, "result against the definition"));
+        if (t.mesh == 0 && q.one_rank_out.empty()) q.one_rank_out = found[0].out;
+        if (!q.one_rank_out.empty())
+          fail(compare(m, want.out, shards, q.one_rank_out, exact, "result against one rank"));
+        for (std::size_t o = 0; op.differentiable && o < op.in.size(); ++o) {
+          if (op.in[o].elements != kind::real) continue;
+          shards.clear();
+          for (auto const& r : found) shards.push_back(&r.gradients[o]);
+          std::string const name = "gradient of operand " + std::to_string(o);
+          place p = s.in[o];
+          p.partial = found[0].partial[o];
+          fail(compare(m, p, shards, q.gradients[o], differentiated, (name + " against the definition").c_str()));
+          if (t.mesh == 0 && q.one_rank_gradients.size() == o) {
+            q.one_rank_gradients.push_back(found[0].gradients[o]);
+            if (found[0].gradients[o].empty()) q.one_rank_gradients.back().resize(q.in[o].size());
+          }
+          if (q.one_rank_gradients.size() > o)
+            fail(compare(m, p, shards, q.one_rank_gradients[o], exact, (name + " against one rank").c_str()));
+          if (want.sends_known && p.partial != want.gradients[o])
+            fail(name + ": left partial over " + text_of(m, p.partial) + ", expected " + text_of(m, want.gradients[o]));
+        }
+        if (want.sends_known) {
+          ++count.sends;
+          for (std::size_t r = 0; r < found.size() && count.failures == before; ++r) {
+            if (found[r].forward != want.forward)
+              fail("rank " + std::to_string(r) + " sent forward " + text_of(m, found[r].forward) + "; expected " +
+                   text_of(m, want.forward));
+            if (found[r].backward != want.backward)
+              fail("rank " + std::to_string(r) + " sent backward " + text_of(m, found[r].backward) + "; expected " +
+                   text_of(m, want.backward));
+          }
+        }
+      }
+    }
+  return count;
+}
+
+}  // namespace sweep

@@ -1,0 +1,197 @@
+#pragma once
+// From codes to types: what one case costs the compiler is here. Only the operation itself is typed; everything around it
+// sees a case through `typed_case`, a few pointers.
+//
+// A refused call must compile, so that the sweep can see that it is refused: with `never` true the library's sentences
+// are silent, and the call returns `mtf::refused`, as it does after the sentence.
+#include <mtf/verdict.hpp>
+
+namespace mtf::detail {
+template <class T>
+inline constexpr bool never<T> = true;
+}
+
+#include <mtf/kokkos.hpp>
+#include <mtf/mtf.hpp>
+
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "places.hpp"
+
+namespace sweep {
+
+using backend = mtf::kokkos_backend<Kokkos::Serial>;
+
+struct a : mtf::dim<"a", extent_of[0]> {};
+struct b : mtf::dim<"b", extent_of[1]> {};
+struct c : mtf::dim<"c", extent_of[2]> {};
+struct d : mtf::dim<"d", extent_of[3]> {};
+struct e : mtf::dim<"e", extent_of[4]> {};
+struct p2 : mtf::axis<"p", 2> {};
+struct p3 : mtf::axis<"p", 3> {};
+struct p4 : mtf::axis<"p", 4> {};
+struct q2 : mtf::axis<"q", 2> {};
+struct q3 : mtf::axis<"q", 3> {};
+struct r2 : mtf::axis<"r", 2> {};
+struct n2 : mtf::axis<"q", 2, mtf::link::node> {};
+using dims = mtf::detail::list<a, b, c, d, e>;
+using meshes = mtf::detail::list<mtf::mesh<>, mtf::mesh<p2>, mtf::mesh<p3>, mtf::mesh<p4>, mtf::mesh<p2, q2>,
+                                 mtf::mesh<p2, q3>, mtf::mesh<p2, q2, r2>, mtf::mesh<p2, n2>>;
+
+template <class D>
+inline constexpr int number_of_dim = -1;
+template <>
+inline constexpr int number_of_dim<a> = 0;
+template <>
+inline constexpr int number_of_dim<b> = 1;
+template <>
+inline constexpr int number_of_dim<c> = 2;
+template <>
+inline constexpr int number_of_dim<d> = 3;
+template <>
+inline constexpr int number_of_dim<e> = 4;
+
+template <class Mesh, class D, unsigned Six>
+auto rule_of() {
+  if constexpr (Six == 0)
+    return mtf::detail::list<>{};
+  else if constexpr (depth(Six) == 1)
+    return mtf::detail::list<mtf::split<D, typename Mesh::template at<axis_at(Six, 0)>>>{};
+  else if constexpr (depth(Six) == 2)
+    return mtf::detail::list<
+        mtf::split<D, typename Mesh::template at<axis_at(Six, 0)>, typename Mesh::template at<axis_at(Six, 1)>>>{};
+  else
+    return mtf::detail::list<mtf::split<D, typename Mesh::template at<axis_at(Six, 0)>,
+                                        typename Mesh::template at<axis_at(Six, 1)>,
+                                        typename Mesh::template at<axis_at(Six, 2)>>>{};
+}
+template <class Mesh, class... Split>
+auto layout_with(mtf::detail::list<Split...>) -> mtf::layout<Mesh, Split...>;
+template <class Mesh, cuts L>
+struct layout_from {
+  using type = decltype(layout_with<Mesh>(
+      mtf::detail::concat_t<decltype(rule_of<Mesh, a, cut_of(L, 0)>()), decltype(rule_of<Mesh, b, cut_of(L, 1)>()),
+                            decltype(rule_of<Mesh, c, cut_of(L, 2)>()), decltype(rule_of<Mesh, d, cut_of(L, 3)>()),
+                            decltype(rule_of<Mesh, e, cut_of(L, 4)>())>{}));
+};
+template <class Mesh, cuts L>
+using layout_from_t = typename layout_from<Mesh, L>::type;
+
+/// An operand: elements of type T over some dimensions.
+template <class T, class... D>
+struct arg {
+  using element = T;
+  using shape = mtf::shape<D...>;
+  static constexpr set dims = (0U | ... | bit(number_of_dim<D>));
+  template <class Layout, class Partial>
+  using tensor = mtf::tensor<T, shape, Layout, Partial, backend>;
+};
+template <class... D>
+using real = arg<double, D...>;
+template <class... D>
+using whole = arg<std::int32_t, D...>;
+
+/// A tensor without its type: what crosses from the typed call to everything else.
+struct erased {
+  mtf::detail::buffer<backend> memory;
+  mtf::detail::ref<mtf::detail::gradient_slot<backend, double>> slot;
+};
+template <class T>
+mtf::detail::value<backend, T> restored(erased const& x) {
+  if constexpr (std::is_same_v<T, double>)
+    return mtf::detail::value<backend, T>(x.memory, x.slot);
+  else
+    return mtf::detail::value<backend, T>(x.memory);
+}
+template <class T>
+erased without_type(mtf::detail::value<backend, T> const& v) {
+  if constexpr (std::is_same_v<T, double>)
+    return {v.memory, v.slot};
+  else
+    return {v.memory, {}};
+}
+
+/// One case: an operation on a mesh, its operands laid out and partial in one way.
+struct typed_case {
+  int mesh = 0;
+  case_code code;
+  bool no_tensors = true;  // an operand cannot exist so: the operation is not asked
+  bool refused = true;     // by the operation
+  std::array<mtf::detail::sharding const*, 6> in{};
+  mtf::detail::sharding const* out = nullptr;
+  mtf::element element = mtf::element::f64;  // of the result
+  void (*call)(backend&, erased const*, erased&) = nullptr;
+};
+
+template <class Op, int Mesh, cuts Layout, cuts Other, std::uint32_t Partial, int OtherOperand, class Arguments, class Index>
+struct typed;
+template <class Op, int Mesh, cuts Layout, cuts Other, std::uint32_t Partial, int OtherOperand, class... Arg, std::size_t... I>
+struct typed<Op, Mesh, Layout, Other, Partial, OtherOperand, mtf::detail::list<Arg...>, std::index_sequence<I...>> {
+  using mesh = typename meshes::template at<static_cast<std::size_t>(Mesh)>;
+  using layout = layout_from_t<mesh, Layout>;
+  using other_layout = layout_from_t<mesh, Other>;
+  template <std::size_t K>
+  using layout_of = layout_from_t<mesh, static_cast<int>(K) == OtherOperand ? Other : Layout>;
+  template <std::size_t K>
+  using partial_of = mtf::detail::partial_of<mesh, (Partial >> (3 * K)) & 7U>;
+  template <class A, std::size_t K>
+  using operand = typename A::template tensor<layout_of<K>, partial_of<K>>;
+
+  static constexpr bool target() {
+    if constexpr (requires { Op::takes_layout; })
+      return other_layout::checked::value;
+    else
+      return true;
+  }
+  static constexpr bool tensors =
+      layout::checked::value && target() &&
+      ((layout_of<I>::checked::value && mtf::tensor_verdict_t<typename Arg::shape, layout_of<I>, partial_of<I>>::value) && ...);
+
+  static void call(backend& on, [[maybe_unused]] erased const* x, erased& out) {
+    out = without_type(Op::template call<typed>(on, operand<Arg, I>(restored<typename Arg::element>(x[I]))...).value());
+  }
+  static constexpr typed_case make() {
+    typed_case t{.mesh = Mesh, .code = {Layout, Other, Partial, OtherOperand}};
+    if constexpr (tensors) {
+      t.no_tensors = false;
+      using result = decltype(Op::template call<typed>(std::declval<backend&>(), std::declval<operand<Arg, I> const&>()...));
+      if constexpr (!std::is_same_v<result, mtf::refused>) {
+        t.refused = false;
+        ((t.in[I] = &operand<Arg, I>::spec), ...);
+        t.out = &result::spec;
+        t.element = mtf::detail::element_of<typename result::element_type>;
+        t.call = &call;
+      }
+    }
+    return t;
+  }
+  static constexpr typed_case value = make();
+};
+
+template <class Arguments>
+struct signature_from;
+template <class... Arg>
+struct signature_from<mtf::detail::list<Arg...>> {
+  static constexpr signature make() { return {.operands = sizeof...(Arg), .dims = {Arg::dims...}}; }
+};
+template <class Op>
+constexpr signature signature_of() {
+  signature s = signature_from<typename Op::operands>::make();
+  if constexpr (requires { Op::takes_layout; }) s.takes_layout = true;
+  if constexpr (requires { Op::more_dims; }) s.more_dims = Op::more_dims;
+  return s;
+}
+
+template <class Op, int Mesh, class Chosen, std::size_t... I>
+constexpr auto table_of(std::index_sequence<I...>) {
+  return std::array<typed_case, sizeof...(I)>{
+      typed<Op, Mesh, Chosen::cases[I].layout, Chosen::cases[I].other, Chosen::cases[I].partial,
+            Chosen::cases[I].other_operand, typename Op::operands,
+            std::make_index_sequence<Op::operands::size>>::value...};
+}
+template <class Op, int Mesh, class Chosen>
+inline constexpr auto table = table_of<Op, Mesh, Chosen>(std::make_index_sequence<Chosen::size>{});
+
+}  // namespace sweep
