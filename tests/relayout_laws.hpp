@@ -1,7 +1,10 @@
 #pragma once
 // The laws of relayouts, as functions: tests/static asserts them on small meshes, tests/local checks them on larger ones.
 // Nothing here shares code with what it checks but the descriptions of shardings, steps and copies.
+#include <utility>
+
 #include <mtf/detail/message.hpp>
+#include <mtf/detail/relayout_rule.hpp>
 
 namespace laws {
 

@@ -41,6 +41,29 @@ TEST_CASE("relayouts between all ways to lie on three axes bring the tensor and 
   check_pairs<176, 24, 0>(mesh({4, 3, 2}, 0b100), of({{1, 24}, {2, 12}, {3, 8}}), false);
 }
 
+TEST_CASE("relayouts bring the tensor where more axes change than the search takes in every way") {
+  auto const m = mesh({2, 2, 2, 2});
+  auto const w = std::make_unique<laws::ways<536>>(laws::all_ways<536>(m, of({{1, 16}, {2, 16}})));
+  int pairs = 0, wrong = 0;
+  for (int n = 0; n < w->size * w->size; n += 61) {
+    auto const &from = w->at[n / w->size], &to = w->at[n % w->size];
+    if (!laws::is_relayout(from, to)) continue;
+    ++pairs;
+    wrong += laws::brings<256, 16>(m, from, to) ? 0 : 1;
+  }
+  MESSAGE(pairs << " pairs of " << w->size << " ways");
+  CHECK(wrong == 0);
+
+  auto const six = mesh({2, 2, 2, 2, 2, 2});
+  using one = std::array<sharding, 2>;
+  for (auto const& [from, to] : {one{of({{1, 8, {0, 1, 2}}, {2, 8, {3, 4, 5}}}), of({{1, 8, {5, 4, 3}}, {2, 8, {2, 1, 0}}})},
+                                 one{of({{1, 8, {0, 1, 2}}, {2, 8, {3, 4, 5}}}), of({{1, 8}, {2, 8}})},
+                                 one{of({{1, 8}, {2, 8}}), of({{1, 8, {0, 5, 2}}, {2, 8, {3, 4, 1}}})},
+                                 one{of({{1, 8, {0}}, {2, 8}}, 0b111110), of({{1, 8, {5, 0}}, {2, 8, {3, 4}}}, 0b10)},
+                                 one{of({{1, 8, {5}}, {2, 8}}, 0b11111), of({{1, 8, {4, 3}}, {2, 8, {5, 2}}})}})
+    CHECK(laws::brings<64, 64>(six, from, to));
+}
+
 template <int Most, int Ranks, int Elements>
 void check_triples(mesh_shape const& m, sharding const& whole) {
   auto const w = laws::all_ways<Most>(m, whole);

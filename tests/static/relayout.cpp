@@ -129,7 +129,8 @@ constexpr bool table_holds(int extent_a, int extent_b) {
                    sends(m, with({}, {}), with({a}, {b}), 0) && sends(m, with({a}, {}), with({a}, {b}), 0) &&
                    sends(m, with({a}, {}), with({}, {a}), n * (p - 1) / p) &&
                    sends(m, with({a, b}, {}), with({}, {b, a}), n / q * (p * q - 1) / (p * q)) &&
-                   sends(m, with({a}, {}), with({}, {a, b}), n / q * (p - 1) / p);
+                   sends(m, with({a}, {}), with({}, {a, b}), n / q * (p - 1) / p) &&
+                   sends(m, with({a, b}, {}), with({}, {a}), n * (p * q - 1) / (p * q));
   bool const moved = sends(m, with({a}, {}), with({b}, {}), all / q) &&
                      sends(m, with({a, b}, {}), with({b, a}, {}), n / q);
   // Inside a node all, between nodes what is left of it.

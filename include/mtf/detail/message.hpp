@@ -1,6 +1,6 @@
 #pragma once
 // How a shard is taken apart for a step of a relayout, and put together again: descriptions of copies and partners.
-#include <mtf/detail/relayout_rule.hpp>
+#include <mtf/detail/steps.hpp>
 
 namespace mtf::detail {
 

@@ -1,77 +1,12 @@
 #pragma once
 // What bringing a tensor from one sharding to another sends: design 5's table, as a list of steps.
 #include <array>
+#include <bit>
 #include <cstdint>
 
-#include <mtf/detail/sharding.hpp>
+#include <mtf/detail/steps.hpp>
 
 namespace mtf::detail {
-
-enum class step_kind : std::uint8_t { slice, all_reduce, reduce_scatter, all_gather, all_to_all, permute, scattered_all_reduce };
-
-/// One step of a relayout, from the sharding before it to `after`:
-///   slice                 each rank keeps a part of its shard
-///   all_reduce            the sum over `axes` is taken
-///   reduce_scatter        the same, and each rank keeps the part that `after` gives it
-///   all_gather            the cuts by `axes` are taken back
-///   all_to_all            `axes` cut other dimensions than before, or some of them none
-///   permute               each rank takes over the shard of one rank of its group along `axes`
-///   scattered_all_reduce  reduce-scatter over `inner_axes`, all-reduce over `axes`, all-gather over `inner_axes`
-/// Messages of a reduce-scatter or all-to-all hold only what is wanted: where `after` is cut over idle axes as well, that
-/// slice is taken on the way.
-struct step {
-  step_kind kind = step_kind::slice;
-  axis_mask axes = 0, inner_axes = 0;
-  int parts = 1;                            // ranks that take part
-  index elements_in = 0, elements_out = 0;  // local sizes before and after
-  sharding after;
-  bool operator==(step const&) const = default;
-};
-
-struct steps {
-  int size = 0;
-  sharding from;
-  std::array<step, 12> at{};
-  constexpr void push(step const& s) { at[static_cast<std::size_t>(size++)] = s; }
-  [[nodiscard]] constexpr step const& operator[](int i) const { return at[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] constexpr sharding const& before(int i) const { return i == 0 ? from : (*this)[i - 1].after; }
-  [[nodiscard]] constexpr bool communicates() const {
-    for (int i = 0; i < size; ++i)
-      if ((*this)[i].kind != step_kind::slice) return true;
-    return false;
-  }
-};
-
-/// The elements that one rank puts into the collective of a step.
-constexpr index payload_of(step_kind kind, int parts, index before, index after) {
-  return kind == step_kind::reduce_scatter ? after * parts : kind == step_kind::all_to_all ? after : before;
-}
-constexpr index payload_of(step const& s) { return payload_of(s.kind, s.parts, s.elements_in, s.elements_out); }
-
-/// The bytes that one rank sends in a step.
-constexpr std::uint64_t bytes_of(step const& s, mesh_shape const& mesh, int element_size) {
-  auto const payload = static_cast<std::uint64_t>(payload_of(s)) * static_cast<std::uint64_t>(element_size);
-  switch (s.kind) {
-    case step_kind::slice: return 0;
-    case step_kind::all_reduce: return bytes_sent(collective::all_reduce, payload, s.parts);
-    case step_kind::reduce_scatter: return bytes_sent(collective::reduce_scatter, payload, s.parts);
-    case step_kind::all_gather: return bytes_sent(collective::all_gather, payload, s.parts);
-    case step_kind::all_to_all: return bytes_sent(collective::all_to_all, payload, s.parts);
-    case step_kind::permute: return bytes_sent(collective::permute, payload, s.parts);
-    case step_kind::scattered_all_reduce: {
-      int const inner = mesh.size(s.inner_axes);
-      auto const share = payload / static_cast<std::uint64_t>(inner);
-      return bytes_sent(collective::reduce_scatter, payload, inner) +
-             bytes_sent(collective::all_reduce, share, mesh.size(s.axes)) + bytes_sent(collective::all_gather, share, inner);
-    }
-  }
-  return 0;
-}
-constexpr std::uint64_t bytes_of(steps const& all, mesh_shape const& mesh, int element_size) {
-  std::uint64_t sum = 0;
-  for (int i = 0; i < all.size; ++i) sum += bytes_of(all[i], mesh, element_size);
-  return sum;
-}
 
 /// Derives the steps from a sharding to another of the same dimensions in the same order. `to.partial` is a subset of
 /// `from.partial`: a relayout completes sums, it does not open them.
@@ -92,17 +27,17 @@ class relayout_derivation {
     place const sliced = slices();
     if (sliced != from_) emit(from_, sliced);
     if (sliced == to_) return out_;
-    if (edge const e = between(sliced, to_); e.possible && is_plain(e)) {
+    if (edge const e = between(sliced, to_); e.possible && is_plain(e))
       emit(sliced, to_);
-      return out_;
-    }
-    search(sliced);
+    else
+      search(sliced);
     return out_;
   }
 
  private:
   /// How the changed axes lie: a byte for each, what it does and, where it cuts, its position among the changed axes there.
   using place = std::uint64_t;
+  static constexpr int most_axes = 3, most_dims = 3, most_places = 729;  // in the search
   static constexpr unsigned idle = 0, summed = 1, cuts = 2;  // cuts + d: cuts dimension d
   static constexpr unsigned field(place p, int k) { return static_cast<unsigned>(p >> (8 * k)) & 0xffU; }
   static constexpr unsigned role(place p, int k) { return field(p, k) & 0xfU; }
@@ -198,26 +133,37 @@ class relayout_derivation {
     enum : unsigned { completes = 1, scatters = 2, slices = 4, gathers = 8, moves = 16, reorders = 32 };
     unsigned what = 0, loses = 0, gains = 0;
     axis_mask changed = 0, sliced = 0;
+    int parts = 1;  // along the axes that are changed and not sliced
     for (int k = 0; k < count_; ++k) {
-      if (field(u, k) == field(v, k)) continue;
-      unsigned const x = role(u, k), y = role(v, k);
+      unsigned const before = field(u, k), after = field(v, k), x = before & 0xfU, y = after & 0xfU;
+      if (before == after) continue;
       if (y == summed) return {};
       axis_mask const axis = 1U << static_cast<unsigned>(axis_[static_cast<std::size_t>(k)]);
       changed |= axis;
-      if (x == idle) sliced |= axis;
+      if (x == idle)
+        sliced |= axis;
+      else
+        parts *= extent(k);
       what |= x == summed ? (y == idle ? completes : scatters) : x == idle ? slices : y == idle ? gathers : x != y ? moves : reorders;
       if (x >= cuts) loses |= 1U << x;
       if (y >= cuts) gains |= 1U << y;
     }
-    auto const over = [&](step_kind kind, axis_mask axes) { return edge{true, kind, axes, mesh_.size(axes)}; };
-    if (what == slices) return over(step_kind::slice, changed);
-    if (what == completes) return over(step_kind::all_reduce, changed);
-    if (what == gathers) return over(step_kind::all_gather, changed);
-    if ((what | slices) == (scatters | slices)) return over(step_kind::reduce_scatter, changed & ~sliced);
+    if (what == slices) return {true, step_kind::slice, changed, mesh_.size(changed)};
+    if (what == completes) return {true, step_kind::all_reduce, changed, parts};
+    if (count_ > most_axes && !is_one_copy(changed & ~sliced, loses, gains)) return {};
+    if (what == gathers) return {true, step_kind::all_gather, changed, parts};
+    if ((what | slices) == (scatters | slices)) return {true, step_kind::reduce_scatter, changed & ~sliced, parts};
     if ((what & (completes | scatters)) != 0) return {};
-    if ((what & moves) != 0 && (loses & gains) == 0) return over(step_kind::all_to_all, changed & ~sliced);
-    if (loses == gains && same_parts(u, v)) return over(step_kind::permute, changed | inside(u, v));
-    return {};
+    if ((what & moves) != 0 && (loses & gains) == 0) return {true, step_kind::all_to_all, changed & ~sliced, parts};
+    if (loses != gains || !same_parts(u, v)) return {};
+    axis_mask const group = changed | inside(u, v);
+    return {true, step_kind::permute, group, mesh_.size(group)};
+  }
+  /// The blocks of a message are copied by one loop nest (those of three axes always are): a loop for each axis, and one for each dimension cut by it and what is
+  /// inside, and for what is outside of all.
+  static constexpr bool is_one_copy(axis_mask axes, unsigned loses, unsigned gains) {
+    int const lost = std::popcount(loses), gained = std::popcount(gains);
+    return std::popcount(axes) + (lost > gained ? lost : gained) + 1 <= max_rank;
   }
   /// The axes that stay where they are, but number other blocks: there are more or fewer cuts outside theirs.
   constexpr axis_mask inside(place u, place v) const {
@@ -268,30 +214,23 @@ class relayout_derivation {
   }
   constexpr price plus(price p, edge const& e, index before, index after) const {
     if (e.kind == step_kind::slice) return p;
-    index const elements = payload_of(e.kind, e.parts, before, after);
-    auto const payload = static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(mesh_.size());
-    auto const sent = [&](collective kind, std::uint64_t n, axis_mask axes) {
-      auto const bytes = bytes_sent(kind, n, mesh_.size(axes));
+    auto const payload =
+        static_cast<std::uint64_t>(payload_of(e.kind, e.parts, before, after)) * static_cast<std::uint64_t>(mesh_.size());
+    auto const sent = [&](collective kind, std::uint64_t n, axis_mask axes, int parts) {
+      auto const bytes = bytes_sent(kind, n, parts);
       p.bytes += bytes;
-      if ((axes & ~mesh_.node_axes) != 0) p.between_nodes += bytes;
+      if (mesh_.node_axes != 0 && (axes & ~mesh_.node_axes) != 0) p.between_nodes += bytes;
       ++p.collectives;
-      p.ranks += mesh_.size(axes);
+      p.ranks += parts;
     };
-    switch (e.kind) {
-      case step_kind::slice: break;
-      case step_kind::reduce_scatter: sent(collective::reduce_scatter, payload, e.axes); break;
-      case step_kind::all_gather: sent(collective::all_gather, payload, e.axes); break;
-      case step_kind::all_to_all: sent(collective::all_to_all, payload, e.axes); break;
-      case step_kind::permute: sent(collective::permute, payload, e.axes); break;
-      default:
-        if (axis_mask const inner = inner_of(e.axes, elements); inner == 0) {
-          sent(collective::all_reduce, payload, e.axes);
-        } else {
-          auto const share = payload / static_cast<std::uint64_t>(mesh_.size(inner));
-          sent(collective::reduce_scatter, payload, inner);
-          sent(collective::all_reduce, share, e.axes & ~inner);
-          sent(collective::all_gather, share, inner);
-        }
+    if (axis_mask const inner = e.kind == step_kind::all_reduce ? inner_of(e.axes, before) : 0; inner != 0) {
+      int const parts = mesh_.size(inner);
+      auto const share = payload / static_cast<std::uint64_t>(parts);
+      sent(collective::reduce_scatter, payload, inner, parts);
+      sent(collective::all_reduce, share, e.axes & ~inner, e.parts / parts);
+      sent(collective::all_gather, share, inner, parts);
+    } else {
+      sent(collective_of(e.kind), payload, e.axes, e.parts);
     }
     return p;
   }
@@ -314,26 +253,30 @@ class relayout_derivation {
     out_.push(s);
   }
 
-  // ---- the search: up to three axes on up to three dimensions in every way; more of them as before, as after, or idle
+  // ---- the search: up to three axes on the dimensions that change and one more, up to three, in every way; more axes or
+  // dimensions only as before, as after, or idle
 
-  static constexpr int most_axes = 3, most_dims = 3, most_places = 729;
   struct node {
     place at;
-    price so_far, estimate;
+    index elements;
+    price so_far, rest, estimate;
     int before;
     bool reached, done;
   };
 
   constexpr int candidates(node* nodes, place start) const {
-    std::array<unsigned, max_rank> dims{};
-    int n_dims = 0;
+    std::array<int, max_rank> dims{};
+    int n_dims = 0, whole = -1;
     unsigned touched = 0;
     for (int k = 0; k < count_; ++k) touched |= 1U << role(start, k) | 1U << role(to_, k);
-    for (bool const changed : {true, false})  // those that change, then others that an axis can cut
-      for (int d = 0; d < base_.rank; ++d)
-        if ((((touched >> (cuts + static_cast<unsigned>(d))) & 1U) != 0) == changed &&
-            (changed || (n_dims < most_dims && divided(d))))
-          dims[static_cast<std::size_t>(n_dims++)] = static_cast<unsigned>(d);
+    auto const changes = [&](int d) { return ((touched >> (cuts + static_cast<unsigned>(d))) & 1U) != 0; };
+    for (int d = 0; d < base_.rank; ++d) {
+      if (changes(d)) dims[static_cast<std::size_t>(n_dims++)] = d;
+      if (!changes(d) && divided(d) == count_) whole = d;
+    }
+    // Others may be cut on the way: one of those that all the axes divide, or else what one axis divides.
+    for (int d = 0; d < base_.rank && n_dims < most_dims; ++d)
+      if (whole < 0 ? !changes(d) && divided(d) > 0 : d == whole) dims[static_cast<std::size_t>(n_dims++)] = d;
     if (count_ > most_axes || n_dims > most_dims) return coarse_candidates(nodes, start);
 
     int size = 1;
@@ -343,7 +286,7 @@ class relayout_derivation {
         place const p = nodes[i].at;
         if (role(start, k) == summed) nodes[size++].at = with(p, k, summed);
         for (int j = 0; j < n_dims; ++j) {
-          unsigned const d = cuts + dims[static_cast<std::size_t>(j)];
+          unsigned const d = cuts + static_cast<unsigned>(dims[static_cast<std::size_t>(j)]);
           index parts = extent(k);
           unsigned there = 0;
           for (int l = 0; l < k; ++l)
@@ -362,10 +305,16 @@ class relayout_derivation {
       }
     return size;
   }
-  constexpr bool divided(int d) const {
+  /// How many of the changed axes divide a dimension, one after the other.
+  constexpr int divided(int d) const {
+    int n = 0;
+    index rest = base_.local_extent(d, mesh_);
     for (int k = 0; k < count_; ++k)
-      if (base_.local_extent(d, mesh_) % extent(k) == 0) return true;
-    return false;
+      if (rest % extent(k) == 0) {
+        rest /= extent(k);
+        ++n;
+      }
+    return n;
   }
   constexpr int coarse_candidates(node* nodes, place start) const {
     int size = 0, all = 1;
@@ -400,10 +349,35 @@ class relayout_derivation {
     return true;
   }
 
-  /// What is sent at least from here on: a shard grows only by what arrives.
-  constexpr price estimated(price p, place at) const {
-    index const now = size_of(at), wanted = size_of(to_);
-    if (wanted > now) p.bytes += static_cast<std::uint64_t>(wanted - now) * static_cast<std::uint64_t>(mesh_.size());
+  /// At least the price of a path from here on. Each rank receives what it wants and does not hold; where one dimension is cut
+  /// over one axis and has to be over another, some rank holds nothing that it wants. While sums over n ranks are to be taken
+  /// no shard is smaller than n times the least there can be: taken in stages, the last of which leaves w, they send at least
+  /// n - 1 times that and what w is more, and what is wanted more than w arrives after them. One collective takes sums or
+  /// undoes cuts, not both.
+  constexpr price least_from(place at) const {
+    bool cut_wrong = false, apart = false;
+    int summands = 1, all = 1;
+    index parts = 1;  // into which the cuts before and after divide together
+    for (int k = 0; k < count_; ++k) {
+      if (extent(k) == 1) return {};
+      unsigned const now = field(at, k), later = field(to_, k);
+      all *= extent(k);
+      if (now == summed) summands *= extent(k);
+      if (now > summed) parts *= extent(k);
+      if (later > summed && later != now) parts *= extent(k);
+      if (now > summed && now != later) {
+        cut_wrong = true;
+        for (int l = 0; l < count_; ++l) apart = apart || field(to_, l) == now;
+      }
+    }
+    auto const unit = static_cast<std::uint64_t>(mesh_.size());
+    price p{static_cast<std::uint64_t>(size_of(to_)) * unit, 0, cut_wrong ? 1 : 0, 0};
+    if (summands > 1) {
+      p.bytes += static_cast<std::uint64_t>(base_size_) * (unit / static_cast<std::uint64_t>(all)) * static_cast<std::uint64_t>(summands - 2);
+      ++p.collectives;
+    } else if (!apart) {
+      p.bytes -= static_cast<std::uint64_t>(base_size_ / parts) * unit;
+    }
     return p;
   }
   constexpr void search(place start) {
@@ -411,29 +385,30 @@ class relayout_derivation {
     int const size = candidates(nodes, start);
     int at = -1;
     for (int i = 0; i < size; ++i) {
-      nodes[i].reached = nodes[i].at == start;
-      nodes[i].done = false;
-      nodes[i].before = -1;
-      if (nodes[i].reached) {
-        at = i;
-        nodes[i].so_far = {};
-        nodes[i].estimate = {};
-      }
+      node& n = nodes[i];
+      n.elements = size_of(n.at);
+      n.rest = least_from(n.at);
+      n.so_far = {};
+      n.before = -1;
+      n.reached = n.at == start;
+      n.done = false;
+      if (n.reached) at = i;
     }
     while (nodes[at].at != to_) {
-      nodes[at].done = true;
-      index const elements = size_of(nodes[at].at);
+      node& here = nodes[at];
+      here.done = true;
       int next = -1;
       for (int i = 0; i < size; ++i) {
         node& n = nodes[i];
         if (n.done) continue;
-        if (edge const e = between(nodes[at].at, n.at); e.possible)
-          if (price const p = plus(nodes[at].so_far, e, elements, size_of(n.at)); !n.reached || p < n.so_far) {
-            n.so_far = p;
-            n.estimate = estimated(p, n.at);
-            n.before = at;
-            n.reached = true;
-          }
+        if (!n.reached || here.so_far < n.so_far)
+          if (edge const e = between(here.at, n.at); e.possible)
+            if (price const p = plus(here.so_far, e, here.elements, n.elements); !n.reached || p < n.so_far) {
+              n.so_far = p;
+              n.estimate = {p.bytes + n.rest.bytes, p.between_nodes, p.collectives + n.rest.collectives, p.ranks};
+              n.before = at;
+              n.reached = true;
+            }
         if (n.reached && (next < 0 || n.estimate < nodes[next].estimate)) next = i;
       }
       at = next;
