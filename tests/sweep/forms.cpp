@@ -241,9 +241,13 @@ closed_form embedding(int vocabulary, std::vector<int> out) {
 
 namespace {
 
+/// Axes inside nodes and between them: what is least between nodes may go in two steps.
+bool mixed(mesh_code const& m, set axes) { return (axes & m.inside_node) != 0 && (axes & ~m.inside_node) != 0; }
+
 /// Design 5's table, axis by axis, where no dimension is cut over two axes and one changes from one axis to another only
-/// if that was idle and has the same size; false where it is not that simple. Slices first, then what shrinks or keeps the
-/// size, gathers last.
+/// if that was idle and has the same size; false where it is not that simple. Slices first, then reduce-scatters and
+/// permutes; all other axes that change go together: in one all-to-all if one of them cuts another dimension afterwards,
+/// else in one all-gather.
 bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& sent) {
   for (int const d : now.dims) {
     unsigned const from = cut_of(now.cut, d), wanted = cut_of(to.cut, d);
@@ -268,24 +272,21 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
     }
   });
   each([&](int d, unsigned from, unsigned wanted) {
-    for (int const e : now.dims)
-      if (e != d && from != 0 && wanted == 0 && cut_of(now.cut, e) == 0 && cut_of(to.cut, e) == from) {
-        sent.push_back({collective::all_to_all, axes_of(from), payload(m, now)});
-        now.cut = with_cut(with_cut(now.cut, d, 0), e, from);
-      }
-  });
-  each([&](int d, unsigned from, unsigned wanted) {
     if (from != 0 && wanted != 0 && from != wanted) {
       sent.push_back({collective::permute, axes_of(from) | axes_of(wanted), payload(m, now)});
       now.cut = with_cut(now.cut, d, wanted);
     }
   });
-  each([&](int d, unsigned from, unsigned wanted) {
-    if (from != 0 && wanted == 0) {
-      sent.push_back({collective::all_gather, axes_of(from), payload(m, now)});
-      now.cut = with_cut(now.cut, d, 0);
-    }
+  set taken_away = 0;
+  each([&](int, unsigned from, unsigned wanted) {
+    if (from != 0 && wanted == 0) taken_away |= axes_of(from);
   });
+  if (taken_away == 0) return true;
+  if (mixed(m, taken_away)) return false;
+  bool const moves = (taken_away & to.axes()) != 0;
+  place after = now;
+  after.cut = to.cut;
+  sent.push_back({moves ? collective::all_to_all : collective::all_gather, taken_away, payload(m, moves ? after : now)});
   return true;
 }
 
@@ -369,13 +370,9 @@ closed_form broadcast(std::vector<int> out) {
 closed_form gathered() {
   return [](situation const& s) {
     answer a = complete()(s);
-    for (int const d : s.in[0].dims)
-      while (depth(cut_of(a.out.cut, d)) > 0) {  // the innermost axis first
-        unsigned const six = cut_of(a.out.cut, d);
-        int const last = axis_at(six, depth(six) - 1);
-        a.forward.push_back({collective::all_gather, bit(last), payload(s.mesh, a.out)});
-        a.out.cut = with_cut(a.out.cut, d, six & ((1U << static_cast<unsigned>(2 * (depth(six) - 1))) - 1U));
-      }
+    a.sends_known = !mixed(s.mesh, a.out.axes());
+    if (a.out.axes() != 0) a.forward.push_back({collective::all_gather, a.out.axes(), payload(s.mesh, a.out)});
+    a.out.cut = {};
     return a;
   };
 }

@@ -77,7 +77,8 @@ std::vector<operation> operations_of_movements() {
       .call = "relayout<layout>(x)",
       .meaning = "The same tensor, cut as the layout says.",
       .forward = "an axis that cuts a dimension: an all-gather where it cuts none afterwards, an all-to-all where it cuts "
-                 "another, a permute where another axis of its size takes its place. An idle axis: nothing",
+                  "another, a permute where another axis of its size takes its place. Several such axes go together where that "
+                  "sends no more: in one all-to-all, or one all-gather. An idle axis: nothing",
       .backward = "the reverse; a gradient that is partial over an axis that cuts x: a reduce-scatter",
       .partial = "a reduce-scatter over an axis that cuts a dimension afterwards; else stays partial"};
   documentation const renames{.names = {"rename"},
@@ -192,7 +193,7 @@ std::vector<operation> operations_of_movements() {
                        {.names = {"to_global"},
                         .call = "to_global(x)",
                         .meaning = "All elements on the host of every rank.",
-                        .forward = "an all-gather over each axis that cuts a dimension",
+                        .forward = "one all-gather over all axes that cut a dimension",
                         .backward = "has no gradient",
                         .partial = "completed"},
                        unchanged, forms::gathered()),
