@@ -159,8 +159,8 @@ class relayout_derivation {
     axis_mask const group = changed | inside(u, v);
     return {true, step_kind::permute, group, mesh_.size(group)};
   }
-  /// The blocks of a message are copied by one loop nest (those of three axes always are): a loop for each axis, and one for each dimension cut by it and what is
-  /// inside, and for what is outside of all.
+  /// The blocks of a message are copied by one loop nest (those of three axes always are): a loop for each axis, and one
+  /// for each dimension cut by it and what is inside, and for what is outside of all.
   static constexpr bool is_one_copy(axis_mask axes, unsigned loses, unsigned gains) {
     int const lost = std::popcount(loses), gained = std::popcount(gains);
     return std::popcount(axes) + (lost > gained ? lost : gained) + 1 <= max_rank;
