@@ -278,9 +278,11 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
     }
   });
   set taken_away = 0;
+  bool const permuted = std::ranges::any_of(sent, [](event const& e) { return e.kind == collective::permute; });
   each([&](int, unsigned from, unsigned wanted) {
     if (from != 0 && wanted == 0) taken_away |= axes_of(from);
   });
+  if (permuted) return taken_away == 0 && sent.size() == 1;  // beside others, gathers and slices may be as cheap
   if (taken_away == 0) return true;
   if (mixed(m, taken_away)) return false;
   bool const moves = (taken_away & to.axes()) != 0;
