@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-slices=6
+slices=4
 jobs="$(nproc)"
 build=build/sweep
 while (($# > 0)); do
