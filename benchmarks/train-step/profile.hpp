@@ -44,18 +44,25 @@ class table {
 
  private:
   using clock = std::chrono::steady_clock;
+  struct running {
+    std::string name;
+    clock::time_point since;
+    double inside = 0;  // seconds of what ran inside it
+  };
   void begin(char const* name) { open_.push_back({name, clock::now()}); }
+  // What runs inside a region counts there, not for the region.
   void end() {
     if (open_.empty()) return;
-    auto const [name, since] = open_.back();
+    auto const r = open_.back();
     open_.pop_back();
-    if (!open_.empty()) return;  // inside another region: that one counts
-    auto& e = entries_[name];
-    e.seconds += std::chrono::duration<double>(clock::now() - since).count();
+    double const seconds = std::chrono::duration<double>(clock::now() - r.since).count();
+    if (!open_.empty()) open_.back().inside += seconds;
+    auto& e = entries_[r.name];
+    e.seconds += seconds - r.inside;
     ++e.calls;
   }
 
-  std::vector<std::pair<std::string, clock::time_point>> open_;
+  std::vector<running> open_;
   std::map<std::string, entry> entries_;
 };
 
