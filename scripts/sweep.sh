@@ -29,10 +29,14 @@ for ((slice = 0; slice < slices; ++slice)); do
   cmake --build "$build" --target sweep --parallel "$jobs" >/dev/null
   result=0
   OMP_NUM_THREADS=1 OMP_PROC_BIND=false "$build/tests/sweep/sweep" >"$build/sweep-$slice.txt" || result=$?
-  grep FAILED "$build/sweep-$slice.txt" || true
+  sed -n '/FAILED/p' "$build/sweep-$slice.txt"
   last="$(tail -n 1 "$build/sweep-$slice.txt")"
   echo "slice $slice: $last"
   ((result == 0)) || failed=1
+  if ! grep -Eq ', [0-9]+ cases' <<<"$last"; then  # it ended before its summary
+    echo "slice $slice: no summary, exit code $result: see $build/sweep-$slice.txt" >&2
+    exit 1
+  fi
   cases="$(sed -E 's/.*, ([0-9]+) cases.*/\1/' <<<"$last")"
   total=$((total + cases))
 done

@@ -8,13 +8,15 @@ cd "$(dirname "$0")/.."
 page=docs/errors.md
 
 # words COMPILER CASE: the verdict, the place in the program, the sentence.
-words() {
+# Fails if there are none.
+words() (
+  set +o pipefail  # the compiler itself is to fail
   LC_ALL=C "$1" -std=c++20 -fsyntax-only -Iinclude "tests/refused/$2.cpp" 2>&1 |
     sed -E -e "s/‘|’/'/g" -e 's#(^|[ (])[^ ]*/(mtf/detail/|mtf/|refused/)#\1\2#g' -e 's#^(mtf|refused)/##' \
       -e 's#^([a-z_/]+\.hpp):[0-9]+:[0-9]+: #\1: #' \
       -e "/function template specialization|template class 'mtf::tensor/s#'(mtf::[a-z_]+[^a-z_<(]*)[<(].*' requested#'\1<...>' requested#" |
-    grep -E "In instantiation of 'struct mtf::detail::require<|error: |^$2\.cpp:[0-9:]+ +required from here|in instantiation of template class 'mtf::detail::require<|^$2\.cpp:[0-9:]+ note: in instantiation|^$2\.cpp:[0-9:]+ note: while checking" || true
-}
+    grep -E "In instantiation of 'struct mtf::detail::require<|error: |^$2\.cpp:[0-9:]+ +required from here|in instantiation of template class 'mtf::detail::require<|^$2\.cpp:[0-9:]+ note: in instantiation|^$2\.cpp:[0-9:]+ note: while checking"
+)
 
 new="$(mktemp)"
 trap 'rm -f "$new"' EXIT
@@ -31,7 +33,10 @@ while IFS= read -r line || [[ -n "$line" ]]; do
   fi
   printf '%s\n' "$line" >>"$new"
   if [[ "$line" == '```text' && -n "$compiler" && -n "$name" ]]; then
-    words "$compiler" "$name" >>"$new"
+    words "$compiler" "$name" >>"$new" || {
+      echo "update-errors: $compiler does not refuse tests/refused/$name.cpp, or is not there" >&2
+      exit 1
+    }
     skip=true compiler=""
   fi
 done <"$page"

@@ -63,7 +63,6 @@ class trace {
   /// Outer loops after the loops inside them.
   [[nodiscard]] constexpr std::vector<planned_loop> const& loops() const { return loops_; }
   [[nodiscard]] constexpr std::uint64_t peak_bytes() const { return peak_; }
-  [[nodiscard]] constexpr std::uint64_t live_bytes() const { return live_; }
   /// Did the program have a tensor with this dimension?
   [[nodiscard]] constexpr bool has_seen(std::uint64_t dim) const {
     return std::find(seen_.begin(), seen_.end(), dim) != seen_.end();

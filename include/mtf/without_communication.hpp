@@ -74,17 +74,16 @@ class quiet_program {
   static constexpr planned_collective first_sent() {
     trace b(mesh_type::shape());
     tape<trace> t(b);
-    run(b, t, watched<typename untouched<X>::type>(b, t).value...);
+    run(t, watched<typename untouched<X>::type>(b, t).value...);
     return b.planned().empty() ? planned_collective{} : b.planned().front();
   }
-  static constexpr void run(trace& b, tape<trace>& t, auto const&... x) {
+  static constexpr void run(tape<trace>& t, auto const&... x) {
     auto const out = F{}(x...);
     if constexpr (tensor_type<std::remove_cvref_t<decltype(out)>>)
       if (out.value().slot) {
         out.value().slot->add({out.value().memory, 0});  // the gradient comes complete
         t.run();
       }
-    static_cast<void>(b);
   }
   static constexpr planned_collective sent = first_sent();
   template <class... A>
