@@ -4,8 +4,10 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,35 +42,45 @@ int world_size() {
   return n;
 }
 
-template <class F>
-void for_each_mesh(std::size_t largest, F const& f) {
-  for (auto const& mesh : meshes_of(world_size())) {
-    mtf::mpi_collectives c(mesh, {}, largest);
-    checks::for_each_axes(c, f);
-  }
-}
+// Through shared memory; through MPI; through MPI with counts beyond 5 taking the paths for counts beyond an int.
+constexpr mtf::mpi_collectives::options every_way[] = {
+    {.shared_memory = true}, {.shared_memory = false}, {.shared_memory = false, .largest = 5}};
 
-// Counts beyond `few` take the paths for counts beyond an int.
-constexpr std::size_t few = 5;
+template <class F>
+void for_each_mesh(F const& f, std::span<mtf::mpi_collectives::options const> ways = every_way) {
+  for (auto const& way : ways)
+    for (auto const& mesh : meshes_of(world_size())) {
+      CAPTURE(way.shared_memory);
+      CAPTURE(way.largest);
+      mtf::mpi_collectives c(mesh, {}, way);
+      checks::for_each_axes(c, f);
+    }
+}
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("collectives", T, float, double, bfloat16, std::int32_t, std::int64_t, bool) {
-  for (auto const largest : {mtf::mpi_collectives::most_elements, few})
-    for (std::size_t const n : {0U, 1U, 4U, 13U})
-      for_each_mesh(largest, [&](mtf::collectives& c, mtf::axis_mask axes, std::vector<int> const& ranks) {
-        CAPTURE(largest);
-        checks::all_operations<T>(c, axes, ranks, n);
-      });
+  for (std::size_t const n : {0U, 1U, 4U, 13U})
+    for_each_mesh([&](mtf::collectives& c, mtf::axis_mask axes, std::vector<int> const& ranks) {
+      checks::all_operations<T>(c, axes, ranks, n);
+    });
+}
+TEST_CASE("messages of several pieces, some of them odd") {
+  for (std::size_t const n : {1025U, 70'001U, 150'000U})
+    for_each_mesh([&](mtf::collectives& c, mtf::axis_mask axes, std::vector<int> const& ranks) {
+      if (std::popcount(axes) != 1) return;  // there are sets enough without those of several axes
+      checks::all_operations<float>(c, axes, ranks, n);
+      checks::all_operations<bfloat16>(c, axes, ranks, n + 1);
+    }, std::span(every_way).first(2));
 }
 
-TEST_CASE("groups are row-major") { for_each_mesh(few, checks::groups_are_row_major); }
-TEST_CASE("a reduced NaN is NaN on every rank") { for_each_mesh(few, checks::nan_wins); }
+TEST_CASE("groups are row-major") { for_each_mesh(checks::groups_are_row_major); }
+TEST_CASE("a reduced NaN is NaN on every rank") { for_each_mesh(checks::nan_wins); }
 TEST_CASE("several started operations, some over other axes, one that nobody waits for") {
-  for_each_mesh(few, checks::started_operations);
+  for_each_mesh(checks::started_operations);
 }
-TEST_CASE("barrier and any") { for_each_mesh(few, checks::barrier_and_any); }
-TEST_CASE("counters and the log") { for_each_mesh(few, checks::counters_and_log); }
+TEST_CASE("barrier and any") { for_each_mesh(checks::barrier_and_any); }
+TEST_CASE("counters and the log") { for_each_mesh(checks::counters_and_log); }
 
 TEST_CASE("a failed call says which, where and why") {
   mtf::mpi_collectives c(meshes_of(world_size())[0], "rows:9");

@@ -1,5 +1,6 @@
 #pragma once
-// Collectives between processes: one communicator for each set of mesh axes, made once.
+// Collectives between processes: one communicator for each set of mesh axes, made once. Groups on one node exchange data
+// through shared memory, others through MPI.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -7,11 +8,13 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <mtf/detail/between_ranks.hpp>
 #include <mtf/error.hpp>
 #include <mtf/mpi/device.hpp>
 #include <mtf/mpi/error.hpp>
+#include <mtf/mpi/node_group.hpp>
 #include <mtf/mpi/request.hpp>
 #include <mtf/mpi/types.hpp>
 
@@ -40,10 +43,16 @@ class mpi_collectives final : public collectives {
   /// The most elements that one MPI call moves or reduces; larger counts go in pieces.
   static constexpr std::size_t most_elements = std::size_t{1} << 30U;
 
-  /// `text` names the mesh in errors, "rows:2 cols:4". `largest` is for tests of large counts. Throws user_error if the
-  /// number of ranks is not the size of the mesh.
-  explicit mpi_collectives(mesh_shape const& mesh, std::string text = {}, std::size_t largest = most_elements)
-      : collectives(mesh, detail::mpi_world_rank()), text_(std::move(text)), largest_(largest) {
+  struct options {
+    bool shared_memory = true;            // within a node; false: MPI everywhere
+    std::size_t largest = most_elements;  // for tests of large counts
+  };
+
+  /// `text` names the mesh in errors, "rows:2 cols:4". Throws user_error if the number of ranks is not the size of the
+  /// mesh.
+  explicit mpi_collectives(mesh_shape const& mesh, std::string text = {}) : mpi_collectives(mesh, std::move(text), {}) {}
+  mpi_collectives(mesh_shape const& mesh, std::string text, options chosen)
+      : collectives(mesh, detail::mpi_world_rank()), text_(std::move(text)), largest_(chosen.largest) {
     int started = 0;
     detail::mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &started), {"MPI_Comm_size"});
     if (text_.empty()) text_ = detail::mesh_text(mesh);
@@ -57,6 +66,8 @@ class mpi_collectives final : public collectives {
         keep(made, MPI_Comm_split(world_, mesh.group_of(rank(), axes), mesh.index_within(rank(), axes), &made),
              {"MPI_Comm_split", text_, axes});
       }
+    // An MPI that takes device memory is given it, and that is beyond memcpy.
+    if (chosen.shared_memory && !mpi_device_aware()) find_nodes();
   }
   ~mpi_collectives() override {
     for (auto& c : comms_)
@@ -76,6 +87,7 @@ class mpi_collectives final : public collectives {
  protected:
   void do_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) override {
     if (alone(axes)) return copy(type, in, out, count);
+    if (auto* const node = node_of(axes)) return node->all_reduce(op, type, in, out, count);
     each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
       detail::mpi_check(MPI_Allreduce(from, to, n, detail::mpi_type(type), operations_.find(op, type), comm(axes)),
                         at("MPI_Allreduce", axes));
@@ -96,6 +108,7 @@ class mpi_collectives final : public collectives {
   // to each rank of the group.
   void do_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     if (alone(axes)) return copy(type, in, out, count);
+    if (auto* const node = node_of(axes)) return node->reduce_scatter(type, in, out, count);
     auto const mpi_type = detail::mpi_type(type);
     auto const sum = operations_.find(combine::sum, type);
     if (!many(axes, count))
@@ -122,6 +135,9 @@ class mpi_collectives final : public collectives {
 
   void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     if (alone(axes)) return copy(type, in, out, count);
+    auto const bytes = count * detail::size_of(type);
+    if (auto* const node = bytes <= detail::node_group::longest_move ? node_of(axes) : nullptr)
+      return node->all_gather(in, out, bytes);
     as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
       detail::mpi_check(MPI_Allgather(in, n, block, out, n, block, comm(axes)), at("MPI_Allgather", axes));
     });
@@ -137,6 +153,9 @@ class mpi_collectives final : public collectives {
 
   void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     if (alone(axes)) return copy(type, in, out, count);
+    auto const bytes = count * detail::size_of(type);
+    if (auto* const node = bytes * group_size(axes) <= detail::node_group::longest_move ? node_of(axes) : nullptr)
+      return node->all_to_all(in, out, bytes);
     as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
       detail::mpi_check(MPI_Alltoall(in, n, block, out, n, block, comm(axes)), at("MPI_Alltoall", axes));
     });
@@ -162,6 +181,32 @@ class mpi_collectives final : public collectives {
   [[nodiscard]] MPI_Comm comm(axis_mask axes) const { return comms_[axes & wide_]; }
   // Libraries also count the elements of all blocks together in an int.
   [[nodiscard]] bool many(axis_mask axes, std::size_t count) const { return count * group_size(axes) > largest_; }
+
+  /// Which node each rank of the mesh runs on, told by the lowest rank there.
+  void find_nodes() {
+    MPI_Comm here = MPI_COMM_NULL;
+    keep(here, MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here), {"MPI_Comm_split_type", text_});
+    int first = rank();
+    int const told = MPI_Bcast(&first, 1, MPI_INT, 0, here);
+    MPI_Comm_free(&here);
+    detail::mpi_check(told, {"MPI_Bcast", text_});
+    nodes_.resize(static_cast<std::size_t>(mesh().size()));
+    detail::mpi_check(MPI_Allgather(&first, 1, MPI_INT, nodes_.data(), 1, MPI_INT, world_), {"MPI_Allgather", text_});
+  }
+  /// The shared memory of this rank's group, made at its first use; null if the group spans nodes or has none.
+  detail::node_group* node_of(axis_mask axes) {
+    auto& made = groups_[axes & wide_];
+    if (!made.looked_for) {
+      made.looked_for = true;
+      bool one_node = !nodes_.empty();
+      for (int r = 0; one_node && r < mesh().size(); ++r)
+        if (mesh().group_of(r, axes) == mesh().group_of(rank(), axes))
+          one_node = nodes_[static_cast<std::size_t>(r)] == nodes_[static_cast<std::size_t>(rank())];
+      if (one_node) made.shared = std::make_unique<detail::node_group>(comm(axes));
+      if (one_node && !made.shared->usable()) made.shared.reset();
+    }
+    return made.shared.get();
+  }
 
   // Device memory is beyond memcpy; an MPI that takes it copies it.
   void copy(element type, void const* in, void* out, std::size_t count) {
@@ -219,6 +264,12 @@ class mpi_collectives final : public collectives {
     none.fill(MPI_COMM_NULL);
     return none;
   }();
+  struct group_memory {
+    bool looked_for = false;
+    std::unique_ptr<detail::node_group> shared;
+  };
+  std::array<group_memory, std::size_t{1} << static_cast<unsigned>(mesh_shape::max_axes)> groups_;
+  std::vector<int> nodes_;  // empty: no memory is shared
   detail::mpi_operations operations_;
 };
 

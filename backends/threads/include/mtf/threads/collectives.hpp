@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <mtf/threads/reduce.hpp>
+#include <mtf/detail/reduce_in_order.hpp>
 #include <mtf/threads/world.hpp>
 
 namespace mtf {

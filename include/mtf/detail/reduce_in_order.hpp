@@ -1,29 +1,33 @@
 #pragma once
-// Elements of several buffers combined, in the order of the buffers.
+// Elements of several host buffers combined, in the order of the buffers.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include <mtf/detail/between_ranks.hpp>
 
 namespace mtf::detail {
 
-/// out[0..count) = in[0][begin + i] op in[1][begin + i] op ...; `out` may be in[r] + begin for any r.
+/// out[0..count) = in[0][begin + i] op in[1][begin + i] op ...; `out` may be in[r] + begin for any r. Sums of bfloat16 are
+/// taken in float and rounded once.
 template <combine Op, class T>
 void reduce_elements(std::vector<void const*> const& in, std::size_t begin, std::size_t count, void* out) {
+  using A = compute_t<T>;
   constexpr std::size_t most = 512;
-  std::array<T, most> sum;
+  std::array<A, most> sum;
+  auto* const to = static_cast<T*>(out);
   for (std::size_t i = 0; i < count; i += most) {
     auto const n = std::min(most, count - i);
-    std::memcpy(sum.data(), static_cast<T const*>(in[0]) + begin + i, n * sizeof(T));
+    auto const from = [&](std::size_t r) { return static_cast<T const*>(in[r]) + begin + i; };
+    if (T const* const x = from(0); true)
+      for (std::size_t j = 0; j < n; ++j) sum[j] = static_cast<A>(x[j]);
     for (std::size_t r = 1; r < in.size(); ++r) {
-      auto const* x = static_cast<T const*>(in[r]) + begin + i;
-      for (std::size_t j = 0; j < n; ++j) sum[j] = combined<Op>(sum[j], x[j]);
+      T const* const x = from(r);
+      for (std::size_t j = 0; j < n; ++j) sum[j] = combined<Op>(sum[j], static_cast<A>(x[j]));
     }
-    std::memcpy(static_cast<T*>(out) + i, sum.data(), n * sizeof(T));
+    for (std::size_t j = 0; j < n; ++j) to[i + j] = static_cast<T>(sum[j]);
   }
 }
 
