@@ -27,8 +27,10 @@ template <class Backend>
 using tokens_on =
     typename mtf::place<std::int32_t, layout, Backend>::template tensor<config::batch, config::sequence>;
 
+inline constexpr auto gradients_are_completed = mtf::completed_gradients::overlapped;
+
 /// What a training step sends, known before it runs.
-inline constexpr auto plan = mtf::plan_of<layout>(
+inline constexpr auto plan = mtf::plan_of<layout, gradients_are_completed>(
     [](auto const& p, auto const& ids, auto const& labels) { return language_model::loss(p, ids, labels); },
     mtf::parameters<language_model::parameters>{}, mtf::input<std::int32_t, config::batch, config::sequence>{},
     mtf::input<std::int32_t, config::batch, config::sequence>{});

@@ -20,8 +20,15 @@ class gradient {
   constexpr gradient() = default;
   constexpr gradient(backend_type& b, detail::cotangent<backend_type> const& g) : backend_(&b), g_(g) {}
 
+  /// Sees to it that complete() costs nothing after `all.finish()`; `parameter` names it.
+  constexpr void complete_with(detail::completion<backend_type>& all, std::array<char const*, 3> const& parameter) const {
+    all.template add<element_type>(g_, Tensor::spec, parameter);
+  }
+
   /// The axes over which the ranks hold terms of a sum.
-  [[nodiscard]] constexpr axis_mask partial_axes() const { return g_.partial; }
+  [[nodiscard]] constexpr axis_mask partial_axes() const {
+    return g_.memory && g_.memory->completed_axes == g_.partial ? 0 : g_.partial;
+  }
   [[nodiscard]] constexpr bool is_zero() const { return !g_.memory; }
   /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing.
   [[nodiscard]] constexpr Tensor complete() const {
@@ -34,6 +41,10 @@ class gradient {
   backend_type* backend_ = nullptr;
   detail::cotangent<backend_type> g_;
 };
+
+/// When the sums that gradients are partial over are taken: by who uses them, as where those of several batches are added
+/// first; or each one while the backward pass computes the next.
+enum class completed_gradients : std::uint8_t { later, overlapped };
 
 namespace detail {
 
@@ -84,45 +95,53 @@ namespace detail {
 /// Fills `value` and `gradients`. They are not returned: GCC 12 copies arrays of tensors without counting when it evaluates a
 /// constant expression (it copies their bits), and a plan's figure of memory would be off.
 template <class F, class Params, class Value, class Gradients, class... Args>
-constexpr void differentiate(F const& f, Params const& params, Value& value, Gradients& gradients, Args const&... args) {
+constexpr void differentiate(completed_gradients when, F const& f, Params const& params, Value& value, Gradients& gradients,
+                             Args const&... args) {
   using backend_type = typename Value::backend_type;
   using T = typename Value::element_type;
   backend_type& backend = backend_of<backend_type>(params);
-  tape<backend_type> recorded(backend);
-  Params tracked;
-  walk_tensors(
-      backend,
-      [&](auto const&, auto const& p, auto& t) {
-        using X = std::remove_cvref_t<decltype(p)>;
-        using slot = gradient_slot<backend_type, typename X::element_type>;
-        t = X(detail::value<backend_type, typename X::element_type>(p.value().memory,
-                                                                   make_ref<slot>(backend, recorded, X::spec)));
-      },
-      params, tracked);
-  auto const found = complete(f(std::as_const(tracked), args...));
-  if (found.value().slot) {
+  tape<backend_type> recorded(backend, when == completed_gradients::overlapped);
+  ref<gradient_slot<backend_type, T>> result;
+  {
+    Params tracked;
+    walk_tensors(
+        backend,
+        [&](path const& name, auto const& p, auto& t) {
+          using X = std::remove_cvref_t<decltype(p)>;
+          using U = typename X::element_type;
+          t = X(detail::value<backend_type, U>(p.value().memory, recorded.template parameter<U>(X::spec, name.names())));
+        },
+        params, tracked);
+    auto const found = complete(f(std::as_const(tracked), args...));
+    value = stop_gradient(found);
+    result = found.value().slot;
+  }
+  // From here on the nodes alone hold the parameters' slots.
+  if (result) {
     auto seed = make_buffer<T>(backend, 1);
     backend.fill(data_of<T>(seed), 1, T(1));
-    found.value().slot->add({std::move(seed), 0});
+    result->add({std::move(seed), 0});
+    result = {};
     recorded.run();
   }
+  std::size_t i = 0;
   walk_tensors(
       backend,
-      [&](auto const&, auto const& t, auto& g) {
-        g = std::remove_cvref_t<decltype(g)>(backend, t.value().slot->take());
+      [&](auto const&, auto& g) {
+        using G = std::remove_cvref_t<decltype(g)>;
+        g = G(backend, recorded.template gradient<typename G::element_type>(i++));
       },
-      std::as_const(tracked), gradients);
-  value = stop_gradient(found);
+      gradients);
 }
 
 }  // namespace detail
 
 /// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
 /// gradients for every tensor of `params`. Reverse mode: the operations on parameters are recorded and run backwards,
-/// each freeing what it kept. Gradients are not completed. Refused: a value that is not a scalar tensor.
+/// each freeing what it kept. Refused: a value that is not a scalar tensor.
 template <class F>
-constexpr auto value_and_grad(F f) {
-  return [f]<class Params, class... Args>(Params const& params, Args const&... args) {
+constexpr auto value_and_grad(F f, completed_gradients when = completed_gradients::later) {
+  return [f, when]<class Params, class... Args>(Params const& params, Args const&... args) {
     using raw = std::remove_cvref_t<decltype(f(params, args...))>;
     if constexpr (std::is_same_v<raw, refused>) {
       return value_and_gradients<refused, refused>{};
@@ -131,7 +150,7 @@ constexpr auto value_and_grad(F f) {
       return value_and_gradients<refused, refused>{};
     } else {
       value_and_gradients<decltype(complete(std::declval<raw const&>())), gradients_t<Params>> result;
-      detail::differentiate(f, params, result.value, result.gradients, args...);
+      detail::differentiate(when, f, params, result.value, result.gradients, args...);
       return result;
     }
   };

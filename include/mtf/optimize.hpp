@@ -36,11 +36,14 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
   axis_mask cut = 0;
   detail::walk_tensors(
       b, [&](auto const&, auto const& g) { cut |= std::remove_cvref_t<decltype(g)>::tensor_type::spec.cut_axes(); }, gradients);
+  detail::completion<Backend> completing(b);
+  detail::walk_tensors(
+      b, [&](detail::path const& name, auto const& g) { g.complete_with(completing, name.names()); }, gradients);
+  completing.finish();
   detail::walk_tensors(
       b,
-      [&](detail::path const& name, auto const& g) {
+      [&](auto const&, auto const& g) {
         using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
-        detail::operation<Backend> const here(b, "gradient", X::spec, name.names());
         auto const whole = g.complete();
         if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
           b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(whole.value().data()));

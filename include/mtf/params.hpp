@@ -96,9 +96,9 @@ constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
       for (std::size_t g = 0; g < layer_groups(s.size()); ++g) {
         auto const [at, count] = layer_group_at(s.size(), g);
         path const here{up, nullptr, at};
-        on->begin_loop();
+        on->begin_loop(count);
         walk(on, f, &here, s[at], rest[at]...);
-        on->end_loop(count);
+        on->end_loop();
       }
       share_between(s);
       (share_between(rest), ...);

@@ -31,10 +31,10 @@ struct layer_loop {
   constexpr void unreferenced() { delete this; }
   constexpr void begin() {
     entering = partial_axes(out);
-    on->begin_loop();
+    on->begin_loop(count);
   }
   constexpr void end() {
-    on->end_loop(count);
+    on->end_loop();
     if (count > 1 && in && partial_axes(in) != entering) layers_send_different_things_backwards();
   }
 };
@@ -71,9 +71,9 @@ constexpr X scan_traced(trace& b, Layers const& layers, X const& from, Body cons
       if (t != nullptr) t->push(ref<node>(new recorded<decltype(m)>([&](int) { return m; }, 0)));
     };
     mark(layer_loop_begin<T>{loop});
-    b.begin_loop();
+    b.begin_loop(count);
     x = body(layers[at], x, at);
-    b.end_loop(count);
+    b.end_loop();
     loop->out = x.value().slot;
     mark(layer_loop_end<T>{loop});
   }

@@ -76,16 +76,23 @@ class trace {
   }
   constexpr void leave() { scopes_.pop_back(); }
   constexpr pass change(pass p) { return std::exchange(pass_, p); }
+  /// How often what happens now is done.
+  [[nodiscard]] constexpr std::uint64_t times() const { return times_; }
   constexpr void saw(detail::sharding const& tensor) {
     for (int d = 0; d < tensor.rank; ++d)
       if (!has_seen(tensor[d].id)) seen_.push_back(tensor[d].id);
   }
-  /// What follows up to the matching `end_loop` happens so many times as is told there. A loop like the one that ended
-  /// just before it is joined to it.
-  constexpr void begin_loop() { open_.push_back({planned_.size(), loops_.size(), live_}); }
-  constexpr void end_loop(std::uint64_t count) {
+  /// What follows up to the matching `end_loop` happens `count` times. A loop like the one that ended just before it is
+  /// joined to it.
+  constexpr void begin_loop(std::uint64_t count) {
+    open_.push_back({planned_.size(), loops_.size(), live_, count});
+    times_ *= count;
+  }
+  constexpr void end_loop() {
     open_loop const body = open_.back();
     open_.pop_back();
+    auto const count = body.count;
+    times_ /= count;
     live_ += (count - 1) * (live_ - body.live);  // what one round leaves behind; unsigned, so it may also shrink
     peak_ = std::max(peak_, live_);
     if (planned_.size() == body.first) return;
@@ -111,6 +118,13 @@ class trace {
   constexpr void all_reduce(axis_mask axes, combine, T const*, T*, std::size_t count) {
     note<T>(collective::all_reduce, axes, count);
   }
+  struct request {};
+  template <class T>
+  constexpr request start_all_reduce(axis_mask axes, combine, T const*, T*, std::size_t count) {
+    note<T>(collective::all_reduce, axes, count);
+    return {};
+  }
+  constexpr void wait(request const&) {}
   template <class T>
   constexpr void reduce_scatter(axis_mask axes, T const*, T*, std::size_t count) {
     note<T>(collective::reduce_scatter, axes, count);
@@ -190,7 +204,7 @@ class trace {
   };
   struct open_loop {
     std::size_t first, loops;  // collectives and loops before it
-    std::uint64_t live;
+    std::uint64_t live, count;
   };
   /// Does the loop that ended where `body` begins do the same, the loops inside it included?
   [[nodiscard]] constexpr bool is_like(planned_loop const& before, open_loop const& body) const {
@@ -221,7 +235,7 @@ class trace {
   std::vector<std::uint64_t> seen_;
   std::vector<detail::kept*> kept_;
   pass pass_ = pass::forward;
-  std::uint64_t live_ = 0, peak_ = 0;
+  std::uint64_t live_ = 0, peak_ = 0, times_ = 1;
 };
 
 }  // namespace mtf

@@ -57,7 +57,8 @@ constexpr auto apply(auto const& p, X const& x) {
   else if constexpr (Draw == 8)
     return mtf::scan(p.layers, mtf::complete(x), [](auto const& row, auto const& before, std::size_t) {
       auto const r = mtf::relayout<typename std::remove_cvref_t<decltype(before)>::layout_type>(row);
-      return before * r + mtf::sum<b>(before);
+      auto const scaled = before * r;
+      return scaled + mtf::sum<b>(before);
     });
   else if constexpr (Draw == 9) {
     auto const logs = mtf::log_softmax<c>(x);
@@ -86,7 +87,8 @@ void sends_what_was_planned() {
   CAPTURE(Seed);
   using backend = mtf::kokkos_backend<>;
   using parameters = weights<mtf::place<float, Layout, backend>::template tensor>;
-  constexpr auto planned = mtf::plan_of<Layout>(program<Seed>{}, mtf::parameters<weights>{});
+  constexpr auto when = Seed % 2 == 0 ? mtf::completed_gradients::later : mtf::completed_gradients::overlapped;
+  constexpr auto planned = mtf::plan_of<Layout, when>(program<Seed>{}, mtf::parameters<weights>{});
 
   mtf::mpi_collectives ranks(mesh::shape());
   backend machine(ranks);
@@ -98,7 +100,7 @@ void sends_what_was_planned() {
       p);
   std::vector<mtf::collectives::event> sent;
   ranks.record(&sent);
-  auto const [value, gradients] = mtf::value_and_grad(program<Seed>{})(p);
+  auto const [value, gradients] = mtf::value_and_grad(program<Seed>{}, when)(p);
   mtf::global_norm(machine, gradients);
   ranks.record(nullptr);
   CHECK(sent.size() == planned.count());

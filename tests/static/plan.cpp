@@ -25,15 +25,14 @@ constexpr auto loss = [](auto const& p, auto x, auto label) {
 using where = mtf::layout<mtf::mesh<rows, cols>, mtf::split<batch, rows>, mtf::split<hidden, cols>>;
 constexpr auto small = mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, vocab>{},
                                            mtf::input<std::int32_t, batch>{});
-static_assert(small.count() == 6 && small.count(collective::all_reduce) == 6);
+static_assert(small.count() == 4 && small.count(collective::all_reduce) == 4);
 // logits, over the cut of hidden; the loss, over the cut of the batch
 static_assert(small.collectives[0].axes == 0b10 && small.collectives[0].payload == 64 / 2 * 10 * sizeof(float));
 static_assert(small.collectives[1].axes == 0b01 && small.collectives[1].payload == sizeof(float));
 static_assert(small.bytes_sent_per_rank(pass::backward) == 0);
-// each gradient once, over the cut of the batch; then one number for the norm
-static_assert(small.collectives[2].payload == 512 * 128 / 4 * sizeof(float) &&
-              small.collectives[3].payload == 128 / 4 * sizeof(float) &&
-              small.collectives[4].payload == 128 / 4 * 10 * sizeof(float) && small.collectives[5].payload == sizeof(double));
+// the gradients, in one message as they are small, over the cut of the batch; then one number for the norm
+static_assert(small.collectives[2].payload == (512 * 128 / 4 + 128 / 4 + 128 / 4 * 10) * sizeof(float) &&
+              small.collectives[3].payload == sizeof(double));
 static_assert(small.bytes_sent_per_rank([](auto const& c) { return c.axes == 0b01; }) == small.bytes_sent_over<rows>());
 static_assert(small.bytes_sent_over<rows>() + small.bytes_sent_over<cols>() == small.bytes_sent_per_rank());
 
@@ -79,20 +78,50 @@ static_assert(megatron<1>() && megatron<2>() && megatron<3>() && megatron<4>() &
 
 // Two axes: a plan of 48 layers is one of 6 with another count in its loops.
 constexpr auto six = plan_with<6, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">();
+constexpr auto seven = plan_with<7, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">();
 constexpr auto many = plan_with<48, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">();
 static_assert(six.collectives.size() == many.collectives.size() && six.loops.size() == many.loops.size());
 static_assert([] {
   for (std::size_t i = 0; i < six.collectives.size(); ++i) {
     auto const &a = six.collectives[i], &b = many.collectives[i];
-    if (a.kind != b.kind || a.axes != b.axes || a.payload != b.payload || a.when != b.when) return false;
+    if (a.kind != b.kind || a.axes != b.axes || a.when != b.when) return false;
+    // All small gradients are one message; what a layer adds to it is the same for each.
+    if (b.payload - a.payload != 42 * (seven.collectives[i].payload - a.payload)) return false;
+    if (a.payload != b.payload && std::string_view(a.operation) != "small gradients") return false;
     if (six.times(i) != many.times(i) && !(six.times(i) == 6 && many.times(i) == 48)) return false;
   }
   return true;
 }());
 // Memory: what a layer keeps is the same for each.
 static_assert((many.peak_bytes - six.peak_bytes) % 42 == 0);
-static_assert(plan_with<7, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">().peak_bytes - six.peak_bytes ==
-              (many.peak_bytes - six.peak_bytes) / 42);
+static_assert(seven.peak_bytes - six.peak_bytes == (many.peak_bytes - six.peak_bytes) / 42);
+
+// Gradients that are completed during the backward pass: the same messages, in another order.
+struct wide : mtf::dim<"wide", 4096> {};
+template <template <class...> class Tensor>
+struct three {
+  Tensor<hidden, wide> first;
+  std::array<Tensor<wide>, 5> scales;
+  Tensor<wide, hidden> last;
+  MTF_FIELDS(first, scales, last);
+};
+constexpr auto chain = [](auto const& p, auto const& x) {
+  auto const h = mtf::scan(p.scales, mtf::einsum<batch, wide>(x, p.first),
+                           [](auto const& s, auto const& y, std::size_t) { return y * s; });
+  return mtf::mean(mtf::einsum<batch, hidden>(h, p.last));
+};
+using data_parallel = mtf::layout<mtf::mesh<rows>, mtf::split<batch, rows>>;
+constexpr auto later = mtf::plan_of<data_parallel>(chain, mtf::parameters<three>{}, mtf::input<float, batch, hidden>{});
+constexpr auto overlapped = mtf::plan_of<data_parallel, mtf::completed_gradients::overlapped>(
+    chain, mtf::parameters<three>{}, mtf::input<float, batch, hidden>{});
+constexpr std::uint64_t matrix_bytes = 128 * 4096 * sizeof(float);
+static_assert(later.bytes_sent_per_rank(pass::backward) == 0 && overlapped.bytes_sent_per_rank(pass::update) == 0);
+static_assert(later.bytes_sent_per_rank() == overlapped.bytes_sent_per_rank());
+// the loss, first, last, the scales together; and with the backward pass last, first, the scales
+static_assert(later.count() == 4 && later.collectives[1].parameter[0] == std::string_view("first"));
+static_assert(overlapped.count() == 4 && overlapped.collectives[1].parameter[0] == std::string_view("last") &&
+              overlapped.collectives[1].payload == matrix_bytes && overlapped.collectives[2].payload == matrix_bytes &&
+              overlapped.collectives[3].payload == 5 * 4096 * sizeof(float));
 
 // Loops in loops: four groups of three rows each.
 template <template <class...> class Tensor>
@@ -112,8 +141,28 @@ constexpr auto nested = mtf::plan_of<mtf::layout<mtf::mesh<rows>, mtf::split<bat
       }));
     },
     mtf::parameters<groups_of_rows>{}, mtf::input<float, batch, vocab>{});
-static_assert(nested.collectives.size() == 2);  // the loss, and the gradient of a row
-static_assert(nested.loops.size() == 2 && nested.times(0) == 1 && nested.times(1) == 12);
+static_assert(nested.collectives.size() == 2);  // the loss, and the gradients of the rows, in one message
+static_assert(nested.collectives[1].payload == 12 * 512 * sizeof(float));
+// With large rows the loops stay.
+template <template <class...> class Tensor>
+struct group_of_tables {
+  std::array<Tensor<vocab, hidden, digit>, 3> tables;
+  MTF_FIELDS(tables);
+};
+template <template <class...> class Tensor>
+struct groups_of_tables {
+  std::array<group_of_tables<Tensor>, 4> groups;
+  MTF_FIELDS(groups);
+};
+constexpr auto nested_tables = mtf::plan_of<mtf::layout<mtf::mesh<rows>, mtf::split<batch, rows>>>(
+    [](auto const& p, auto const& x) {
+      return mtf::mean(mtf::scan(p.groups, x, [](auto const& g, auto const& before, std::size_t) {
+        return mtf::scan(g.tables, before, [](auto const& t, auto const& y, std::size_t) { return y + mtf::sum<hidden, digit>(t); });
+      }));
+    },
+    mtf::parameters<groups_of_tables>{}, mtf::input<float, batch, vocab>{});
+static_assert(nested_tables.collectives.size() == 2);
+static_assert(nested_tables.loops.size() == 2 && nested_tables.times(0) == 1 && nested_tables.times(1) == 12);
 
 // --- scopes without communication -----------------------------------------------------------------------------------------
 

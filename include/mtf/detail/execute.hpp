@@ -77,7 +77,10 @@ constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> 
 template <class T, class Backend>
 constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x) {
   if (axes == 0) return x;
-  if (x->completed && x->completed_axes == axes) return x->completed;
+  if (x->completed_axes == axes) {
+    if (x->completed) return x->completed;
+    return x;
+  }
   Backend& b = *x->backend;
   operation<Backend> const of(b, s);
   auto out = execute<T>(b, derive_completion(b.ranks().mesh(), s, axes), x);

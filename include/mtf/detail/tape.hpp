@@ -5,16 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include <mtf/detail/execute.hpp>
+#include <mtf/detail/completion.hpp>
 
 namespace mtf::detail {
-
-/// A gradient on one rank: its memory (empty: zero), and the axes over which it is partial.
-template <class Backend>
-struct cotangent {
-  buffer<Backend> memory;
-  axis_mask partial = 0;
-};
 
 /// Something on a tape. The hierarchy is made of these two alone, for the reason that `kept` gives.
 class node {
@@ -38,10 +31,15 @@ class recorded final : public node {
   Body body_;
 };
 
+template <class Backend, class T>
+class gradient_slot;
+
+/// The nodes of one program, and the gradients that it is run for.
 template <class Backend>
 class tape {
  public:
-  constexpr explicit tape(Backend& b) : backend_(&b) {}
+  /// `completes`: gradients are completed as soon as nothing more is added to them, while the others are computed.
+  constexpr explicit tape(Backend& b, bool completes = false) : backend_(&b), completes_(completes), completion_(b) {}
   constexpr void push(ref<node>&& n) { nodes_.push_back(std::move(n)); }
   /// Runs all nodes, last first, and frees each with what it kept as soon as it is done.
   constexpr void run() {
@@ -51,11 +49,46 @@ class tape {
       nodes_.pop_back();
       last->run();
     }
+    completion_.finish();
+  }
+
+  /// A new slot for the gradient of a parameter: it is final when only the tape knows the slot.
+  template <class T>
+  constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, std::array<char const*, 3> const& name) {
+    auto const slot = make_ref<gradient_slot<Backend, T>>(*backend_, *this, where);
+    slot->parameter = static_cast<int>(parameters_.size());
+    parameters_.push_back({.slot = slot.get(), .name = name});
+    return slot;
+  }
+  /// The gradient of the i-th parameter.
+  template <class T>
+  constexpr cotangent<Backend> const& gradient(std::size_t i) {
+    auto& p = parameters_[i];
+    if (p.slot != nullptr) finalize(*static_cast<gradient_slot<Backend, T>*>(p.slot));  // the user's function kept the tensor
+    completion_.finish();
+    return p.g;
+  }
+  template <class T>
+  constexpr void finalize(gradient_slot<Backend, T>& slot) {
+    auto& p = parameters_[static_cast<std::size_t>(slot.parameter)];
+    slot.parameter = -1;
+    p.slot = nullptr;
+    p.g = slot.take();
+    if (completes_) completion_.template add<T>(p.g, slot.where(), p.name);
   }
   [[nodiscard]] constexpr Backend& backend() const { return *backend_; }
 
  private:
+  struct parameter_gradient {
+    void* slot;  // null: the gradient is final
+    std::array<char const*, 3> name;
+    cotangent<Backend> g{};
+  };
+
   Backend* backend_;
+  bool completes_;
+  std::vector<parameter_gradient> parameters_;
+  completion<Backend> completion_;
   std::vector<ref<node>> nodes_;
 };
 
@@ -65,11 +98,13 @@ template <class Backend, class T>
 class gradient_slot final : public kept_by<Backend> {
  public:
   int references = 1;
+  int parameter = -1;  // which one of the tape it belongs to
 
   /// `where`: the tensor's sharding; its partial axes are of no concern here. It must outlive the slot: operations pass
   /// constants.
   constexpr gradient_slot(tape<Backend>& owner, sharding const& where) : owner_(&owner), where_(&where) {}
   constexpr void unreferenced() {
+    if (parameter >= 0) owner_->finalize(*this);
     if constexpr (Backend::holds_data)
       delete this;
     else
@@ -77,7 +112,6 @@ class gradient_slot final : public kept_by<Backend> {
   }
   constexpr void let_go() { entries_.clear(); }
   constexpr void destroy() { delete this; }
-
 
   [[nodiscard]] constexpr tape<Backend>& owner() const { return *owner_; }
   [[nodiscard]] constexpr sharding const& where() const { return *where_; }
@@ -121,6 +155,7 @@ class gradient_slot final : public kept_by<Backend> {
       into = std::move(copy);
     }
     into->completed = {};
+    into->completed_axes = 0;
     b.add(n, data_of<T>(into), static_cast<T const*>(data_of<T>(x)));
   }
 

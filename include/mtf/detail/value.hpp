@@ -67,31 +67,37 @@ constexpr ref<T> make_ref([[maybe_unused]] Backend& b, Args&&... args) {
   return ref<T>(fresh);
 }
 
-/// Memory of a backend. `completed` remembers the completed sum of a partial value, so that it is paid for once.
+/// Memory of a backend. The completed sum of a partial value is remembered, so that it is paid for once.
 template <class Backend>
 struct block final : kept_by<Backend> {
   int references = 1;
   Backend* backend;
   void* data;
-  std::size_t bytes;
-  ref<block> completed{};
+  std::size_t bytes;  // its own: 0 if it is a part of another block
+  ref<block> whole{};  // that one
   axis_mask completed_axes = 0;
+  ref<block> completed{};  // the sum over these axes; null: it was taken in place
 
   constexpr block(Backend& b, std::size_t n) : backend(&b), data(b.allocate(n)), bytes(n) {}
+  constexpr block(ref<block> const& of, void* at) : backend(of->backend), data(at), bytes(0), whole(of) {}
   block(block const&) = delete;
   block& operator=(block const&) = delete;
   constexpr ~block() {
-    if constexpr (Backend::holds_data) backend->release(data, bytes);
+    if constexpr (Backend::holds_data)
+      if (!whole) backend->release(data, bytes);
   }
   constexpr void unreferenced() {
     if constexpr (Backend::holds_data) {
       delete this;
     } else {
       backend->release(data, bytes);
-      completed = {};
+      let_go();
     }
   }
-  constexpr void let_go() { completed = {}; }
+  constexpr void let_go() {
+    completed = {};
+    whole = {};
+  }
   constexpr void destroy() { delete this; }
 };
 
@@ -110,6 +116,12 @@ constexpr T* data_of(buffer<Backend> const& b, [[maybe_unused]] index offset = 0
     return static_cast<T*>(b->data) + offset;
   else
     return nullptr;
+}
+
+/// A buffer from element `offset` on.
+template <class T, class Backend>
+constexpr buffer<Backend> part_of(buffer<Backend> const& whole, index offset) {
+  return make_ref<block<Backend>>(*whole->backend, whole, static_cast<void*>(data_of<T>(whole, offset)));
 }
 
 template <class Backend>

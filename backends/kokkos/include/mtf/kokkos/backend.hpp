@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -99,6 +100,23 @@ class kokkos_backend {
     Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
     moved(in, count, out, count,
           [&](T const* i, T* o) { ranks_->all_reduce(axes, op, detail::element_of<T>, i, o, count); });
+  }
+  /// An all-reduce that has started; null if it is over.
+  using request = std::unique_ptr<mtf::collectives::request>;
+  template <class T>
+  request start_all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
+    if (!on_host && !device_aware) {
+      all_reduce(axes, op, in, out, count);
+      return {};
+    }
+    Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
+    fence();
+    return ranks_->start_all_reduce(axes, op, detail::element_of<T>, in, out, count);
+  }
+  void wait(request const& r) {
+    if (r == nullptr) return;
+    Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
+    r->wait();
   }
   template <class T>
   void reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {

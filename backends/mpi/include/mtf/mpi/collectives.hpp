@@ -95,6 +95,10 @@ class mpi_collectives final : public collectives {
   }
   std::unique_ptr<request> do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
                                                std::size_t count) override {
+    if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {  // no other processor would do it meanwhile
+      node->all_reduce(op, type, in, out, count);
+      return std::make_unique<detail::mpi_request>(at("MPI_Iallreduce", axes));
+    }
     return start("MPI_Iallreduce", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
       each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
         detail::mpi_check(
