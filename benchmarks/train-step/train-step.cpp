@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "peak.hpp"
-#include "profile.hpp"
 #include "setup.hpp"
 
 namespace {
@@ -19,14 +18,6 @@ using clock_type = std::chrono::steady_clock;
 double median(std::vector<double> x) {
   std::sort(x.begin(), x.end());
   return x[x.size() / 2];
-}
-
-/// The part of the step that a kernel or region belongs to. The regions of operations hold what is not in the backend.
-char const* part_of(std::string const& name) {
-  if (name == "mtf::contract") return "contractions";
-  for (char const* c : {"mtf::all_reduce", "mtf::reduce_scatter", "mtf::all_gather", "mtf::all_to_all", "mtf::permute"})
-    if (name == c) return "communication";
-  return name.starts_with("mtf::") ? "kernels" : "other";
 }
 
 int measure(backend& machine, int steps) {
@@ -66,11 +57,15 @@ int measure(backend& machine, int steps) {
   }
   double const seconds = median(step_seconds), peak = median(peaks), rate = model::step_flops() / seconds;
 
-  auto& table = profile::table::instance();
+  machine.reset_peak();
+  auto const before = machine.memory().system_allocations;
   machine.ranks().reset_counts();
-  table.start();
+  mtf::profile_table table;
+  machine.profile(&table);
   double const profiled = timed(step);
-  table.stop();
+  machine.profile(nullptr);
+  auto const memory = machine.memory();
+  double const bandwidth = memory_bandwidth(machine);
   if (!speaks) return 0;
 
   std::printf("mesh %s, layout \"%s\", %.1f M parameters, loss %.4f, %d steps\n", mesh::text().c_str(), MTF_EXAMPLE_LAYOUT,
@@ -78,23 +73,11 @@ int measure(backend& machine, int steps) {
   std::printf("step %.1f ms (median; fastest %.1f), %.0f tokens/s, %.1f GFLOP/s; sgemm peak %.1f GFLOP/s; share of peak %.3f\n",
               1e3 * seconds, 1e3 * *std::min_element(step_seconds.begin(), step_seconds.end()),
               static_cast<double>(tokens::shape_type::size) / seconds, rate / 1e9, peak / 1e9, rate / peak);
-  std::printf("memory %.1f MB at most\n\n", static_cast<double>(machine.memory().peak) / 1e6);
-
-  std::map<std::string, double> parts;
-  std::vector<std::pair<double, std::string>> rows;
-  double known = 0;
-  for (auto const& [name, e] : table.entries()) {
-    parts[part_of(name)] += e.seconds;
-    known += e.seconds;
-    rows.push_back({e.seconds, name});
-  }
-  parts["other"] += profiled - known;
-  std::printf("part                 ms   share   (one profiled step, %.1f ms)\n", 1e3 * profiled);
-  for (auto const& [name, s] : parts) std::printf("%-15s %7.1f   %5.1f%%\n", name.c_str(), 1e3 * s, 100 * s / profiled);
-  std::printf("\nkernel or region                        calls      ms\n");
-  std::sort(rows.rbegin(), rows.rend());
-  for (auto const& [s, name] : rows)
-    std::printf("%-38s %6ld %7.1f\n", name.c_str(), table.entries().at(name).calls, 1e3 * s);
+  double const kept = static_cast<double>(mtf::parameter_count(p)) * sizeof(float) / mesh::size;
+  std::printf("memory %.1f MB at most (a rank's parameters would be %.1f MB if all were cut), %llu allocations from the system in a step\n\n",
+              static_cast<double>(memory.peak) / 1e6, kept / 1e6, static_cast<unsigned long long>(memory.system_allocations - before));
+  std::printf("one profiled step, %.1f ms\n%s", 1e3 * profiled,
+              mtf::describe(table, profiled, {peak / mesh::size, bandwidth}).c_str());
   std::printf("\ncollective        axes   calls    payload bytes       sent bytes   (rank 0, a step)\n");
   for (auto const& c : machine.ranks().counts())
     std::printf("%-16s %5x %7llu %16llu %16llu\n", mtf::name_of(c.kind), c.axes, static_cast<unsigned long long>(c.calls),

@@ -18,7 +18,7 @@ struct options {
   std::string data, log, plot;
   int steps = 300, warmup = 30, eval_every = 50, sample = 200;
   std::uint64_t seed = 1;
-  bool plan = false;
+  bool plan = false, profile = false;
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
   bool ranks_as_threads = false;
 };
@@ -46,6 +46,7 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults first
   auto* const data = app.add_option("--data", o.data, "text to train on, any file, read as bytes");
   app.add_flag("--plan", o.plan, "list what each rank sends in a training step, and exit; needs no mpirun");
+  app.add_flag("--profile", o.profile, "at the end, tell where the time of the training steps went, by operation");
   app.add_option("--steps", o.steps, "training steps")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--seed", o.seed, "names all random numbers")->capture_default_str();
   app.add_option("--learning-rate", o.learning_rate, "peak of the schedule")->capture_default_str()->check(CLI::PositiveNumber);

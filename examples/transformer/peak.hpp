@@ -1,5 +1,5 @@
 #pragma once
-// The machine's matrix peak, against which speeds are quoted.
+// The machine's limits, against which speeds are quoted.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -29,6 +29,39 @@ double matrix_peak(Backend& machine, mtf::detail::index n = 2048) {
     machine.ranks().barrier();
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     best = std::max(best, c.flops() / seconds * mesh::size);
+  }
+  return best;
+}
+
+/// x + 3 y: STREAM's triad.
+struct triad {
+  template <class X>
+  MTF_FUNCTION X operator()(X x, X y) const {
+    return x + X(3) * y;
+  }
+};
+
+/// Bytes a second that one rank moves while all do, of `megabytes` in three arrays: the best of a few.
+template <class Backend>
+double memory_bandwidth(Backend& machine, mtf::detail::index megabytes = 384) {
+  mtf::detail::index const n = megabytes * 1'000'000 / (3 * static_cast<mtf::detail::index>(sizeof(float)));
+  using mtf::detail::extents;
+  mtf::detail::loops<3> const flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}, extents{1}}};
+  std::array<mtf::detail::buffer<Backend>, 3> array;
+  for (auto& a : array) {
+    a = mtf::detail::make_buffer<float>(machine, n);
+    machine.fill(mtf::detail::data_of<float>(a), n, 0.5F);
+  }
+  double best = 0;
+  for (int i = 0; i < 4; ++i) {
+    machine.fence();
+    machine.ranks().barrier();
+    auto const start = std::chrono::steady_clock::now();
+    machine.map(triad{}, flat, mtf::detail::data_of<float>(array[0]), static_cast<float const*>(mtf::detail::data_of<float>(array[1])),
+                static_cast<float const*>(mtf::detail::data_of<float>(array[2])));
+    machine.fence();
+    double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    best = std::max(best, 3.0 * static_cast<double>(n) * sizeof(float) / seconds);
   }
   return best;
 }

@@ -79,10 +79,14 @@ int train(Backend& machine, options const& o) {
   now.validation_bits = validation_bits(machine, p, data);
   out.evaluation(now);
   double trained = 0;  // seconds in training steps
+  mtf::profile_table profile;
+  mtf::machine_limits const limits{peak / mesh::size, o.profile ? memory_bandwidth(machine) : 0};
+  machine.reset_peak();
   for (int step = 0; step < o.steps; ++step) {
     stopwatch const watch;
     std::vector<mtf::collectives::event> sent;
     if (step == 0) machine.ranks().record(&sent);
+    if (o.profile) machine.profile(&profile);
     auto const b = data.training(batch, seed.of("batch").of(static_cast<std::uint64_t>(step)));
     auto const [value, gradients] =
         step_function(p, mtf::from_global<tokens>(machine, b.ids), mtf::from_global<tokens>(machine, b.labels),
@@ -90,6 +94,7 @@ int train(Backend& machine, options const& o) {
     now.learning_rate = schedule.at(step);
     now.gradient_norm = optimizer.update(machine, p, gradients, now.learning_rate);
     now.loss = mtf::item(value);
+    machine.profile(nullptr);
     if (step == 0) {
       machine.ranks().record(nullptr);
       if (sent != plan.unrolled()) throw std::logic_error("the first step did not send what was planned: this is an error in mtf");
@@ -112,6 +117,7 @@ int train(Backend& machine, options const& o) {
   std::snprintf(line.data(), line.size(), "\nvalidation %.3f bits per byte; a unigram model has %.3f; peak memory %.1f MB a rank",
                 now.validation_bits, unigram, static_cast<double>(machine.memory().peak) / 1e6);
   out.say(line.data());
+  if (o.profile) out.say("\nthe training steps, on rank 0:\n" + mtf::describe(profile, trained, limits));
   if (o.sample > 0) {
     auto const written = generate(machine, p, o.sample, seed.of("sample"));
     out.say("\n--- a sample ---\n" + written + "\n----------------");

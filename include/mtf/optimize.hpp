@@ -44,6 +44,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
       b,
       [&](auto const&, auto const& g) {
         using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
+        detail::operation<Backend> const here(b, "global_norm", X::spec);
         auto const whole = g.complete();
         if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
           b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(whole.value().data()));
@@ -114,6 +115,7 @@ class adamw {
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm(b, gradients);
+    detail::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     ++steps_;
     double const correction1 = 1 / (1 - std::pow(options_.beta1, steps_));
@@ -123,6 +125,7 @@ class adamw {
           using X = std::remove_cvref_t<decltype(p)>;
           using T = typename X::element_type;
           using A = detail::compute_t<T>;
+          detail::operation<Backend> const here(b, "adamw", X::spec);
           auto const whole = g.complete();
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
           b.adamw(X::local_size, p.value().data(), m.value().data(), v.value().data(),
@@ -161,12 +164,14 @@ class sgd {
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm(b, gradients);
+    detail::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     for_each_tensor(
         [&](std::string_view name, auto& p, auto const& g, auto& u) {
           using X = std::remove_cvref_t<decltype(p)>;
           using T = typename X::element_type;
           using A = detail::compute_t<T>;
+          detail::operation<Backend> const here(b, "sgd", X::spec);
           auto const whole = g.complete();
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
           b.sgd(X::local_size, p.value().data(), u.value().data(), static_cast<T const*>(whole.value().data()),
