@@ -39,8 +39,10 @@ constexpr einsum_work make_einsum_work(mesh_shape const& mesh, sharding const& a
   return w;
 }
 
+/// The contraction of two shards. With `sum`, which needs that e copies no result, it is added there.
 template <class T, class Backend>
-constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const& a_from, buffer<Backend> const& b_from) {
+constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const& a_from, buffer<Backend> const& b_from,
+                                    buffer<Backend> const& sum = {}) {
   auto a = a_from, b = b_from;
   Backend& k = *a->backend;
   auto const copied = [&](buffer<Backend> const& x, loops<2> const& order, index size) {
@@ -50,10 +52,12 @@ constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const
   };
   if (e.copy_a) a = copied(a, e.order_a, e.size_a);
   if (e.copy_b) b = copied(b, e.order_b, e.size_b);
-  auto c = make_buffer<T>(k, e.size_c);
+  auto c = sum;
+  if (!c) c = make_buffer<T>(k, e.size_c);
   auto const& first = e.swapped ? b : a;
   auto const& second = e.swapped ? a : b;
-  k.contract(e.work, static_cast<T const*>(data_of<T>(first)), static_cast<T const*>(data_of<T>(second)), data_of<T>(c));
+  k.contract(e.work, static_cast<T const*>(data_of<T>(first)), static_cast<T const*>(data_of<T>(second)), data_of<T>(c),
+             static_cast<bool>(sum));
   if (e.copy_c) return copied(c, e.order_c, e.size_c);
   return c;
 }
@@ -73,13 +77,19 @@ class einsum_node {
     operation<Backend> const here(b, "einsum", w_->out);
     auto const g = out_->take(w_->gradient_may_pass);
     if (!g.memory) return;
-    if (a_.slot)
-      a_.slot->add({run_local<T>(w_->backward[0], g.memory, b_.memory), g.partial | w_->gradient_sums[0]});
-    if (b_.slot)
-      b_.slot->add({run_local<T>(w_->backward[1], a_.memory, g.memory), g.partial | w_->gradient_sums[1]});
+    if (a_.slot) add(*a_.slot, w_->backward[0], g.memory, b_.memory, g.partial | w_->gradient_sums[0]);
+    if (b_.slot) add(*b_.slot, w_->backward[1], a_.memory, g.memory, g.partial | w_->gradient_sums[1]);
   }
 
  private:
+  static constexpr void add(gradient_slot<Backend, T>& to, local_einsum const& e, buffer<Backend> const& a,
+                            buffer<Backend> const& b, axis_mask partial) {
+    buffer<Backend> sum;
+    if (!e.copy_c) sum = to.accumulator(partial);
+    auto const product = run_local<T>(e, a, b, sum);
+    if (!sum) to.add({product, partial});
+  }
+
   einsum_work const* w_;
   value<Backend, T> a_, b_;
   ref<gradient_slot<Backend, T>> out_;

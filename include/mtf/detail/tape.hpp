@@ -126,6 +126,18 @@ class gradient_slot final : public kept_by<Backend> {
     entries_.push_back(std::move(g));
   }
 
+  /// Memory to which a contribution that is partial over these axes may be added in place; empty if there is none yet, or
+  /// it is someone else's too.
+  constexpr buffer<Backend> accumulator(axis_mask partial) {
+    for (auto& entry : entries_)
+      if (entry.partial == partial && entry.memory.unique()) {
+        entry.memory->completed = {};
+        entry.memory->completed_axes = 0;
+        return entry.memory;
+      }
+    return {};
+  }
+
   /// The whole gradient, partial at most over `may_be_partial`; empty memory if nothing flowed here. Leaves zero.
   constexpr cotangent<Backend> take(axis_mask may_be_partial = ~0U) {
     cotangent<Backend> sum;
