@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
+#include <mtf/detail/object_pool.hpp>
 #include <mtf/detail/operation.hpp>
 
 #include <mtf/kokkos/contract.hpp>
@@ -80,6 +81,8 @@ class kokkos_backend {
   void* allocate(std::size_t bytes) { return on_.memory.allocate(bytes); }
   /// The block may be handed out again at once; work already launched still finds it intact.
   void release(void* p, std::size_t bytes) noexcept { on_.memory.release(p, bytes); }
+  /// Memory for the library's own objects on the host.
+  detail::object_pool& objects() { return objects_; }
   [[nodiscard]] memory_use memory() const { return on_.memory.use(); }
   /// From now on `peak` counts anew.
   void reset_peak() { on_.memory.reset_peak(); }
@@ -435,6 +438,7 @@ class kokkos_backend {
 
   collectives* ranks_;
   pass pass_ = pass::forward;
+  detail::object_pool objects_;
   detail::device<Exec> on_;
   detail::contractor<Exec> contractor_;
   detail::staging_memory<Exec> staging_;
