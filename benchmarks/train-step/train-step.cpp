@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "../measure.hpp"
 #include "peak.hpp"
 #include "setup.hpp"
 
@@ -13,14 +14,8 @@ namespace {
 using namespace transformer;
 using parameters = parameters_on<backend>;
 using tokens = tokens_on<backend>;
-using clock_type = std::chrono::steady_clock;
 
-double median(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  return x[x.size() / 2];
-}
-
-int measure(backend& machine, int steps) {
+int run(backend& machine, int steps) {
   using model = language_model;
   bool const speaks = machine.ranks().rank() == 0;
   mtf::random_key const seed(1);
@@ -42,10 +37,10 @@ int measure(backend& machine, int steps) {
   };
   auto const timed = [&](auto const& f) {
     machine.ranks().barrier();
-    auto const start = clock_type::now();
-    f();
-    machine.ranks().barrier();
-    return std::chrono::duration<double>(clock_type::now() - start).count();
+    return measure::seconds([&] {
+      f();
+      machine.ranks().barrier();
+    });
   };
 
   for (int i = 0; i < 2; ++i) step();
@@ -55,7 +50,7 @@ int measure(backend& machine, int steps) {
     peaks.push_back(matrix_peak(machine));
     step_seconds.push_back(timed(step));
   }
-  double const seconds = median(step_seconds), peak = median(peaks), rate = model::step_flops() / seconds;
+  double const seconds = measure::median(step_seconds), peak = measure::median(peaks), rate = model::step_flops() / seconds;
 
   machine.reset_peak();
   auto const before = machine.memory().system_allocations;
@@ -89,5 +84,5 @@ int measure(backend& machine, int steps) {
 
 int main(int argc, char** argv) {
   int const steps = argc > 1 ? std::atoi(argv[1]) : 9;
-  return mtf::run<mesh, backend>(argc, argv, [&](backend& machine) { return measure(machine, std::max(1, steps)); });
+  return mtf::run<mesh, backend>(argc, argv, [&](backend& machine) { return run(machine, std::max(1, steps)); });
 }

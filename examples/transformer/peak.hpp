@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 
-#include "setup.hpp"
+#include <mtf/detail/value.hpp>
 
 namespace transformer {
 
@@ -28,7 +28,7 @@ double matrix_peak(Backend& machine, mtf::detail::index n = 2048) {
     machine.fence();
     machine.ranks().barrier();
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    best = std::max(best, c.flops() / seconds * mesh::size);
+    best = std::max(best, c.flops() / seconds * machine.ranks().mesh().size());
   }
   return best;
 }

@@ -1,11 +1,10 @@
 #pragma once
 // The collectives that a backend between ranks provides, and their counters. One object stands for one rank of one mesh.
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include <mtf/element.hpp>
@@ -101,6 +100,24 @@ class collectives {
     virtual ~request() = default;
     virtual void wait() = 0;
   };
+  /// Owns a started operation; empty if it is over. (Not std::unique_ptr: <memory> would be a sixth of what including the core costs.)
+  class handle {
+   public:
+    handle() = default;
+    explicit handle(request* fresh) : at_(fresh) {}
+    handle(handle&& o) noexcept : at_(std::exchange(o.at_, nullptr)) {}
+    handle& operator=(handle&& o) noexcept {
+      std::swap(at_, o.at_);
+      return *this;
+    }
+    ~handle() { delete at_; }
+    request* operator->() const { return at_; }
+    explicit operator bool() const { return at_ != nullptr; }
+    void reset() { delete std::exchange(at_, nullptr); }
+
+   private:
+    request* at_ = nullptr;
+  };
 
   collectives(mesh_shape mesh, int rank) : mesh_(mesh), rank_(rank) {}
   virtual ~collectives() = default;
@@ -115,8 +132,7 @@ class collectives {
     note(collective::all_reduce, axes, type, count);
     do_all_reduce(axes, op, type, in, out, count);
   }
-  std::unique_ptr<request> start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
-                                            std::size_t count) {
+  handle start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) {
     note(collective::all_reduce, axes, type, count);
     return do_start_all_reduce(axes, op, type, in, out, count);
   }
@@ -125,8 +141,7 @@ class collectives {
     note(collective::reduce_scatter, axes, type, count);
     do_reduce_scatter(axes, type, in, out, count);
   }
-  std::unique_ptr<request> start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
-                                                std::size_t count) {
+  handle start_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
     note(collective::reduce_scatter, axes, type, count);
     return do_start_reduce_scatter(axes, type, in, out, count);
   }
@@ -135,8 +150,7 @@ class collectives {
     note(collective::all_gather, axes, type, count);
     do_all_gather(axes, type, in, out, count);
   }
-  std::unique_ptr<request> start_all_gather(axis_mask axes, element type, void const* in, void* out,
-                                            std::size_t count) {
+  handle start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
     note(collective::all_gather, axes, type, count);
     return do_start_all_gather(axes, type, in, out, count);
   }
@@ -174,24 +188,26 @@ class collectives {
   virtual void do_all_gather(axis_mask, element, void const*, void*, std::size_t) = 0;
   virtual void do_all_to_all(axis_mask, element, void const*, void*, std::size_t) = 0;
   virtual void do_permute(element, void const*, void*, std::size_t, int to, int from) = 0;
-  virtual std::unique_ptr<request> do_start_all_reduce(axis_mask axes, combine op, element type, void const* in,
-                                                       void* out, std::size_t count) = 0;
-  virtual std::unique_ptr<request> do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
-                                                           std::size_t count) = 0;
-  virtual std::unique_ptr<request> do_start_all_gather(axis_mask axes, element type, void const* in, void* out,
-                                                       std::size_t count) = 0;
+  virtual handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
+                                     std::size_t count) = 0;
+  virtual handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
+                                         std::size_t count) = 0;
+  virtual handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) = 0;
 
  private:
   void note(collective kind, axis_mask axes, element type, std::size_t count) {
     auto const payload = static_cast<std::uint64_t>(payload_count(kind, count, mesh_.size(axes))) *
                          static_cast<std::uint64_t>(detail::bytes_of(type));
-    auto found = std::find_if(counts_.begin(), counts_.end(),
-                              [&](auto const& c) { return c.kind == kind && c.axes == axes; });
-    if (found == counts_.end()) found = counts_.insert(found, {kind, axes});
-    ++found->calls;
-    found->payload += payload;
-    found->sent += bytes_sent(kind, payload, mesh_.size(axes));
+    auto& c = count_of(kind, axes);
+    ++c.calls;
+    c.payload += payload;
+    c.sent += bytes_sent(kind, payload, mesh_.size(axes));
     if (log_ != nullptr) log_->push_back({kind, axes, payload});
+  }
+  collective_count& count_of(collective kind, axis_mask axes) {
+    for (auto& c : counts_)
+      if (c.kind == kind && c.axes == axes) return c;
+    return counts_.emplace_back(collective_count{kind, axes});
   }
 
   mesh_shape mesh_;

@@ -1,6 +1,5 @@
 #pragma once
 // Strings as template arguments. Nothing may deduce one: nvcc 13.0 cannot (docs/design.md, 6).
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -12,7 +11,9 @@ template <std::size_t N>
 struct fixed_string {
   char chars[N]{};
 
-  consteval fixed_string(char const (&text)[N]) { std::copy_n(text, N, chars); }  // NOLINT: implicit by purpose
+  consteval fixed_string(char const (&text)[N]) {  // NOLINT: implicit by purpose
+    for (std::size_t i = 0; i < N; ++i) chars[i] = text[i];
+  }
   [[nodiscard]] constexpr std::string_view view() const { return {chars, N - 1}; }
 };
 

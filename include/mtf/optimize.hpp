@@ -1,6 +1,5 @@
 #pragma once
 // Optimizers: they complete the gradients, once a step, and update the parameters in place.
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string_view>
@@ -19,7 +18,8 @@ struct warmup_cosine {
 
   [[nodiscard]] double at(int step) const {
     if (step < warmup) return peak * (step + 1) / warmup;
-    double const progress = std::min(1.0, static_cast<double>(step - warmup) / std::max(1, total - warmup));
+    if (step >= total) return floor;
+    double const progress = static_cast<double>(step - warmup) / (total - warmup);
     return floor + 0.5 * (peak - floor) * (1 + std::cos(std::numbers::pi * progress));
   }
 };
@@ -81,7 +81,10 @@ template <class Params>
 using state_t = typename states_of<Params>::type;
 
 /// min(1, limit / norm), as in PyTorch; a limit of 0 clips nothing.
-inline double clip_factor(double limit, double norm) { return limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0; }
+inline double clip_factor(double limit, double norm) {
+  double const factor = limit / (norm + 1e-6);
+  return limit > 0 && factor < 1 ? factor : 1.0;
+}
 
 }  // namespace detail
 

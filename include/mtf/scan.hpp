@@ -14,7 +14,7 @@ template <class T>
 constexpr std::vector<axis_mask> partial_axes(ref<gradient_slot<trace, T>> const& slot) {
   std::vector<axis_mask> all;
   if (slot)
-    for (auto const& e : slot->entries()) all.push_back(e.partial);
+    slot->each([&](auto const& g) { all.push_back(g.partial); });
   return all;
 }
 
@@ -68,7 +68,7 @@ constexpr X scan_traced(trace& b, Layers const& layers, X const& from, Body cons
     auto* const t = tape_of_structure<trace>(layers[at]);
     ref<layer_loop<T>> const loop(new layer_loop<T>{.on = &b, .count = count, .in = x.value().slot, .out = {}});
     auto const mark = [&](auto m) {
-      if (t != nullptr) t->push(ref<node>(new recorded<decltype(m)>([&](int) { return m; }, 0)));
+      if (t != nullptr) t->push([&] { return m; });
     };
     mark(layer_loop_begin<T>{loop});
     b.begin_loop(count);

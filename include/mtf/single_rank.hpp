@@ -35,20 +35,17 @@ class single_rank final : public collectives {
   void do_permute(element type, void const* in, void* out, std::size_t count, int, int) override {
     copy(type, in, out, count);
   }
-  std::unique_ptr<request> do_start_all_reduce(axis_mask, combine, element type, void const* in, void* out,
-                                               std::size_t count) override {
+  handle do_start_all_reduce(axis_mask, combine, element type, void const* in, void* out, std::size_t count) override {
     copy(type, in, out, count);
-    return nullptr;
+    return {};
   }
-  std::unique_ptr<request> do_start_reduce_scatter(axis_mask, element type, void const* in, void* out,
-                                                   std::size_t count) override {
+  handle do_start_reduce_scatter(axis_mask, element type, void const* in, void* out, std::size_t count) override {
     copy(type, in, out, count);
-    return nullptr;
+    return {};
   }
-  std::unique_ptr<request> do_start_all_gather(axis_mask, element type, void const* in, void* out,
-                                               std::size_t count) override {
+  handle do_start_all_gather(axis_mask, element type, void const* in, void* out, std::size_t count) override {
     copy(type, in, out, count);
-    return nullptr;
+    return {};
   }
 };
 

@@ -1,7 +1,6 @@
 #pragma once
 // The backend that holds no data. Operations on it type-check with the core alone, and run in constant expressions: what
 // remains is the list of their collectives (mtf/plan.hpp). A type without a backend has this one.
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -65,7 +64,9 @@ class trace {
   [[nodiscard]] constexpr std::uint64_t peak_bytes() const { return peak_; }
   /// Did the program have a tensor with this dimension?
   [[nodiscard]] constexpr bool has_seen(std::uint64_t dim) const {
-    return std::find(seen_.begin(), seen_.end(), dim) != seen_.end();
+    for (auto const id : seen_)
+      if (id == dim) return true;
+    return false;
   }
 
   // Told by the operations --------------------------------------------------------------------------------------------
@@ -94,7 +95,7 @@ class trace {
     auto const count = body.count;
     times_ /= count;
     live_ += (count - 1) * (live_ - body.live);  // what one round leaves behind; unsigned, so it may also shrink
-    peak_ = std::max(peak_, live_);
+    if (live_ > peak_) peak_ = live_;
     if (planned_.size() == body.first) return;
     if (body.loops > 0 && is_like(loops_[body.loops - 1], body)) {
       planned_.resize(body.first);
@@ -109,7 +110,7 @@ class trace {
 
   constexpr void* allocate(std::size_t bytes) {
     live_ += bytes;
-    peak_ = std::max(peak_, live_);
+    if (live_ > peak_) peak_ = live_;
     return nullptr;
   }
   constexpr void release(void*, std::size_t bytes) noexcept { live_ -= bytes; }

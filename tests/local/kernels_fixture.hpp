@@ -43,18 +43,17 @@ class one_rank final : public mtf::collectives {
   void do_all_gather(mask, element t, void const* in, void* out, std::size_t n) override { move(t, in, out, n); }
   void do_all_to_all(mask, element t, void const* in, void* out, std::size_t n) override { move(t, in, out, n); }
   void do_permute(element t, void const* in, void* out, std::size_t n, int, int) override { move(t, in, out, n); }
-  std::unique_ptr<request> do_start_all_reduce(mask, combine, element t, void const* in, void* out,
-                                               std::size_t n) override {
+  handle do_start_all_reduce(mask, combine, element t, void const* in, void* out, std::size_t n) override {
     move(t, in, out, n);
-    return std::make_unique<done>();
+    return handle(new done);
   }
-  std::unique_ptr<request> do_start_reduce_scatter(mask, element t, void const* in, void* out, std::size_t n) override {
+  handle do_start_reduce_scatter(mask, element t, void const* in, void* out, std::size_t n) override {
     move(t, in, out, n);
-    return std::make_unique<done>();
+    return handle(new done);
   }
-  std::unique_ptr<request> do_start_all_gather(mask, element t, void const* in, void* out, std::size_t n) override {
+  handle do_start_all_gather(mask, element t, void const* in, void* out, std::size_t n) override {
     move(t, in, out, n);
-    return std::make_unique<done>();
+    return handle(new done);
   }
 };
 

@@ -13,21 +13,23 @@ namespace mtf::detail {
 class node {
  public:
   int references = 1;
+  ref<node> before{};  // on the tape
   constexpr virtual void run() = 0;
   constexpr virtual void unreferenced() = 0;
 
  protected:
   constexpr ~node() = default;
 };
-template <class Body>
+template <class Backend, class Body>
 class recorded final : public node {
  public:
-  template <class Make, class Slot>
-  constexpr recorded(Make const& make, Slot const& out) : body_(make(out)) {}
+  template <class Make, class... Slot>
+  constexpr recorded(Backend& b, Make const& make, Slot const&... out) : backend_(&b), body_(make(out...)) {}
   constexpr void run() override { body_.run(); }
-  constexpr void unreferenced() override { delete this; }
+  constexpr void unreferenced() override { destroy_object(*backend_, this); }
 
  private:
+  Backend* backend_;
   Body body_;
 };
 
@@ -40,24 +42,34 @@ class tape {
  public:
   /// `completes`: gradients are completed as soon as nothing more is added to them, while the others are computed.
   constexpr explicit tape(Backend& b, bool completes = false) : backend_(&b), completes_(completes), completion_(b) {}
-  constexpr void push(ref<node>&& n) { nodes_.push_back(std::move(n)); }
+  tape(tape const&) = delete;
+  tape& operator=(tape const&) = delete;
+  constexpr ~tape() {
+    for (auto& p : parameters_)  // after an error, or kept by the user's function
+      if (p.slot != nullptr) *p.index = -1;
+    while (last_) take_last();
+  }
+  /// A node with the body make(out...).
+  template <class Make, class... Slot>
+  constexpr void push(Make const& make, Slot const&... out) {
+    using made = recorded<Backend, decltype(make(out...))>;
+    ref<node> n(make_object<made>(*backend_, *backend_, make, out...));
+    n->before = std::move(last_);
+    last_ = std::move(n);
+  }
   /// Runs all nodes, last first, and frees each with what it kept as soon as it is done.
   constexpr void run() {
     during<Backend> const backward(*backend_, pass::backward);
-    while (!nodes_.empty()) {
-      auto last = std::move(nodes_.back());
-      nodes_.pop_back();
-      last->run();
-    }
+    while (last_) take_last()->run();
     completion_.finish();
   }
 
-  /// A new slot for the gradient of a parameter: it is final when only the tape knows the slot.
+  /// A new slot for the gradient of a parameter: it is final when nobody else knows the slot any more.
   template <class T>
   constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, std::array<char const*, 3> const& name) {
     auto const slot = make_ref<gradient_slot<Backend, T>>(*backend_, *this, where);
     slot->parameter = static_cast<int>(parameters_.size());
-    parameters_.push_back({.slot = slot.get(), .name = name});
+    parameters_.push_back({.slot = slot.get(), .index = &slot->parameter, .name = name});
     return slot;
   }
   /// The gradient of the i-th parameter.
@@ -81,15 +93,21 @@ class tape {
  private:
   struct parameter_gradient {
     void* slot;  // null: the gradient is final
+    int* index;  // in the slot
     std::array<char const*, 3> name;
     cotangent<Backend> g{};
   };
+  constexpr ref<node> take_last() {
+    auto last = std::move(last_);
+    last_ = std::move(last->before);
+    return last;
+  }
 
   Backend* backend_;
   bool completes_;
   std::vector<parameter_gradient> parameters_;
   completion<Backend> completion_;
-  std::vector<ref<node>> nodes_;
+  ref<node> last_{};
 };
 
 /// Collects the gradient of one tensor. Contributions that are partial over the same axes are added before anything is
@@ -102,62 +120,72 @@ class gradient_slot final : public kept_by<Backend> {
 
   /// `where`: the tensor's sharding; its partial axes are of no concern here. It must outlive the slot: operations pass
   /// constants.
-  constexpr gradient_slot(tape<Backend>& owner, sharding const& where) : owner_(&owner), where_(&where) {}
+  constexpr gradient_slot(tape<Backend>& owner, sharding const& where)
+      : backend_(&owner.backend()), owner_(&owner), where_(&where) {}
   constexpr void unreferenced() {
     if (parameter >= 0) owner_->finalize(*this);
     if constexpr (Backend::holds_data)
-      delete this;
+      destroy_object(*backend_, this);
     else
-      entries_.clear();
+      clear();
   }
-  constexpr void let_go() { entries_.clear(); }
+  constexpr void let_go() { clear(); }
   constexpr void destroy() { delete this; }
 
   [[nodiscard]] constexpr tape<Backend>& owner() const { return *owner_; }
   [[nodiscard]] constexpr sharding const& where() const { return *where_; }
-  [[nodiscard]] constexpr std::vector<cotangent<Backend>> const& entries() const { return entries_; }
+  /// f(contribution) for each that is partial over other axes.
+  template <class F>
+  constexpr void each(F const& f) const {
+    if (first_.memory) f(first_);
+    for (auto const& g : more_) f(g);
+  }
 
   constexpr void add(cotangent<Backend>&& g) {
-    for (auto& entry : entries_)
-      if (entry.partial == g.partial) {
-        accumulate(entry.memory, std::move(g.memory));
-        return;
-      }
-    entries_.push_back(std::move(g));
+    if (!first_.memory) {
+      first_ = std::move(g);
+      return;
+    }
+    if (first_.partial == g.partial) return accumulate(first_.memory, std::move(g.memory));
+    for (auto& other : more_)
+      if (other.partial == g.partial) return accumulate(other.memory, std::move(g.memory));
+    more_.push_back(std::move(g));
   }
 
   /// Memory to which a contribution that is partial over these axes may be added in place; empty if there is none yet, or
   /// it is someone else's too.
   constexpr buffer<Backend> accumulator(axis_mask partial) {
-    for (auto& entry : entries_)
-      if (entry.partial == partial && entry.memory.unique()) {
-        entry.memory->completed = {};
-        entry.memory->completed_axes = 0;
-        return entry.memory;
-      }
-    return {};
+    if (!first_.memory || first_.partial != partial || !first_.memory.unique()) return {};
+    forget_sum(*first_.memory);
+    return first_.memory;
   }
 
   /// The whole gradient, partial at most over `may_be_partial`; empty memory if nothing flowed here. Leaves zero.
   constexpr cotangent<Backend> take(axis_mask may_be_partial = ~0U) {
     cotangent<Backend> sum;
-    if (entries_.empty()) return sum;
+    if (!first_.memory) return sum;
     sum.partial = may_be_partial;
-    for (auto const& e : entries_) sum.partial &= e.partial;
-    for (auto& e : entries_) {
-      auto part = completed<T>(*where_, e.partial & ~sum.partial, std::exchange(e.memory, {}));
-      if (sum.memory)
-        accumulate(sum.memory, std::move(part));
-      else
-        sum.memory = std::move(part);
-    }
-    entries_.clear();
+    each([&](auto const& g) { sum.partial &= g.partial; });
+    auto const part = [&](cotangent<Backend>& g) {
+      return completed<T>(*where_, g.partial & ~sum.partial, std::exchange(g.memory, {}));
+    };
+    sum.memory = part(first_);
+    for (auto& g : more_) accumulate(sum.memory, part(g));
+    more_.clear();
     return sum;
   }
 
  private:
+  constexpr void clear() {
+    first_ = {};
+    more_.clear();
+  }
+  static constexpr void forget_sum(block<Backend>& b) {
+    b.completed = {};
+    b.completed_axes = 0;
+  }
   constexpr void accumulate(buffer<Backend>& into, buffer<Backend>&& x) {
-    Backend& b = owner_->backend();
+    Backend& b = *backend_;
     auto const n = where_->local_size(b.ranks().mesh());
     if (!into.unique() && x.unique()) std::swap(into, x);
     if (!into.unique()) {  // the same memory is someone else's gradient too
@@ -166,14 +194,15 @@ class gradient_slot final : public kept_by<Backend> {
       b.copy(flat, data_of<T>(copy), static_cast<T const*>(data_of<T>(into)));
       into = std::move(copy);
     }
-    into->completed = {};
-    into->completed_axes = 0;
+    forget_sum(*into);
     b.add(n, data_of<T>(into), static_cast<T const*>(data_of<T>(x)));
   }
 
+  Backend* backend_;
   tape<Backend>* owner_;
   sharding const* where_;
-  std::vector<cotangent<Backend>> entries_;
+  cotangent<Backend> first_;
+  std::vector<cotangent<Backend>> more_;  // rarely any
 };
 
 /// The tape on which an operation with these operands is recorded; null if none is tracked.
@@ -189,7 +218,7 @@ template <class Backend, class T, class Make>
 constexpr void record(tape<Backend>* t, value<Backend, T>& out, sharding const& where, Make make) {
   if (t == nullptr) return;
   out.slot = make_ref<gradient_slot<Backend, T>>(t->backend(), *t, where);
-  t->push(ref<node>(new recorded<decltype(make(out.slot))>(make, out.slot)));
+  t->push(make, out.slot);
 }
 
 /// A value whose sum over `axes` is taken. It is the same logical tensor, so it shares the gradient's slot.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <mtf/collectives.hpp>
+#include <mtf/detail/object_pool.hpp>
 #include <mtf/detail/sharding.hpp>
 
 namespace mtf::detail {
@@ -59,10 +60,38 @@ class ref {
   T* at_ = nullptr;
 };
 
+/// Constant expressions can only say `new`.
+template <class T, class Backend>
+inline constexpr bool pooled = Backend::holds_data && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
+template <class T, class Backend, class... Args>
+constexpr T* make_object([[maybe_unused]] Backend& b, Args&&... args) {
+  if constexpr (pooled<T, Backend>) {
+    void* const at = b.objects().take(sizeof(T));
+    try {
+      return ::new (at) T(args...);
+    } catch (...) {
+      b.objects().give(at, sizeof(T));
+      throw;
+    }
+  } else {
+    return new T(args...);
+  }
+}
+template <class Backend, class T>
+constexpr void destroy_object([[maybe_unused]] Backend& b, T* x) {
+  if constexpr (pooled<T, Backend>) {
+    x->~T();
+    b.objects().give(x, sizeof(T));
+  } else {
+    delete x;
+  }
+}
+
 /// A new T, which a backend without data owns.
 template <class T, class Backend, class... Args>
-constexpr ref<T> make_ref([[maybe_unused]] Backend& b, Args&&... args) {
-  T* const fresh = new T(args...);
+constexpr ref<T> make_ref(Backend& b, Args&&... args) {
+  T* const fresh = make_object<T>(b, args...);
   if constexpr (!Backend::holds_data) b.keep(fresh);
   return ref<T>(fresh);
 }
@@ -88,7 +117,7 @@ struct block final : kept_by<Backend> {
   }
   constexpr void unreferenced() {
     if constexpr (Backend::holds_data) {
-      delete this;
+      destroy_object(*backend, this);
     } else {
       backend->release(data, bytes);
       let_go();

@@ -5,10 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
+#include <mtf/detail/object_pool.hpp>
 #include <mtf/detail/operation.hpp>
 
 #include <mtf/kokkos/contract.hpp>
@@ -88,6 +88,8 @@ class kokkos_backend {
   void* allocate(std::size_t bytes) { return on_.memory.allocate(bytes); }
   /// The block may be handed out again at once; work already launched still finds it intact.
   void release(void* p, std::size_t bytes) noexcept { on_.memory.release(p, bytes); }
+  /// Memory for the library's own objects on the host.
+  detail::object_pool& objects() { return objects_; }
   [[nodiscard]] memory_use memory() const { return on_.memory.use(); }
   /// From now on `peak` counts anew.
   void reset_peak() { on_.memory.reset_peak(); }
@@ -109,8 +111,7 @@ class kokkos_backend {
     moved(in, count, out, count,
           [&](T const* i, T* o) { ranks_->all_reduce(axes, op, detail::element_of<T>, i, o, count); });
   }
-  /// An all-reduce that has started; null if it is over.
-  using request = std::unique_ptr<mtf::collectives::request>;
+  using request = mtf::collectives::handle;
   template <class T>
   request start_all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
     if (!on_host && !device_aware) {
@@ -123,7 +124,7 @@ class kokkos_backend {
     return ranks_->start_all_reduce(axes, op, detail::element_of<T>, in, out, count);
   }
   void wait(request const& r) {
-    if (r == nullptr) return;
+    if (!r) return;
     Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
     auto const noted = sending(0);
     r->wait();
@@ -542,6 +543,7 @@ class kokkos_backend {
   collectives* ranks_;
   pass pass_ = pass::forward;
   profile_table* profile_ = nullptr;
+  detail::object_pool objects_;
   detail::device<Exec> on_;
   detail::contractor<Exec> contractor_;
   detail::staging_memory<Exec> staging_;

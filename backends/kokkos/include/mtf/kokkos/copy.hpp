@@ -142,8 +142,7 @@ void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
                                           out,
                                           in};
   if constexpr (runs_on_host<Exec>) {
-    Kokkos::parallel_for("mtf::transpose", range_policy<Exec>(on.exec, 0, kernel.tiles()),
-                         host_transpose<To, From>{kernel});
+    launch_on_host("mtf::transpose", on.exec, kernel.tiles(), n, host_transpose<To, From>{kernel});
   } else {
     using body = device_transpose<Exec, To, From>;
     using policy = Kokkos::TeamPolicy<Exec>;

@@ -67,6 +67,19 @@ using range_policy = Kokkos::RangePolicy<Exec, Kokkos::IndexType<index>>;
 
 constexpr index ceil_div(index a, index b) { return (a + b - 1) / b; }
 
+/// Elements that one host thread does at a time: enough to hide the cost of handing out work.
+inline constexpr index host_grain = 8192;
+
+/// kernel(i) for each of `items`, which have about `elements` elements together. With few of them the caller does all
+/// itself, which takes a tenth of a launch's time; where a profiler listens, it is to see every launch.
+template <class Exec, class Kernel>
+void launch_on_host(char const* label, Exec const& exec, index items, index elements, Kernel const& kernel) {
+  if (elements <= host_grain && !Kokkos::Tools::profileLibraryLoaded())
+    for (index i = 0; i < items; ++i) kernel(i);
+  else
+    Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, items), kernel);
+}
+
 /// Conversion between element types; bfloat16 goes through float.
 template <class To, class From>
 KOKKOS_FORCEINLINE_FUNCTION constexpr To convert(From x) {

@@ -21,8 +21,7 @@ template <class Exec, class Body>
 void for_elements(char const* label, Exec const& exec, index n, Body const& body) {
   if (n == 0) return;
   if constexpr (runs_on_host<Exec>)
-    Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, ceil_div(n, host_grain)),
-                         host_element_kernel<Body>{body, n});
+    launch_on_host(label, exec, ceil_div(n, host_grain), n, host_element_kernel<Body>{body, n});
   else
     Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, n), body);
 }

@@ -98,8 +98,8 @@ template <class Exec, class T>
 void add_rows(device<Exec>& on, table_ids const& ids, index count, T* table, T const* dy) {
   if constexpr (runs_on_host<Exec>) {
     using body = add_rows_by_columns<T>;
-    Kokkos::parallel_for("mtf::add_rows", range_policy<Exec>(on.exec, 0, ceil_div(ids.width, body::strip)),
-                         body{ids, count, table, dy});
+    launch_on_host("mtf::add_rows", on.exec, ceil_div(ids.width, body::strip), count * ids.width,
+                   body{ids, count, table, dy});
   } else {
     for_rows("mtf::add_rows", on.exec, count, ids.width, add_rows_atomic<T>{ids, table, dy});
   }

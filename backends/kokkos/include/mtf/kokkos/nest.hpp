@@ -101,9 +101,6 @@ loops<Operands> ordered_by(std::size_t operand, loops<Operands> l) {
   return collapsed(l);
 }
 
-/// Elements that one host thread does at a time: enough to hide the cost of handing out work.
-inline constexpr index host_grain = 8192;
-
 template <class Kernel>
 struct by_element {
   Kernel kernel;
@@ -120,7 +117,7 @@ template <class Exec, class Kernel>
 void launch_nest(char const* label, Exec const& exec, Kernel const& kernel) {
   if (kernel.n == 0) return;
   if constexpr (runs_on_host<Exec>)
-    Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, ceil_div(kernel.n, host_grain)), by_block<Kernel>{kernel});
+    launch_on_host(label, exec, ceil_div(kernel.n, host_grain), kernel.n, by_block<Kernel>{kernel});
   else
     Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, kernel.n), by_element<Kernel>{kernel});
 }

@@ -186,8 +186,8 @@ void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool
   if (by_rows)
     for_rows("mtf::reduce_rows", on.exec, items * job.slices, job.slice_terms, reduce_rows<Op, T>{job});
   else if constexpr (runs_on_host<Exec>)
-    Kokkos::parallel_for("mtf::reduce_columns", range_policy<Exec>(on.exec, 0, items * job.slices),
-                         reduce_strips<Op, T>{job});
+    launch_on_host("mtf::reduce_columns", on.exec, items * job.slices, job.results * job.terms,
+                   reduce_strips<Op, T>{job});
   else
     Kokkos::parallel_for("mtf::reduce_columns", range_policy<Exec>(on.exec, 0, items * job.slices),
                          reduce_columns<Op, T>{job});

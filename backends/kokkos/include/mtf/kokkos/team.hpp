@@ -171,7 +171,7 @@ template <class Exec, class Body>
 void for_rows(char const* label, Exec const& exec, index count, index n, Body const& body) {
   if (count == 0) return;
   if constexpr (runs_on_host<Exec>) {
-    Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, count), host_row_kernel<Exec, Body>{body});
+    launch_on_host(label, exec, count, count * n, host_row_kernel<Exec, Body>{body});
   } else {
     device_row_kernel<Exec, Body> const kernel{body};
     using policy = Kokkos::TeamPolicy<Exec>;

@@ -93,11 +93,11 @@ class mpi_collectives final : public collectives {
                         at("MPI_Allreduce", axes));
     });
   }
-  std::unique_ptr<request> do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
-                                               std::size_t count) override {
+  handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
+                             std::size_t count) override {
     if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {  // no other processor would do it meanwhile
       node->all_reduce(op, type, in, out, count);
-      return std::make_unique<detail::mpi_request>(at("MPI_Iallreduce", axes));
+      return handle(new detail::mpi_request(at("MPI_Iallreduce", axes)));
     }
     return start("MPI_Iallreduce", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
       each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
@@ -122,8 +122,7 @@ class mpi_collectives final : public collectives {
       detail::mpi_check(MPI_Reduce(from, to, n, mpi_type, sum, root, comm(axes)), at("MPI_Reduce", axes));
     });
   }
-  std::unique_ptr<request> do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
-                                                   std::size_t count) override {
+  handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     return start(
         "MPI_Ireduce_scatter_block", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
           auto const mpi_type = detail::mpi_type(type);
@@ -146,8 +145,7 @@ class mpi_collectives final : public collectives {
       detail::mpi_check(MPI_Allgather(in, n, block, out, n, block, comm(axes)), at("MPI_Allgather", axes));
     });
   }
-  std::unique_ptr<request> do_start_all_gather(axis_mask axes, element type, void const* in, void* out,
-                                               std::size_t count) override {
+  handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     return start("MPI_Iallgather", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
       as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
         detail::mpi_check(MPI_Iallgather(in, n, block, out, n, block, comm(axes), r.add()), place);
@@ -221,14 +219,15 @@ class mpi_collectives final : public collectives {
 
   // An operation that has started, with the MPI requests that f(place, request) adds to it.
   template <class F>
-  std::unique_ptr<request> start(char const* call, axis_mask axes, element type, void const* in, void* out,
-                                 std::size_t count, F const& f) {
+  handle start(char const* call, axis_mask axes, element type, void const* in, void* out, std::size_t count,
+               F const& f) {
     auto const place = at(call, axes);
-    auto started = std::make_unique<detail::mpi_request>(place);
+    auto* const fresh = new detail::mpi_request(place);
+    handle started(fresh);
     if (alone(axes))
       copy(type, in, out, count);
     else
-      f(place, *started);
+      f(place, *fresh);
     return started;
   }
 

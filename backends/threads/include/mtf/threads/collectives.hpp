@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -81,20 +80,18 @@ class thread_collectives final : public collectives {
     }
   }
 
-  std::unique_ptr<request> do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
-                                               std::size_t count) override {
+  handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
+                             std::size_t count) override {
     do_all_reduce(axes, op, type, in, out, count);
-    return std::make_unique<done>();
+    return handle(new done);
   }
-  std::unique_ptr<request> do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
-                                                   std::size_t count) override {
+  handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     do_reduce_scatter(axes, type, in, out, count);
-    return std::make_unique<done>();
+    return handle(new done);
   }
-  std::unique_ptr<request> do_start_all_gather(axis_mask axes, element type, void const* in, void* out,
-                                               std::size_t count) override {
+  handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     do_all_gather(axes, type, in, out, count);
-    return std::make_unique<done>();
+    return handle(new done);
   }
 
  private:

@@ -1,0 +1,53 @@
+#pragma once
+// Memory for a backend's small objects on the host: blocks, gradient slots, nodes. A training step makes thousands of
+// them; after its first round it takes nothing from the system.
+#include <array>
+#include <cstddef>
+#include <new>
+
+namespace mtf::detail {
+
+class object_pool {
+ public:
+  object_pool() = default;
+  object_pool(object_pool const&) = delete;
+  object_pool& operator=(object_pool const&) = delete;
+  ~object_pool() {
+    for (link*& first : free_)
+      while (first != nullptr) {
+        link* const next = first->next;
+        ::operator delete(first);
+        first = next;
+      }
+  }
+
+  void* take(std::size_t bytes) {
+    std::size_t const c = size_class(bytes);
+    if (c >= classes || free_[c] == nullptr) return ::operator new((c + 1) * grain);
+    link* const p = free_[c];
+    free_[c] = p->next;
+    return p;
+  }
+  /// `bytes` as given to take().
+  void give(void* p, std::size_t bytes) noexcept {
+    std::size_t const c = size_class(bytes);
+    if (c >= classes) return ::operator delete(p);
+    free_[c] = ::new (p) link{free_[c]};
+  }
+
+ private:
+  struct link {
+    link* next;
+  };
+  static constexpr std::size_t grain = 32;
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr std::size_t classes = 0;  // the sanitizer is to see what is used after its end
+#else
+  static constexpr std::size_t classes = 16;
+#endif
+  static constexpr std::size_t size_class(std::size_t bytes) { return (bytes - 1) / grain; }
+
+  std::array<link*, classes> free_{};
+};
+
+}  // namespace mtf::detail
