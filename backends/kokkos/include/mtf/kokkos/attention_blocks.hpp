@@ -44,10 +44,11 @@ struct attention_blocks {
   attention_shape what;
   nest<3> batch;
   A scale;
-  index rows, columns;  // of a block of scores
+  static constexpr index rows = 64;  // of a block of scores
+  index columns;
 
-  attention_blocks(attention_shape const& shape, A by, index r, index c)
-      : what(shape), batch(nest_of(shape.batch)), scale(by), rows(std::min(r, shape.queries)), columns(std::min(c, shape.keys)) {}
+  attention_blocks(attention_shape const& shape, A by, index most_columns)
+      : what(shape), batch(nest_of(shape.batch)), scale(by), columns(std::min(most_columns, shape.keys)) {}
 
   /// How many of the `n` keys from j0 on query i sees.
   [[nodiscard]] static index visible_from(index i, index j0, index n) { return std::clamp(i - j0 + 1, index{0}, n); }
@@ -102,40 +103,52 @@ struct attention_forward : attention_blocks<T> {
   A* lse;
   T const *q, *k, *v;
 
-  attention_forward(attention_shape const& shape, A scale, T* o, A* l, T const* q_, T const* k_, T const* v_)
-      : base(shape, scale, 128, 512), out(o), lse(l), q(q_), k(k_), v(v_) {}
+  index task_rows = 4 * base::rows;  // as many use a block of keys while it is in cache
+
+  attention_forward(attention_shape const& shape, A scale, index workers, T* o, A* l, T const* q_, T const* k_, T const* v_)
+      : base(shape, scale, 512), out(o), lse(l), q(q_), k(k_), v(v_) {
+    while (task_rows > base::rows && tasks() < 4 * workers) task_rows /= 2;
+  }
 
   struct memory {
     A *s, *o, *max, *sum, *q, *k, *v;
   };
   [[nodiscard]] memory from(scratch_memory& m) const {
-    auto const r = base::rows, c = base::columns;
-    return {m.take<A>(r * base::pitch(c)), m.take<A>(r * base::what.head), m.take<A>(r), m.take<A>(r), m.take<A>(base::copied(r)),
+    auto const r = task_rows, c = base::columns, h = base::what.head;
+    return {m.take<A>(base::rows * base::pitch(c)), m.take<A>(r * h), m.take<A>(r), m.take<A>(r), m.take<A>(base::copied(r)),
             m.take<A>(base::copied(c)), m.take<A>(base::copied(c))};
   }
-  [[nodiscard]] index blocks() const { return ceil_div(base::what.queries, base::rows); }
+  [[nodiscard]] index blocks() const { return ceil_div(base::what.queries, task_rows); }
   [[nodiscard]] index tasks() const { return base::batch.l.size() * blocks(); }
 
-  /// Rows of one block of queries, the long ones of a sequence first.
+  /// Some rows of one sequence; its last rows, which see most, come first.
   void operator()(index task, memory const& mine) const {
     auto const& w = base::what;
-    index const i0 = (blocks() - 1 - task % blocks()) * base::rows, m = std::min(base::rows, w.queries - i0);
+    index const first = (blocks() - 1 - task % blocks()) * task_rows, end = std::min(first + task_rows, w.queries);
     index at[3];
     base::batch.locate(task / blocks(), at);
-    auto const queries = base::load_rows({q + at[0] + i0 * w.q_row, w.q_row}, m, mine.q);
-    std::fill_n(mine.max, m, max_op::neutral<A>());
-    std::fill_n(mine.sum, m, A(0));
+    auto const query = base::load_rows({q + at[0] + first * w.q_row, w.q_row}, end - first, mine.q);
     strided_rows<A> const o{mine.o, w.head};
-    for (index j0 = 0; j0 < std::min(i0 + m, w.keys); j0 += base::columns) {
-      index const n = std::min({base::columns, i0 + m - j0, w.keys - j0});
-      base::scores(m, n, base::scale, queries, base::load_rows({k + at[1] + j0 * w.k_row, w.k_row}, n, mine.k), mine.s);
-      for (index r = 0; r < m; ++r)
-        weigh(mine.s + r * base::pitch(n), base::visible_from(i0 + r, j0, n), n, mine.max[r], mine.sum[r], j0 > 0 ? o[r] : nullptr);
-      base::weighted(m, n, mine.s, base::load_rows({v + at[2] + j0 * w.v_row, w.v_row}, n, mine.v), o, j0 > 0);
+    std::fill_n(mine.max, end - first, max_op::neutral<A>());
+    std::fill_n(mine.sum, end - first, A(0));
+    for (index j0 = 0; j0 < std::min(end, w.keys); j0 += base::columns) {
+      index const width = std::min(base::columns, w.keys - j0);
+      auto const key = base::load_rows({k + at[1] + j0 * w.k_row, w.k_row}, std::min(width, end - j0), mine.k);
+      auto const value = base::load_rows({v + at[2] + j0 * w.v_row, w.v_row}, std::min(width, end - j0), mine.v);
+      for (index i0 = first; i0 < end; i0 += base::rows) {
+        index const m = std::min(base::rows, end - i0), n = std::min(width, i0 + m - j0);
+        if (n <= 0) continue;
+        index const r0 = i0 - first;
+        base::scores(m, n, base::scale, {query[r0], query.stride}, key, mine.s);
+        for (index r = 0; r < m; ++r)
+          weigh(mine.s + r * base::pitch(n), base::visible_from(i0 + r, j0, n), n, mine.max[r0 + r], mine.sum[r0 + r],
+                j0 > 0 ? o[r0 + r] : nullptr);
+        base::weighted(m, n, mine.s, value, {o[r0], w.head}, j0 > 0);
+      }
     }
-    for (index r = 0; r < m; ++r) {
-      base::store_row(out + at[0] + (i0 + r) * w.q_row, o[r], w.head, A(1) / mine.sum[r]);
-      lse[task / blocks() * w.queries + i0 + r] = shift_of(mine.max[r]) + fast_log(mine.sum[r]);
+    for (index r = 0; r < end - first; ++r) {
+      base::store_row(out + at[0] + (first + r) * w.q_row, o[r], w.head, A(1) / mine.sum[r]);
+      lse[task / blocks() * w.queries + first + r] = shift_of(mine.max[r]) + fast_log(mine.sum[r]);
     }
   }
 
@@ -168,7 +181,7 @@ struct attention_backward : attention_blocks<T> {
 
   attention_backward(attention_shape const& shape, A scale, index workers, T* dq_, T* dk_, T* dv_, T const* q_, T const* k_,
                      T const* v_, T const* o, A const* l, T const* g)
-      : base(shape, scale, 128, 512), dq(dq_), dk(dk_), dv(dv_), q(q_), k(k_), v(v_), out(o), lse(l), dout(g) {
+      : base(shape, scale, 512), dq(dq_), dk(dk_), dv(dv_), q(q_), k(k_), v(v_), out(o), lse(l), dout(g) {
     index const sequences = base::batch.l.size();
     while (base::columns >= 256 && sequences * blocks() < workers) base::columns /= 2;
     while (parts < blocks() && sequences * parts < 4 * workers && sequences * parts % workers != 0) ++parts;
@@ -301,7 +314,7 @@ void do_attention_tasks(char const* label, device<Exec>& on, Tasks const& work) 
 template <class Exec, class T, class A>
 void attention_in_blocks(device<Exec>& on, attention_shape const& shape, A scale, T* out, A* lse, T const* q, T const* k,
                          T const* v) {
-  do_attention_tasks("mtf::attention", on, attention_forward<T>(shape, scale, out, lse, q, k, v));
+  do_attention_tasks("mtf::attention", on, attention_forward<T>(shape, scale, on.exec.concurrency(), out, lse, q, k, v));
 }
 
 template <class Exec, class T, class A>
