@@ -138,8 +138,10 @@ constexpr auto attend(Q const& q, K const& k, V const& v, double scale) {
   if constexpr (cut(Q::spec, Query::id) || cut(K::spec, Key::id) || cut(K::spec, Head::id)) {
     using scores = attention_dims_t<typename Q::description, typename K::description,
                                     any_of_shapes<shape<Query, Head>>, Query, Key>;
-    auto const weights = causal_softmax<Query, Key>(einsum_all<scores>(complete(q), complete(k)), scale);
-    return einsum_all<typename Q::shape_type>(weights, complete(v));
+    auto const a = complete(q);
+    auto const b = complete(k);
+    auto const c = complete(v);
+    return einsum_all<typename Q::shape_type>(causal_softmax<Query, Key>(einsum_all<scores>(a, b), scale), c);
   } else {
     auto const a = head_last<Head>(q);
     auto const b = head_last<Head>(k);
