@@ -1,8 +1,8 @@
-// Causal attention, fused and as the products and the softmax that it is made of, forward and backward: median times, and
-// speeds as shares of the speed of a matrix product of 2048^3 in the same run. Flops are those of the products that the
-// mask leaves: two forward, five backward (the scores again, the weights' gradient, dv, dq, dk). The composition computes
-// the whole square, and keeps the weights for its four products backward; its shares count what it need not do likewise
-// (two and four).
+// Causal attention, fused and as the products and the softmax that it is made of, forward and backward: median times,
+// and speeds as shares of the speed of a matrix product of 2048^3 in the same run. Flops are those of the products that
+// the mask leaves: two forward, five backward (the scores again, the weights' gradient, dv, dq, dk). The composition
+// computes the whole square, and keeps the weights for its four products backward; its shares count what it need not do
+// likewise (two and four).
 //
 //   OMP_NUM_THREADS=2 benchmark-attention
 #include <algorithm>
@@ -64,8 +64,15 @@ void report(char const* what, double seconds, double flops, double peak) {
 void measure(backend& machine, index batch, index sequence, index heads, index head) {
   index const row = heads * head, size = batch * sequence * row;
   mtf::detail::attention_shape const shape{
-      .batch = {.rank = 2, .extent = {batch, heads}, .stride = {{{sequence * row, head}, {sequence * row, head}, {sequence * row, head}}}},
-      .queries = sequence, .keys = sequence, .head = head, .q_row = row, .k_row = row, .v_row = row};
+      .batch = {.rank = 2,
+                .extent = {batch, heads},
+                .stride = {{{sequence * row, head}, {sequence * row, head}, {sequence * row, head}}}},
+      .queries = sequence,
+      .keys = sequence,
+      .head = head,
+      .q_row = row,
+      .k_row = row,
+      .v_row = row};
   numbers const q(machine, size), k(machine, size), v(machine, size), out(machine, size), g(machine, size);
   numbers const dq(machine, size), dk(machine, size), dv(machine, size), lse(machine, batch * heads * sequence);
   float const scale = 0.125F;
@@ -75,31 +82,41 @@ void measure(backend& machine, index batch, index sequence, index heads, index h
   double const peak = matrix_peak(machine);
   std::printf("batch %d, sequence %d, heads %d, head %d; peak %.1f GFLOP/s\n", static_cast<int>(batch),
               static_cast<int>(sequence), static_cast<int>(heads), static_cast<int>(head), peak * 1e-9);
-  report("fused, forward", median(machine, runs, [&] {
-           machine.attention(shape, scale, out.get(), lse.get(), q.read(), k.read(), v.read());
-         }), 2 * product, peak);
-  report("fused, backward", median(machine, runs, [&] {
-           machine.attention_vjp(shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(), out.read(),
-                                 lse.read(), g.read());
-         }), 5 * product, peak);
+  report("fused, forward",
+         median(machine, runs,
+                [&] { machine.attention(shape, scale, out.get(), lse.get(), q.read(), k.read(), v.read()); }),
+         2 * product, peak);
+  report("fused, backward",
+         median(machine, runs,
+                [&] {
+                  machine.attention_vjp(shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(),
+                                        out.read(), lse.read(), g.read());
+                }),
+         5 * product, peak);
 
   attention_products const w{shape};
   mtf::detail::rows const rows{.outer = w.rows(), .n = sequence};
   mtf::detail::causal_rule const rule{.on = true, .query_extent = sequence};
   index const square = w.rows() * sequence;
   numbers const scores(machine, square), weights(machine, square), dweights(machine, square);
-  report("composed, forward", median(machine, runs, [&] {
-           machine.contract(w.scores(1), q.read(), k.read(), scores.get());
-           machine.softmax(rows, scale, rule, weights.get(), scores.read());
-           machine.contract(w.weighted(2), weights.read(), v.read(), out.get());
-         }), 2 * product, peak);
-  report("composed, backward", median(machine, runs, [&] {
-           machine.contract(w.transposed_weighted(2), weights.read(), g.read(), dv.get());
-           machine.contract(w.scores(2), g.read(), v.read(), dweights.get());
-           machine.softmax_vjp(rows, scale, scores.get(), weights.read(), dweights.read());
-           machine.contract(w.weighted(1), scores.read(), k.read(), dq.get());
-           machine.contract(w.transposed_weighted(1), scores.read(), q.read(), dk.get());
-         }), 4 * product, peak);
+  report("composed, forward",
+         median(machine, runs,
+                [&] {
+                  machine.contract(w.scores(1), q.read(), k.read(), scores.get());
+                  machine.softmax(rows, scale, rule, weights.get(), scores.read());
+                  machine.contract(w.weighted(2), weights.read(), v.read(), out.get());
+                }),
+         2 * product, peak);
+  report("composed, backward",
+         median(machine, runs,
+                [&] {
+                  machine.contract(w.transposed_weighted(2), weights.read(), g.read(), dv.get());
+                  machine.contract(w.scores(2), g.read(), v.read(), dweights.get());
+                  machine.softmax_vjp(rows, scale, scores.get(), weights.read(), dweights.read());
+                  machine.contract(w.weighted(1), scores.read(), k.read(), dq.get());
+                  machine.contract(w.transposed_weighted(1), scores.read(), q.read(), dk.get());
+                }),
+         4 * product, peak);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// Attention of a decoder as one operation. Where a rank has whole sequences it keeps no scores, and computes none that the
-// mask hides; where they are cut it is the products and the softmax that it means.
+// Attention of a decoder as one operation. Where a rank has whole sequences it keeps no scores, and computes none that
+// the mask hides; where they are cut it is the products and the softmax that it means.
 #include <mtf/einsum.hpp>
 #include <mtf/softmax.hpp>
 
@@ -9,13 +9,13 @@ namespace mtf {
 namespace detail {
 
 struct attention_work {
-  sharding q, k, v;    // rows of Head, which is their last dimension
+  sharding q, k, v;  // rows of Head, which is their last dimension
   sharding out;
   attention_shape shape;
 };
 
-constexpr attention_work derive_attention(mesh_shape const& mesh, sharding const& q, sharding const& k, sharding const& v,
-                                          std::uint64_t query, std::uint64_t key) {
+constexpr attention_work derive_attention(mesh_shape const& mesh, sharding const& q, sharding const& k,
+                                          sharding const& v, std::uint64_t query, std::uint64_t key) {
   attention_work w;
   w.q = q;
   w.k = k;
@@ -87,9 +87,8 @@ constexpr value<Backend, T> run_attention(attention_work const& w, compute_t<T> 
   auto lse = make_buffer<A>(b, w.shape.batch.size() * w.shape.queries);
   b.attention(w.shape, scale, out.data(), data_of<A>(lse), static_cast<T const*>(q.data()),
               static_cast<T const*>(k.data()), static_cast<T const*>(v.data()));
-  record(tape_of(q, k, v), out, w.out, [&](auto const& slot) {
-    return attention_node<Backend, T>(w, scale, q, k, v, out.memory, lse, slot);
-  });
+  record(tape_of(q, k, v), out, w.out,
+         [&](auto const& slot) { return attention_node<Backend, T>(w, scale, q, k, v, out.memory, lse, slot); });
   return out;
 }
 
@@ -136,8 +135,8 @@ template <class Query, class Key, class Head, class Q, class K, class V>
 constexpr auto attend(Q const& q, K const& k, V const& v, double scale) {
   constexpr auto cut = [](sharding const& s, std::uint64_t id) { return s[s.find(id)].cut.size > 0; };
   if constexpr (cut(Q::spec, Query::id) || cut(K::spec, Key::id) || cut(K::spec, Head::id)) {
-    using scores = attention_dims_t<typename Q::description, typename K::description,
-                                    any_of_shapes<shape<Query, Head>>, Query, Key>;
+    using scores = attention_dims_t<typename Q::description, typename K::description, any_of_shapes<shape<Query, Head>>,
+                                    Query, Key>;
     auto const a = complete(q);
     auto const b = complete(k);
     auto const c = complete(v);
@@ -150,37 +149,40 @@ constexpr auto attend(Q const& q, K const& k, V const& v, double scale) {
     using rule = attention_rule<typename A::description, typename decltype(b)::description,
                                 typename decltype(c)::description, Query, Key>;
     using out = result_t<typename Q::element_type, rule, A>;
-    return transposed(static_cast<typename Q::shape_type const*>(nullptr),
-                      out(run_attention(rule::work, static_cast<compute_of_t<Q>>(scale), a.value(), b.value(), c.value())));
+    return transposed(
+        static_cast<typename Q::shape_type const*>(nullptr),
+        out(run_attention(rule::work, static_cast<compute_of_t<Q>>(scale), a.value(), b.value(), c.value())));
   }
 }
 
 }  // namespace detail
 
-/// The sum over Key of softmax(scale q . k) v, the softmax over the keys whose position does not exceed the query's (Vaswani
-/// et al. 2017, 3.2.1; Dao et al. 2022). q has Query and Head, k and v have Key and Head; their other dimensions are the
-/// same. The result has q's dimensions in q's order. Partial operands are completed.
-/// Where none of the three dimensions is cut: nothing is sent, nothing of the size of Query x Key is stored, one number a
-/// row is kept for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send.
-/// Refused: operands with other dimensions, cut differently, of different element types.
+/// The sum over Key of softmax(scale q . k) v, the softmax over the keys whose position does not exceed the query's
+/// (Vaswani et al. 2017, 3.2.1; Dao et al. 2022). q has Query and Head, k and v have Key and Head; their other
+/// dimensions are the same. The result has q's dimensions in q's order. Partial operands are completed. Where none of
+/// the three dimensions is cut: nothing is sent, nothing of the size of Query x Key is stored, one number a row is kept
+/// for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send. Refused: operands with
+/// other dimensions, cut differently, of different element types.
 template <dimension Query, dimension Key, dimension Head, operand Q, operand K, operand V>
 constexpr auto causal_attention(Q const& q, K const& k, V const& v, double scale) {
   if constexpr (detail::any_refused<Q, K, V>) {
     return refused{};
   } else {
-    using verdict1 = detail::first_failed_t<
-        shape_verdict_t<Query, Key, Head>, detail::named_dims_t<typename Q::shape_type, Query, Head>,
-        detail::named_dims_t<typename K::shape_type, Key, Head>, detail::named_dims_t<typename V::shape_type, Key, Head>,
-        detail::same_mesh_t<Q, K, V>, detail::same_element_t<Q, K, V>>;
+    using verdict1 = detail::first_failed_t<shape_verdict_t<Query, Key, Head>,
+                                            detail::named_dims_t<typename Q::shape_type, Query, Head>,
+                                            detail::named_dims_t<typename K::shape_type, Key, Head>,
+                                            detail::named_dims_t<typename V::shape_type, Key, Head>,
+                                            detail::same_mesh_t<Q, K, V>, detail::same_element_t<Q, K, V>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
     } else {
       using verdict2 = detail::first_failed_t<
-          typename detail::attention_shapes<typename Q::description, typename K::description, typename V::description, Query,
-                                            Key>::type,
+          typename detail::attention_shapes<typename Q::description, typename K::description, typename V::description,
+                                            Query, Key>::type,
           detail::operands_verdict_t<
-              detail::einsum_operands<typename Q::description, typename K::description, typename V::description>, Q, K, V>>;
+              detail::einsum_operands<typename Q::description, typename K::description, typename V::description>, Q, K,
+              V>>;
       if constexpr (!verdict2::value) {
         detail::require<verdict2>{};
         return refused{};

@@ -19,9 +19,12 @@ struct order {
 enum class kind { batch_sequence_heads, batch_heads_sequence, heads_sequence_batch };
 order order_of(kind o, extents const& e, index length) {
   switch (o) {
-    case kind::batch_sequence_heads: return {length * e.heads * e.head, e.head, e.heads * e.head};
-    case kind::batch_heads_sequence: return {e.heads * length * e.head, length * e.head, e.head};
-    case kind::heads_sequence_batch: return {e.head, length * e.batch * e.head, e.batch * e.head};
+    case kind::batch_sequence_heads:
+      return {length * e.heads * e.head, e.head, e.heads * e.head};
+    case kind::batch_heads_sequence:
+      return {e.heads * length * e.head, length * e.head, e.head};
+    case kind::heads_sequence_batch:
+      return {e.head, length * e.batch * e.head, e.batch * e.head};
   }
   return {};
 }
@@ -33,7 +36,9 @@ struct problem {
 
   [[nodiscard]] attention_shape shape() const {
     attention_shape s;
-    s.batch = {.rank = 2, .extent = {e.batch, e.heads}, .stride = {{{q.batch, q.heads}, {k.batch, k.heads}, {v.batch, v.heads}}}};
+    s.batch = {.rank = 2,
+               .extent = {e.batch, e.heads},
+               .stride = {{{q.batch, q.heads}, {k.batch, k.heads}, {v.batch, v.heads}}}};
     s.queries = e.queries;
     s.keys = e.keys;
     s.head = e.head;
@@ -77,13 +82,14 @@ void check(problem const& p) {
   CAPTURE(p.e.queries);
   CAPTURE(p.e.keys);
   CAPTURE(p.e.head);
-  array<T> q(numbers(p.query_count(), 1)), k(numbers(p.key_count(), 2)), v(numbers(p.key_count(), 3)), out(p.query_count());
+  array<T> q(numbers(p.query_count(), 1)), k(numbers(p.key_count(), 2)), v(numbers(p.key_count(), 3)),
+      out(p.query_count());
   array<T> g(numbers(p.query_count(), 4)), dq(p.query_count()), dk(p.key_count()), dv(p.key_count());
   array<A> lse(p.e.batch * p.e.heads * p.e.queries);
   auto const live = device().memory().live;
   device().attention(p.shape(), A(p.scale), out.get(), lse.get(), q.get(), k.get(), v.get());
-  device().attention_vjp(p.shape(), A(p.scale), dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(), out.get(), lse.get(),
-                         g.get());
+  device().attention_vjp(p.shape(), A(p.scale), dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(), out.get(),
+                         lse.get(), g.get());
   CHECK(device().memory().live == live);
 
   vec const hq = q.host(), hk = k.host(), hv = v.host(), hg = g.host();
@@ -120,17 +126,34 @@ void check(problem const& p) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("causal attention and its vjp", T, float, double, bfloat16) {
-  extents const shapes[] = {{1, 1, 1, 1, 1},      {2, 3, 5, 5, 3},     {1, 2, 64, 64, 16},   {3, 1, 129, 129, 8},
-                            {1, 1, 1100, 1100, 4}, {1, 3, 700, 700, 5}, {2, 1, 40, 600, 4},  {1, 1, 600, 130, 7},
+  extents const shapes[] = {{1, 1, 1, 1, 1},       {2, 3, 5, 5, 3},     {1, 2, 64, 64, 16}, {3, 1, 129, 129, 8},
+                            {1, 1, 1100, 1100, 4}, {1, 3, 700, 700, 5}, {2, 1, 40, 600, 4}, {1, 1, 600, 130, 7},
                             {1, 1, 127, 1, 2},     {1, 1, 1, 300, 64}};
   for (auto const& e : shapes) {
     double const scale = 0.7 / std::sqrt(static_cast<double>(e.head));
-    auto const straight = [&](kind o) { return problem{e, order_of(o, e, e.queries), order_of(o, e, e.keys), order_of(o, e, e.keys), scale}; };
+    auto const straight = [&](kind o) {
+      return problem{e, order_of(o, e, e.queries), order_of(o, e, e.keys), order_of(o, e, e.keys), scale};
+    };
     check<T>(straight(kind::batch_sequence_heads));
     check<T>(straight(kind::batch_heads_sequence));
     check<T>({e, order_of(kind::heads_sequence_batch, e, e.queries), order_of(kind::batch_sequence_heads, e, e.keys),
               order_of(kind::batch_heads_sequence, e, e.keys), -scale});
   }
+}
+
+TEST_CASE("causal attention stores nothing of the size of its scores") {
+  if (!mtf::detail::runs_on_host<backend::execution_space>) return;
+  extents const e{1, 1, 8192, 8192, 1};
+  order const o = order_of(kind::batch_heads_sequence, e, 8192);
+  problem const p{e, o, o, o, 1};
+  array<float> q(numbers(8192, 1)), k(numbers(8192, 2)), v(numbers(8192, 3)), out(index{8192}), lse(index{8192});
+  array<float> dq(index{8192}), dk(index{8192}), dv(index{8192});
+  device().reset_peak();
+  auto const live = device().memory().live;
+  device().attention(p.shape(), 1.0F, out.get(), lse.get(), q.get(), k.get(), v.get());
+  device().attention_vjp(p.shape(), 1.0F, dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(), out.get(), lse.get(),
+                         v.get());
+  CHECK(device().memory().peak - live < 8192 * 8192 * sizeof(float) / 4);
 }
 
 TEST_CASE("causal attention of large scores") {

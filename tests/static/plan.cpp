@@ -94,6 +94,24 @@ static_assert((many.peak_bytes - six.peak_bytes) % 42 == 0);
 static_assert(plan_with<7, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">().peak_bytes - six.peak_bytes ==
               (many.peak_bytes - six.peak_bytes) / 42);
 
+// Attention over whole sequences sends nothing and stores nothing of the size of their square: q, k and v, the result, one
+// number a row, and the gradients.
+struct long_sequence : mtf::dim<"long_sequence", 4096> {};
+struct long_memory : mtf::dim<"long_memory", 4096> {};
+template <template <class...> class Tensor>
+struct long_sequences {
+  Tensor<batch, long_sequence, heads, digit> q;
+  Tensor<batch, long_memory, heads, digit> k, v;
+  MTF_FIELDS(q, k, v);
+};
+constexpr auto attention = mtf::plan_of<mtf::layout<machine, mtf::split<batch, rows>, mtf::split<heads, cols>>>(
+    [](auto const& p) {
+      return mtf::sum(mtf::causal_attention<long_sequence, long_memory, digit>(p.q, p.k, p.v, 0.3));
+    },
+    mtf::parameters<long_sequences>{});
+static_assert(attention.count([](auto const& c) { return c.payload > sizeof(double); }) == 0);
+static_assert(attention.peak_bytes < 12 * (64 / 2) * (16 / 4) * 4096 * 10 * sizeof(float));
+
 // Loops in loops: four groups of three rows each.
 template <template <class...> class Tensor>
 struct group_of_rows {

@@ -27,27 +27,54 @@ struct attention_products {
     }
     return l;
   }
-  [[nodiscard]] index row(std::size_t operand) const { return operand == 0 ? of.q_row : operand == 1 ? of.k_row : of.v_row; }
+  [[nodiscard]] index row(std::size_t operand) const {
+    return operand == 0 ? of.q_row : operand == 1 ? of.k_row : of.v_row;
+  }
   /// scores = a b^T: of queries and keys, or of the result's gradient and values.
   [[nodiscard]] contraction scores(std::size_t b) const {
-    return {.batch = batch({0, b, 3}), .m = of.queries, .n = of.keys, .k = of.head, .a_m = of.q_row, .a_k = 1,
-            .b_k = 1, .b_n = row(b), .c_m = of.keys, .c_n = 1};
+    return {.batch = batch({0, b, 3}),
+            .m = of.queries,
+            .n = of.keys,
+            .k = of.head,
+            .a_m = of.q_row,
+            .a_k = 1,
+            .b_k = 1,
+            .b_n = row(b),
+            .c_m = of.keys,
+            .c_n = 1};
   }
   /// scores b: what lies as q does.
   [[nodiscard]] contraction weighted(std::size_t b) const {
-    return {.batch = batch({3, b, 0}), .m = of.queries, .n = of.head, .k = of.keys, .a_m = of.keys, .a_k = 1,
-            .b_k = row(b), .b_n = 1, .c_m = of.q_row, .c_n = 1};
+    return {.batch = batch({3, b, 0}),
+            .m = of.queries,
+            .n = of.head,
+            .k = of.keys,
+            .a_m = of.keys,
+            .a_k = 1,
+            .b_k = row(b),
+            .b_n = 1,
+            .c_m = of.q_row,
+            .c_n = 1};
   }
   /// scores^T b, b lying as q does.
   [[nodiscard]] contraction transposed_weighted(std::size_t c) const {
-    return {.batch = batch({3, 0, c}), .m = of.keys, .n = of.head, .k = of.queries, .a_m = 1, .a_k = of.keys,
-            .b_k = of.q_row, .b_n = 1, .c_m = row(c), .c_n = 1};
+    return {.batch = batch({3, 0, c}),
+            .m = of.keys,
+            .n = of.head,
+            .k = of.queries,
+            .a_m = 1,
+            .a_k = of.keys,
+            .b_k = of.q_row,
+            .b_n = 1,
+            .c_m = row(c),
+            .c_n = 1};
   }
 };
 
 /// p = softmax(scale * q k^T), 0 where a query does not see a key.
 template <class Exec, class Contractor, class T, class A>
-void attention_weights(device<Exec>& on, Contractor& products, attention_products const& w, A scale, T* p, T const* q, T const* k) {
+void attention_weights(device<Exec>& on, Contractor& products, attention_products const& w, A scale, T* p, T const* q,
+                       T const* k) {
   using body = rows_body<softmax_row<T>, T, 1>;
   products.contract(on, w.scores(1), q, k, p, false);
   causal_rule const rule{.on = true, .query_extent = w.of.queries};

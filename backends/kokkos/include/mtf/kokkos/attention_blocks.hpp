@@ -1,8 +1,9 @@
 #pragma once
-// Causal attention on the host, in blocks that stay in a core's cache. Forward, the softmax is taken over the keys as they
-// come (Milakov & Gimelshein 2018; Dao et al. 2022): a row keeps its maximum and its sum, and at the end the logarithm of
-// the whole sum. Backward, the scores are computed again; blocks of keys are outermost (Dao 2023), so that their gradients
-// stay in cache. Each worker is one thread with scratch memory of its own; tasks are handed out as workers get free.
+// Causal attention on the host, in blocks that stay in a core's cache. Forward, the softmax is taken over the keys as
+// they come (Milakov & Gimelshein 2018; Dao et al. 2022): a row keeps its maximum and its sum, and at the end the
+// logarithm of the whole sum. Backward, the scores are computed again; blocks of keys are outermost (Dao 2023), so that
+// their gradients stay in cache. Each worker is one thread with scratch memory of its own; tasks are handed out as
+// workers get free.
 #include <atomic>
 #include <cstring>
 
@@ -77,20 +78,44 @@ struct attention_blocks {
 
   /// s[m, n] = factor a b^T, of rows of `head` elements.
   void scores(index m, index n, A factor, strided_rows<A const> a, strided_rows<A const> b, A* s) const {
-    contraction const w{.batch = {}, .m = m, .n = n, .k = what.head, .a_m = a.stride, .a_k = 1, .b_k = 1, .b_n = b.stride,
-                        .c_m = pitch(n), .c_n = 1};
+    contraction const w{.batch = {},
+                        .m = m,
+                        .n = n,
+                        .k = what.head,
+                        .a_m = a.stride,
+                        .a_k = 1,
+                        .b_k = 1,
+                        .b_n = b.stride,
+                        .c_m = pitch(n),
+                        .c_n = 1};
     contract_block(w, factor, a.at, b.at, s, false);
   }
   /// c (+)= s b, s[m, n].
   void weighted(index m, index n, A const* s, strided_rows<A const> b, strided_rows<A> c, bool accumulate) const {
-    contraction const w{.batch = {}, .m = m, .n = what.head, .k = n, .a_m = pitch(n), .a_k = 1, .b_k = b.stride, .b_n = 1,
-                        .c_m = c.stride, .c_n = 1};
+    contraction const w{.batch = {},
+                        .m = m,
+                        .n = what.head,
+                        .k = n,
+                        .a_m = pitch(n),
+                        .a_k = 1,
+                        .b_k = b.stride,
+                        .b_n = 1,
+                        .c_m = c.stride,
+                        .c_n = 1};
     contract_block(w, A(1), s, b.at, c.at, accumulate);
   }
   /// c += s^T b.
   void transposed_weighted(index m, index n, A const* s, strided_rows<A const> b, strided_rows<A> c) const {
-    contraction const w{.batch = {}, .m = n, .n = what.head, .k = m, .a_m = 1, .a_k = pitch(n), .b_k = b.stride, .b_n = 1,
-                        .c_m = c.stride, .c_n = 1};
+    contraction const w{.batch = {},
+                        .m = n,
+                        .n = what.head,
+                        .k = m,
+                        .a_m = 1,
+                        .a_k = pitch(n),
+                        .b_k = b.stride,
+                        .b_n = 1,
+                        .c_m = c.stride,
+                        .c_n = 1};
     contract_block(w, A(1), s, b.at, c.at, true);
   }
 };
@@ -99,55 +124,58 @@ template <class T>
 struct attention_forward : attention_blocks<T> {
   using base = attention_blocks<T>;
   using A = typename base::A;
+  using base::pitch, base::visible_from, base::copied, base::load_rows, base::store_row, base::scores, base::weighted;
+  using base::what, base::batch, base::scale, base::rows, base::columns;
   T* out;
   A* lse;
   T const *q, *k, *v;
 
-  index task_rows = 4 * base::rows;  // as many use a block of keys while it is in cache
+  index task_rows = 4 * rows;  // as many use a block of keys while it is in cache
 
-  attention_forward(attention_shape const& shape, A scale, index workers, T* o, A* l, T const* q_, T const* k_, T const* v_)
+  attention_forward(attention_shape const& shape, A scale, index workers, T* o, A* l, T const* q_, T const* k_,
+                    T const* v_)
       : base(shape, scale, 512), out(o), lse(l), q(q_), k(k_), v(v_) {
-    while (task_rows > base::rows && tasks() < 4 * workers) task_rows /= 2;
+    while (task_rows > rows && tasks() < 4 * workers) task_rows /= 2;
   }
 
   struct memory {
     A *s, *o, *max, *sum, *q, *k, *v;
   };
   [[nodiscard]] memory from(scratch_memory& m) const {
-    auto const r = task_rows, c = base::columns, h = base::what.head;
-    return {m.take<A>(base::rows * base::pitch(c)), m.take<A>(r * h), m.take<A>(r), m.take<A>(r), m.take<A>(base::copied(r)),
-            m.take<A>(base::copied(c)), m.take<A>(base::copied(c))};
+    auto const r = task_rows, c = columns, h = what.head;
+    return {m.take<A>(rows * pitch(c)), m.take<A>(r * h),     m.take<A>(r),        m.take<A>(r),
+            m.take<A>(copied(r)),       m.take<A>(copied(c)), m.take<A>(copied(c))};
   }
-  [[nodiscard]] index blocks() const { return ceil_div(base::what.queries, task_rows); }
-  [[nodiscard]] index tasks() const { return base::batch.l.size() * blocks(); }
+  [[nodiscard]] index blocks() const { return ceil_div(what.queries, task_rows); }
+  [[nodiscard]] index tasks() const { return batch.l.size() * blocks(); }
 
   /// Some rows of one sequence; its last rows, which see most, come first.
   void operator()(index task, memory const& mine) const {
-    auto const& w = base::what;
+    auto const& w = what;
     index const first = (blocks() - 1 - task % blocks()) * task_rows, end = std::min(first + task_rows, w.queries);
     index at[3];
-    base::batch.locate(task / blocks(), at);
-    auto const query = base::load_rows({q + at[0] + first * w.q_row, w.q_row}, end - first, mine.q);
+    batch.locate(task / blocks(), at);
+    auto const query = load_rows({q + at[0] + first * w.q_row, w.q_row}, end - first, mine.q);
     strided_rows<A> const o{mine.o, w.head};
     std::fill_n(mine.max, end - first, max_op::neutral<A>());
     std::fill_n(mine.sum, end - first, A(0));
-    for (index j0 = 0; j0 < std::min(end, w.keys); j0 += base::columns) {
-      index const width = std::min(base::columns, w.keys - j0);
-      auto const key = base::load_rows({k + at[1] + j0 * w.k_row, w.k_row}, std::min(width, end - j0), mine.k);
-      auto const value = base::load_rows({v + at[2] + j0 * w.v_row, w.v_row}, std::min(width, end - j0), mine.v);
-      for (index i0 = first; i0 < end; i0 += base::rows) {
-        index const m = std::min(base::rows, end - i0), n = std::min(width, i0 + m - j0);
+    for (index j0 = 0; j0 < std::min(end, w.keys); j0 += columns) {
+      index const width = std::min(columns, w.keys - j0);
+      auto const key = load_rows({k + at[1] + j0 * w.k_row, w.k_row}, std::min(width, end - j0), mine.k);
+      auto const value = load_rows({v + at[2] + j0 * w.v_row, w.v_row}, std::min(width, end - j0), mine.v);
+      for (index i0 = first; i0 < end; i0 += rows) {
+        index const m = std::min(rows, end - i0), n = std::min(width, i0 + m - j0);
         if (n <= 0) continue;
         index const r0 = i0 - first;
-        base::scores(m, n, base::scale, {query[r0], query.stride}, key, mine.s);
+        scores(m, n, scale, {query[r0], query.stride}, key, mine.s);
         for (index r = 0; r < m; ++r)
-          weigh(mine.s + r * base::pitch(n), base::visible_from(i0 + r, j0, n), n, mine.max[r0 + r], mine.sum[r0 + r],
+          weigh(mine.s + r * pitch(n), visible_from(i0 + r, j0, n), n, mine.max[r0 + r], mine.sum[r0 + r],
                 j0 > 0 ? o[r0 + r] : nullptr);
-        base::weighted(m, n, mine.s, value, {o[r0], w.head}, j0 > 0);
+        weighted(m, n, mine.s, value, {o[r0], w.head}, j0 > 0);
       }
     }
     for (index r = 0; r < end - first; ++r) {
-      base::store_row(out + at[0] + (first + r) * w.q_row, o[r], w.head, A(1) / mine.sum[r]);
+      store_row(out + at[0] + (first + r) * w.q_row, o[r], w.head, A(1) / mine.sum[r]);
       lse[task / blocks() * w.queries + first + r] = shift_of(mine.max[r]) + fast_log(mine.sum[r]);
     }
   }
@@ -156,13 +184,14 @@ struct attention_forward : attention_blocks<T> {
   /// Scores to weights relative to the largest so far; `o`, what was summed with the earlier weights, follows it.
   void weigh(A* s, index seen, index n, A& max, A& sum, A* o) const {
     host_team const team;
-    index const padded = base::pitch(seen);
+    index const padded = pitch(seen);
     std::fill(s + seen, s + padded, max_op::neutral<A>());
     A const largest = max_op::of(max, max_of(team, padded, static_cast<A const*>(s)));
     A const shift = shift_of(largest), kept = fast_exp(max - shift);
-    A const added = team.template sum<A>(padded, [=](index j) MTF_INLINE_LAMBDA { return s[j] = fast_exp(s[j] - shift); });
+    A const added =
+        team.template sum<A>(padded, [=](index j) MTF_INLINE_LAMBDA { return s[j] = fast_exp(s[j] - shift); });
     if (padded < n) std::fill(s + padded, s + n, A(0));
-    if (o != nullptr) team.each(base::what.head, [=](index h) MTF_INLINE_LAMBDA { o[h] *= kept; });
+    if (o != nullptr) team.each(what.head, [=](index h) MTF_INLINE_LAMBDA { o[h] *= kept; });
     max = largest;
     sum = sum * kept + added;
   }
@@ -172,6 +201,9 @@ template <class T>
 struct attention_backward : attention_blocks<T> {
   using base = attention_blocks<T>;
   using A = typename base::A;
+  using base::pitch, base::visible_from, base::copied, base::load_rows, base::store_row, base::scores, base::weighted,
+      base::transposed_weighted;
+  using base::what, base::batch, base::scale, base::rows, base::columns;
   T *dq, *dk, *dv;
   T const *q, *k, *v, *out;
   A const* lse;
@@ -179,11 +211,11 @@ struct attention_backward : attention_blocks<T> {
   index parts = 1;    // tasks that share the blocks of keys of one sequence
   A* sums = nullptr;  // of each task, for dq; null: they are dq
 
-  attention_backward(attention_shape const& shape, A scale, index workers, T* dq_, T* dk_, T* dv_, T const* q_, T const* k_,
-                     T const* v_, T const* o, A const* l, T const* g)
+  attention_backward(attention_shape const& shape, A scale, index workers, T* dq_, T* dk_, T* dv_, T const* q_,
+                     T const* k_, T const* v_, T const* o, A const* l, T const* g)
       : base(shape, scale, 512), dq(dq_), dk(dk_), dv(dv_), q(q_), k(k_), v(v_), out(o), lse(l), dout(g) {
-    index const sequences = base::batch.l.size();
-    while (base::columns >= 256 && sequences * blocks() < workers) base::columns /= 2;
+    index const sequences = batch.l.size();
+    while (columns >= 256 && sequences * blocks() < workers) columns /= 2;
     while (parts < blocks() && sequences * parts < 4 * workers && sequences * parts % workers != 0) ++parts;
   }
 
@@ -191,73 +223,73 @@ struct attention_backward : attention_blocks<T> {
     A *s, *ds, *dk, *dv, *q, *k, *v, *g;
   };
   [[nodiscard]] memory from(scratch_memory& m) const {
-    auto const r = base::rows, c = base::columns, h = base::what.head;
-    return {m.take<A>(r * base::pitch(c)),           m.take<A>(r * base::pitch(c)),           m.take<A>(c * h),           m.take<A>(c * h),
-            m.take<A>(base::copied(r)), m.take<A>(base::copied(c)), m.take<A>(base::copied(c)), m.take<A>(base::copied(r))};
+    auto const r = rows, c = columns, h = what.head;
+    return {m.take<A>(r * pitch(c)), m.take<A>(r * pitch(c)), m.take<A>(c * h),     m.take<A>(c * h),
+            m.take<A>(copied(r)),    m.take<A>(copied(c)),    m.take<A>(copied(c)), m.take<A>(copied(r))};
   }
-  [[nodiscard]] index blocks() const { return ceil_div(base::what.keys, base::columns); }
-  [[nodiscard]] index tasks() const { return base::batch.l.size() * parts; }
+  [[nodiscard]] index blocks() const { return ceil_div(what.keys, columns); }
+  [[nodiscard]] index tasks() const { return batch.l.size() * parts; }
   /// How many elements `sums` needs.
   [[nodiscard]] index sum_count() const {
-    return std::is_same_v<T, A> && parts == 1 ? 0 : tasks() * base::what.queries * base::what.head;
+    return std::is_same_v<T, A> && parts == 1 ? 0 : tasks() * what.queries * what.head;
   }
 
   void operator()(index task, memory const& mine) const {
-    auto const& w = base::what;
+    auto const& w = what;
     index at[3];
-    base::batch.locate(task / parts, at);
+    batch.locate(task / parts, at);
     strided_rows<A> const to = sums_of(task, at[0]);
     for (index i = 0; i < w.queries; ++i) std::fill_n(to[i], w.head, A(0));
     // Blocks of later keys are seen by fewer queries: dealt forth and back, the parts are about equal.
     for (index c = 0; c < blocks(); ++c)
       if (index const turn = c % (2 * parts), part = task % parts; turn == part || turn == 2 * parts - 1 - part)
-        keys(task / parts, at, c * base::columns, to, mine);
+        keys(task / parts, at, c * columns, to, mine);
   }
 
  private:
   [[nodiscard]] strided_rows<A> sums_of(index task, index at) const {
     if constexpr (std::is_same_v<T, A>)
-      if (sums == nullptr) return {dq + at, base::what.q_row};
-    return {sums + task * base::what.queries * base::what.head, base::what.head};
+      if (sums == nullptr) return {dq + at, what.q_row};
+    return {sums + task * what.queries * what.head, what.head};
   }
 
   /// All gradients that one block of keys has a part in.
   void keys(index sequence, index const (&at)[3], index j0, strided_rows<A> const& to, memory const& mine) const {
-    auto const& w = base::what;
-    index const width = std::min(base::columns, w.keys - j0);
-    auto const key = base::load_rows({k + at[1] + j0 * w.k_row, w.k_row}, width, mine.k);
-    auto const value = base::load_rows({v + at[2] + j0 * w.v_row, w.v_row}, width, mine.v);
+    auto const& w = what;
+    index const width = std::min(columns, w.keys - j0);
+    auto const key = load_rows({k + at[1] + j0 * w.k_row, w.k_row}, width, mine.k);
+    auto const value = load_rows({v + at[2] + j0 * w.v_row, w.v_row}, width, mine.v);
     std::fill_n(mine.dk, width * w.head, A(0));
     std::fill_n(mine.dv, width * w.head, A(0));
-    for (index i0 = j0 / base::rows * base::rows; i0 < w.queries; i0 += base::rows) {
-      index const m = std::min(base::rows, w.queries - i0), n = std::min(width, i0 + m - j0);
+    for (index i0 = j0 / rows * rows; i0 < w.queries; i0 += rows) {
+      index const m = std::min(rows, w.queries - i0), n = std::min(width, i0 + m - j0);
       if (n <= 0) continue;
       strided_rows<T const> const o{out + at[0] + i0 * w.q_row, w.q_row};
-      auto const query = base::load_rows({q + at[0] + i0 * w.q_row, w.q_row}, m, mine.q);
-      auto const g = base::load_rows({dout + at[0] + i0 * w.q_row, w.q_row}, m, mine.g);
-      base::scores(m, n, base::scale, query, key, mine.s);
-      base::scores(m, n, A(1), g, value, mine.ds);
+      auto const query = load_rows({q + at[0] + i0 * w.q_row, w.q_row}, m, mine.q);
+      auto const g = load_rows({dout + at[0] + i0 * w.q_row, w.q_row}, m, mine.g);
+      scores(m, n, scale, query, key, mine.s);
+      scores(m, n, A(1), g, value, mine.ds);
       for (index r = 0; r < m; ++r)
-        differentiate(mine.s + r * base::pitch(n), mine.ds + r * base::pitch(n), base::visible_from(i0 + r, j0, n), n,
+        differentiate(mine.s + r * pitch(n), mine.ds + r * pitch(n), visible_from(i0 + r, j0, n), n,
                       lse[sequence * w.queries + i0 + r], dot(g[r], o[r]));
-      base::transposed_weighted(m, n, mine.s, g, {mine.dv, w.head});
-      base::transposed_weighted(m, n, mine.ds, query, {mine.dk, w.head});
-      base::weighted(m, n, mine.ds, key, {to[i0], to.stride}, true);
+      transposed_weighted(m, n, mine.s, g, {mine.dv, w.head});
+      transposed_weighted(m, n, mine.ds, query, {mine.dk, w.head});
+      weighted(m, n, mine.ds, key, {to[i0], to.stride}, true);
     }
     for (index j = 0; j < width; ++j) {
-      base::store_row(dk + at[1] + (j0 + j) * w.k_row, mine.dk + j * w.head, w.head, A(1));
-      base::store_row(dv + at[2] + (j0 + j) * w.v_row, mine.dv + j * w.head, w.head, A(1));
+      store_row(dk + at[1] + (j0 + j) * w.k_row, mine.dk + j * w.head, w.head, A(1));
+      store_row(dv + at[2] + (j0 + j) * w.v_row, mine.dv + j * w.head, w.head, A(1));
     }
   }
 
   [[nodiscard]] A dot(A const* g, T const* o) const {
-    return host_team{}.template sum<A>(base::what.head, [=](index h) MTF_INLINE_LAMBDA { return g[h] * load(o[h]); });
+    return host_team{}.template sum<A>(what.head, [=](index h) MTF_INLINE_LAMBDA { return g[h] * load(o[h]); });
   }
 
   /// s: scores to weights; ds: the weights' gradient to the scores'.
   void differentiate(A* s, A* ds, index seen, index n, A sum, A dot) const {
-    A const factor = base::scale;
-    host_team{}.each(base::pitch(seen), [=](index j) MTF_INLINE_LAMBDA {
+    A const factor = scale;
+    host_team{}.each(pitch(seen), [=](index j) MTF_INLINE_LAMBDA {
       A const p = fast_exp(s[j] - sum);
       s[j] = p;
       ds[j] = factor * p * (ds[j] - dot);
@@ -312,9 +344,10 @@ void do_attention_tasks(char const* label, device<Exec>& on, Tasks const& work) 
 }
 
 template <class Exec, class T, class A>
-void attention_in_blocks(device<Exec>& on, attention_shape const& shape, A scale, T* out, A* lse, T const* q, T const* k,
-                         T const* v) {
-  do_attention_tasks("mtf::attention", on, attention_forward<T>(shape, scale, on.exec.concurrency(), out, lse, q, k, v));
+void attention_in_blocks(device<Exec>& on, attention_shape const& shape, A scale, T* out, A* lse, T const* q,
+                         T const* k, T const* v) {
+  do_attention_tasks("mtf::attention", on,
+                     attention_forward<T>(shape, scale, on.exec.concurrency(), out, lse, q, k, v));
 }
 
 template <class Exec, class T, class A>
@@ -325,7 +358,8 @@ void attention_vjp_in_blocks(device<Exec>& on, attention_shape const& shape, A s
   work.sums = sums.get();
   do_attention_tasks("mtf::attention_vjp", on, work);
   if (work.sums != nullptr)
-    Kokkos::parallel_for("mtf::attention_vjp, sums", range_policy<Exec>(on.exec, 0, work.batch.l.size() * shape.queries),
+    Kokkos::parallel_for("mtf::attention_vjp, sums",
+                         range_policy<Exec>(on.exec, 0, work.batch.l.size() * shape.queries),
                          attention_gradient_sum<T>{work});
 }
 
