@@ -56,8 +56,12 @@ double matrix_peak(backend& machine) {
   return c.flops() / median(machine, 9, [&] { machine.contract(c, a.read(), b.read(), to.get()); });
 }
 
-void report(char const* what, double seconds, double flops, double peak) {
-  std::printf("  %-24s %9.3f ms  %6.3f of the peak\n", what, seconds * 1e3, flops / seconds / peak);
+/// The peak is measured before and after, as other programs may run.
+template <class F>
+void report(backend& machine, char const* what, double flops, F const& f) {
+  double const before = matrix_peak(machine), seconds = median(machine, 15, f), after = matrix_peak(machine);
+  double const peak = (before + after) / 2;
+  std::printf("  %-24s %9.3f ms  %6.3f of %.1f GFLOP/s\n", what, seconds * 1e3, flops / seconds / peak, peak * 1e-9);
 }
 
 /// Tensors [batch, sequence, heads, head], as a projection leaves them.
@@ -76,47 +80,34 @@ void measure(backend& machine, index batch, index sequence, index heads, index h
   numbers const q(machine, size), k(machine, size), v(machine, size), out(machine, size), g(machine, size);
   numbers const dq(machine, size), dk(machine, size), dv(machine, size), lse(machine, batch * heads * sequence);
   float const scale = 0.125F;
-  int const runs = 15;
   double const product = static_cast<double>(batch * heads * sequence) * static_cast<double>((sequence + 1) * head);
 
-  double const peak = matrix_peak(machine);
-  std::printf("batch %d, sequence %d, heads %d, head %d; peak %.1f GFLOP/s\n", static_cast<int>(batch),
-              static_cast<int>(sequence), static_cast<int>(heads), static_cast<int>(head), peak * 1e-9);
-  report("fused, forward",
-         median(machine, runs,
-                [&] { machine.attention(shape, scale, out.get(), lse.get(), q.read(), k.read(), v.read()); }),
-         2 * product, peak);
-  report("fused, backward",
-         median(machine, runs,
-                [&] {
-                  machine.attention_vjp(shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(),
-                                        out.read(), lse.read(), g.read());
-                }),
-         5 * product, peak);
+  std::printf("batch %d, sequence %d, heads %d, head %d\n", static_cast<int>(batch), static_cast<int>(sequence),
+              static_cast<int>(heads), static_cast<int>(head));
+  report(machine, "fused, forward", 2 * product,
+         [&] { machine.attention(shape, scale, out.get(), lse.get(), q.read(), k.read(), v.read()); });
+  report(machine, "fused, backward", 5 * product, [&] {
+    machine.attention_vjp(shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(), out.read(), lse.read(),
+                          g.read());
+  });
 
   attention_products const w{shape};
   mtf::detail::rows const rows{.outer = w.rows(), .n = sequence};
   mtf::detail::causal_rule const rule{.on = true, .query_extent = sequence};
   index const square = w.rows() * sequence;
   numbers const scores(machine, square), weights(machine, square), dweights(machine, square);
-  report("composed, forward",
-         median(machine, runs,
-                [&] {
-                  machine.contract(w.scores(1), q.read(), k.read(), scores.get());
-                  machine.softmax(rows, scale, rule, weights.get(), scores.read());
-                  machine.contract(w.weighted(2), weights.read(), v.read(), out.get());
-                }),
-         2 * product, peak);
-  report("composed, backward",
-         median(machine, runs,
-                [&] {
-                  machine.contract(w.transposed_weighted(2), weights.read(), g.read(), dv.get());
-                  machine.contract(w.scores(2), g.read(), v.read(), dweights.get());
-                  machine.softmax_vjp(rows, scale, scores.get(), weights.read(), dweights.read());
-                  machine.contract(w.weighted(1), scores.read(), k.read(), dq.get());
-                  machine.contract(w.transposed_weighted(1), scores.read(), q.read(), dk.get());
-                }),
-         4 * product, peak);
+  report(machine, "composed, forward", 2 * product, [&] {
+    machine.contract(w.scores(1), q.read(), k.read(), scores.get());
+    machine.softmax(rows, scale, rule, weights.get(), scores.read());
+    machine.contract(w.weighted(2), weights.read(), v.read(), out.get());
+  });
+  report(machine, "composed, backward", 4 * product, [&] {
+    machine.contract(w.transposed_weighted(2), weights.read(), g.read(), dv.get());
+    machine.contract(w.scores(2), g.read(), v.read(), dweights.get());
+    machine.softmax_vjp(rows, scale, scores.get(), weights.read(), dweights.read());
+    machine.contract(w.weighted(1), scores.read(), k.read(), dq.get());
+    machine.contract(w.transposed_weighted(1), scores.read(), q.read(), dk.get());
+  });
 }
 
 }  // namespace
