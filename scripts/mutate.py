@@ -59,6 +59,8 @@ MUTATIONS = [
      "      b.all_reduce(w_->exchange, combine::sum, static_cast<A const*>(s), s, n);\n", ""),
     ("the causal mask forgets where the shard's keys are", "rows", f"{CORE}/softmax.hpp",
      "c.key_offset = shard_offset(w.in, w.dim, mesh, rank);", ""),
+    ("attention's gradient is spread while it is partial", "rows", f"{CORE}/attention.hpp",
+     "out_->take(~w_->out.cut_axes())", "out_->take()"),
     ("logsumexp's gradient is not completed", "rows", f"{CORE}/softmax.hpp",
      "out_->take(~w_->in.cut_axes())", "out_->take()"),
     ("the gradients of gamma and beta are taken for complete", "rows", f"{CORE}/norm.hpp",

@@ -67,6 +67,21 @@ struct scores {
   MTF_FIELDS(x, turned);
 };
 
+template <template <class...> class Tensor>
+struct sequences {
+  Tensor<a, b, d, c> q;
+  Tensor<a, e, d, c> k;
+  Tensor<d, e, a, c> v;
+  MTF_FIELDS(q, k, v);
+};
+template <template <class...> class Tensor>
+struct turned_sequences {
+  Tensor<c, b, a> q;
+  Tensor<a, c, e> k;
+  Tensor<e, c, a> v;
+  MTF_FIELDS(q, k, v);
+};
+
 /// A function of one's own, fused and differentiated by dual numbers.
 struct fused {
   template <class X, class Y, class Z>
@@ -167,6 +182,10 @@ void reductions(Check&& check) {
   CASE(one, "log_softmax, inner stride", mtf::log_softmax<a>(p.x));
   CASE(scores, "causal_softmax", mtf::causal_softmax<b, e>(p.x, 1.5));
   CASE(scores, "causal_softmax, turned", mtf::causal_softmax<b, e>(p.turned));
+  CASE(sequences, "causal_attention", mtf::causal_attention<b, e, c>(p.q, p.k, p.v, 0.7));
+  CASE(turned_sequences, "causal_attention, turned", mtf::causal_attention<b, e, c>(p.q, p.k, p.v, -1.3));
+  CASE(sequences, "causal_attention of itself",
+       mtf::causal_attention<b, e, c>(p.q, mtf::rename<b, e>(p.q), mtf::rename<b, e>(p.q), 0.7));
   CASE(normed, "layer_norm", mtf::layer_norm<c>(p.x, p.gamma, p.beta));
   CASE(normed, "layer_norm, inner stride", mtf::layer_norm<b>(p.x, p.gamma_b, p.beta_b));
   CASE(normed, "rms_norm", mtf::rms_norm<c>(p.x, p.gamma));

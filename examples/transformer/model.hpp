@@ -81,9 +81,7 @@ struct model {
     auto const q = mtf::einsum<batch, sequence, heads, d_head>(h, p.wq) + p.bq;
     auto const k = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, heads, d_head>(h, p.wk) + p.bk);
     auto const v = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, heads, d_head>(h, p.wv) + p.bv);
-    auto const scores = mtf::einsum<batch, heads, sequence, memory>(q, k);
-    auto const weights = mtf::causal_softmax<sequence, memory>(scores, 1 / mtf::math::sqrt(double{d_head::extent}));
-    auto const seen = mtf::einsum<batch, sequence, heads, d_head>(weights, v);
+    auto const seen = mtf::causal_attention<sequence, memory, d_head>(q, k, v, 1 / mtf::math::sqrt(double{d_head::extent}));
     return mtf::einsum<batch, sequence, d_model>(seen, p.wo) + p.bo;
   }
 

@@ -90,12 +90,6 @@ struct cross_entropy_rule {
   static constexpr sharding out = work.out;
 };
 
-constexpr bool same_dims(sharding const& a, sharding const& b) {
-  bool same = a.rank == b.rank;
-  for (int d = 0; d < a.rank; ++d) same = same && b.has(a[d].id);
-  return same;
-}
-
 }  // namespace detail
 
 /// -log softmax(logits)[label] along Classes, for every other element of the logits: the result has their dimensions

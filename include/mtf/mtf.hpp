@@ -1,5 +1,6 @@
 #pragma once
 // Everything but the backends: dimensions, meshes, layouts, operations, derivatives, optimizers, plans. Needs Boost.Hana only.
+#include <mtf/attention.hpp>
 #include <mtf/cross_entropy.hpp>
 #include <mtf/embedding.hpp>
 #include <mtf/norm.hpp>

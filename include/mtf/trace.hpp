@@ -157,6 +157,8 @@ class trace {
   MTF_NOTHING(reduce)
   MTF_NOTHING(square_sum)
   MTF_NOTHING(contract)
+  MTF_NOTHING(attention)
+  MTF_NOTHING(attention_vjp)
   MTF_NOTHING(softmax)
   MTF_NOTHING(softmax_vjp)
   MTF_NOTHING(row_max)

@@ -123,6 +123,24 @@ static_assert(overlapped.count() == 4 && overlapped.collectives[1].parameter[0] 
               overlapped.collectives[1].payload == matrix_bytes && overlapped.collectives[2].payload == matrix_bytes &&
               overlapped.collectives[3].payload == 5 * 4096 * sizeof(float));
 
+// Attention over whole sequences sends nothing and stores nothing of the size of their square: q, k and v, the result, one
+// number a row, and the gradients.
+struct long_sequence : mtf::dim<"long_sequence", 4096> {};
+struct long_memory : mtf::dim<"long_memory", 4096> {};
+template <template <class...> class Tensor>
+struct long_sequences {
+  Tensor<batch, long_sequence, heads, digit> q;
+  Tensor<batch, long_memory, heads, digit> k, v;
+  MTF_FIELDS(q, k, v);
+};
+constexpr auto attention = mtf::plan_of<mtf::layout<machine, mtf::split<batch, rows>, mtf::split<heads, cols>>>(
+    [](auto const& p) {
+      return mtf::sum(mtf::causal_attention<long_sequence, long_memory, digit>(p.q, p.k, p.v, 0.3));
+    },
+    mtf::parameters<long_sequences>{});
+static_assert(attention.count([](auto const& c) { return c.payload > sizeof(double); }) == 0);
+static_assert(attention.peak_bytes < 12 * (64 / 2) * (16 / 4) * 4096 * 10 * sizeof(float));
+
 // Loops in loops: four groups of three rows each.
 template <template <class...> class Tensor>
 struct group_of_rows {

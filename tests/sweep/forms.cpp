@@ -224,6 +224,27 @@ closed_form cross_entropy(int classes) {
   };
 }
 
+closed_form attention(int query, int key, int head) {
+  return [=](situation const& s) {
+    place const &q = s.in[0], &k = s.in[1];
+    place scores = lying({q, k}, q.without(bit(head)).dims);
+    place const row = scores;
+    scores.dims.push_back(key);
+    answer a;
+    a.out = q.without(0);
+    a.out.partial = k.axes(key);
+    for (auto const& p : s.in) take_sum(a.forward, s.mesh, p.partial, p);
+    take_sum(a.forward, s.mesh, k.axes(head), scores);
+    for (int i = 0; i < 2; ++i) a.all_reduce(a.forward, k.axes(key), payload(s.mesh, row));
+    set const whole = s.seed & all_axes(s.in), rest = s.seed & ~whole;
+    take_sum(a.backward, s.mesh, whole, a.out);
+    a.all_reduce(a.backward, k.axes(key), payload(s.mesh, row));
+    take_sum(a.backward, s.mesh, k.axes(head), scores);
+    a.gradients = {rest | k.axes(key), rest | q.axes(query), rest | q.axes(query)};
+    return a;
+  };
+}
+
 closed_form embedding(int vocabulary, std::vector<int> out) {
   return [=](situation const& s) {
     place const &table = s.in[0], &ids = s.in[1];

@@ -24,6 +24,8 @@ closed_form rows(int dim, std::vector<int> forward, std::vector<int> backward, b
 /// A norm along `dim`, its parameters over `dim`.
 closed_form norm(int dim, int forward_all_reduces);
 closed_form cross_entropy(int classes);
+/// Queries, keys and values; head is what they all have beside what they share.
+closed_form attention(int query, int key, int head);
 /// Rows of a table along its first or last dimension.
 closed_form embedding(int vocabulary, std::vector<int> out);
 /// The operand cut as the target says.

@@ -21,6 +21,8 @@ SWEEP_OF_ONE(logsumexp_b, (real<a, b, c>), mtf::logsumexp<b>(x))
 SWEEP_OF_ONE(logsumexp_a, (real<b, a>), mtf::logsumexp<a>(x))
 SWEEP_OF_ONE(causal, (real<c, b, e>), mtf::causal_softmax<b, e>(x, 1.5))
 SWEEP_OF_ONE(causal_turned, (real<e, c, b>), mtf::causal_softmax<b, e>(x))
+SWEEP_OF_THREE(attention, (real<c, b, d>, real<c, e, d>, real<e, c, d>), mtf::causal_attention<b, e, d>(x, y, z, 0.7))
+SWEEP_OF_THREE(attention_turned, (real<d, c, b>, real<e, d, c>, real<c, d, e>), mtf::causal_attention<b, e, d>(x, y, z, -1.1))
 SWEEP_OF_THREE(layer_norm_a, (real<b, a, c>, real<a>, real<a>), mtf::layer_norm<a>(x, y, z, 1e-3))
 SWEEP_OF_THREE(layer_norm_b, (real<a, b>, real<b>, real<b>), mtf::layer_norm<b>(x, y, z))
 SWEEP_OF_TWO(rms_norm_a, (real<c, b, a>, real<a>), mtf::rms_norm<a>(x, y, 1e-3))
@@ -49,6 +51,16 @@ documentation const softmaxes{.names = {"softmax", "log_softmax", "causal_softma
                               .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
                               .backward = "along the dimension: one all-reduce of one number a row; others: nothing",
                               .partial = "completed"};
+documentation const attentions{
+    .names = {"causal_attention"},
+    .call = "causal_attention<query, key, head>(q, k, v, scale)",
+    .meaning = "The sum over the keys of softmax(scale q k) v, the softmax over the keys whose position does not exceed the "
+               "query's.",
+    .forward = "the head: one all-reduce of the scores; the key: two all-reduces of one number a row of scores, and the result "
+               "is partial over its axes; others: nothing. With any of the three cut the scores are stored",
+    .backward = "the key: one all-reduce of one number a row of scores; the head: one of the scores. The gradient of q is "
+                "partial over the key's axes, those of k and v over the query's",
+    .partial = "completed"};
 documentation const logsumexps{
     .names = {"logsumexp"},
     .call = "logsumexp<dim>(x)",
@@ -155,6 +167,27 @@ numbers causal_of(numbers const& x, double scale, std::array<std::size_t, 3> str
   return y;
 }
 
+/// Positions in q, k and v are i, s, h times these: i of what they share, s of the sequence, h of the head.
+using strides = std::array<std::size_t, 3>;
+numbers attention_of(all x, double scale, strides q, strides k, strides v) {
+  numbers y(x[0].size());
+  auto const at = [](strides const& by, std::size_t i, std::size_t s, std::size_t h) { return i * by[0] + s * by[1] + h * by[2]; };
+  for (std::size_t i = 0; i < C; ++i)
+    for (std::size_t n = 0; n < B; ++n) {
+      numbers weight;
+      double sum = 0;
+      for (std::size_t m = 0; m <= n; ++m) {
+        double score = 0;
+        for (std::size_t h = 0; h < D; ++h) score += x[0][at(q, i, n, h)] * x[1][at(k, i, m, h)];
+        weight.push_back(std::exp(scale * score));
+        sum += weight.back();
+      }
+      for (std::size_t m = 0; m <= n; ++m)
+        for (std::size_t h = 0; h < D; ++h) y[at(q, i, n, h)] += weight[m] / sum * x[2][at(v, i, m, h)];
+    }
+  return y;
+}
+
 }  // namespace
 
 std::vector<operation> operations_of_rows() {
@@ -236,6 +269,12 @@ std::vector<operation> operations_of_rows() {
                     [](all x) { return causal_of(x[0], 1.5, {B * E, E, 1}); }, forms::rows(4, {1, 1}, {1}, false)),
       entry<causal_turned>("causal_softmax<b, e>(x[e, c, b])", softmaxes,
                            [](all x) { return causal_of(x[0], 1, {B, 1, C * B}); }, forms::rows(4, {1, 1}, {1}, false)),
+      entry<attention>("causal_attention<b, e, d>(q[c, b, d], k, v)", attentions,
+                       [](all x) { return attention_of(x, 0.7, {B * D, D, 1}, {E * D, D, 1}, {D, C * D, 1}); },
+                       forms::attention(1, 4, 3)),
+      entry<attention_turned>("causal_attention<b, e, d>(q[d, c, b], k, v)", attentions,
+                              [](all x) { return attention_of(x, -1.1, {B, 1, C * B}, {1, D * C, C}, {D * E, 1, E}); },
+                              forms::attention(1, 4, 3)),
       entry<layer_norm_a>("layer_norm<a>(x[b, a, c], gamma, beta)", layer_norms,
                           by_rows(A, C, [](numbers const& x, numbers& y, all p) { layer_norm_of(x, y, p, 1e-3); }),
                           forms::norm(0, 2)),
@@ -276,7 +315,7 @@ std::vector<operation> operations_of_rows() {
   for (auto& op : ops) {
     if (op.name.starts_with("cross_entropy<a>")) op.in[1].low = 0, op.in[1].high = 24;
     if (op.name.starts_with("cross_entropy<b>")) op.in[1].low = 0, op.in[1].high = 12;
-    if (op.name.starts_with("reduce_") || op.name.starts_with("causal")) op.in[0].low = -3, op.in[0].high = 3;
+    if (op.name.starts_with("reduce_") || op.name.starts_with("causal_softmax")) op.in[0].low = -3, op.in[0].high = 3;
     if (op.name.ends_with("ties")) {
       op.in[0].integers = true;
       op.gradient = [](all x, numbers const& weights, std::size_t) {

@@ -69,6 +69,14 @@ struct contraction {
   bool operator==(contraction const&) const = default;
 };
 
+/// Causal attention of one rank: for each of `batch`, with operands (q, k, v), query i sees keys 0 to i. Rows of `head`
+/// adjacent elements; results and gradients lie as q, k and v do.
+struct attention_shape {
+  loops<3> batch;
+  index queries = 1, keys = 1, head = 1;
+  index q_row = 0, k_row = 0, v_row = 0;  // from one row to the next
+};
+
 /// A tensor seen as [outer, n, inner]: outer*inner rows of n elements that lie `inner` apart.
 struct rows {
   index outer = 1, n = 1, inner = 1;

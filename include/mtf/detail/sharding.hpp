@@ -89,6 +89,13 @@ struct sharding {
   bool operator==(sharding const&) const = default;
 };
 
+/// In whatever order.
+constexpr bool same_dims(sharding const& a, sharding const& b) {
+  bool same = a.rank == b.rank;
+  for (int d = 0; d < a.rank; ++d) same = same && b.has(a[d].id);
+  return same;
+}
+
 /// The position of a rank's shard along dimension d, in elements.
 constexpr index shard_offset(sharding const& s, int d, mesh_shape const& mesh, int of_rank) {
   index at = 0;

@@ -11,6 +11,7 @@
 #include <mtf/detail/object_pool.hpp>
 #include <mtf/detail/operation.hpp>
 
+#include <mtf/kokkos/attention.hpp>
 #include <mtf/kokkos/contract.hpp>
 #include <mtf/kokkos/copy.hpp>
 #include <mtf/kokkos/cross_entropy.hpp>
@@ -219,6 +220,21 @@ class kokkos_backend {
     Kokkos::Profiling::ScopedRegion const region("mtf::contract");
     detail::timed<Exec> const noted(profile_, on_.exec, pass_, limit::matrix, what.flops(), 0);
     contractor_.contract(on_, what, a, b, c, accumulate);
+  }
+
+  // Causal attention ---------------------------------------------------------------------------------------------------
+
+  /// out = softmax(scale * q k^T) v over the keys that each query sees; lse, for the backward pass, has one A a query.
+  template <class T>
+  void attention(detail::attention_shape const& shape, compute<T> scale, T* out, compute<T>* lse, T const* q, T const* k,
+                 T const* v) {
+    detail::attention(on_, contractor_, shape, scale, out, lse, q, k, v);
+  }
+  /// Gradients of attention, which are overwritten.
+  template <class T>
+  void attention_vjp(detail::attention_shape const& shape, compute<T> scale, T* dq, T* dk, T* dv, T const* q, T const* k,
+                     T const* v, T const* out, compute<T> const* lse, T const* dout) {
+    detail::attention_vjp(on_, contractor_, shape, scale, dq, dk, dv, q, k, v, out, lse, dout);
   }
 
   // Softmax. Tensors [outer, n, inner]; statistics have one A a row ---------------------------------------------------

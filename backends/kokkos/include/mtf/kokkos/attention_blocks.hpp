@@ -1,0 +1,366 @@
+#pragma once
+// Causal attention on the host, in blocks that stay in a core's cache. Forward, the softmax is taken over the keys as
+// they come (Milakov & Gimelshein 2018; Dao et al. 2022): a row keeps its maximum and its sum, and at the end the
+// logarithm of the whole sum. Backward, the scores are computed again; blocks of keys are outermost (Dao 2023), so that
+// their gradients stay in cache. Each worker is one thread with scratch memory of its own; tasks are handed out as
+// workers get free.
+#include <atomic>
+#include <cstring>
+
+#include <mtf/kokkos/contract.hpp>
+#include <mtf/kokkos/softmax.hpp>
+
+namespace mtf::detail {
+
+/// Rows of adjacent elements, `stride` apart.
+template <class T>
+struct strided_rows {
+  T* at;
+  index stride;
+  [[nodiscard]] MTF_INLINE T* operator[](index r) const { return at + r * stride; }
+};
+
+/// Memory for arrays, one after the other. Without memory it counts what is needed.
+class scratch_memory {
+ public:
+  explicit scratch_memory(std::byte* at = nullptr) : begin_(at), at_(at) {}
+  template <class A>
+  A* take(index count) {
+    A* const mine = begin_ == nullptr ? nullptr : reinterpret_cast<A*>(at_);
+    index const bytes = ceil_div(count * static_cast<index>(sizeof(A)), 64) * 64;
+    if (begin_ != nullptr) at_ += bytes;
+    bytes_ += bytes;
+    return mine;
+  }
+  [[nodiscard]] index bytes() const { return bytes_; }
+
+ private:
+  std::byte *begin_, *at_;
+  index bytes_ = 0;
+};
+
+template <class T>
+struct attention_blocks {
+  using A = compute_t<T>;
+  attention_shape what;
+  nest<3> batch;
+  A scale;
+  static constexpr index rows = 64;  // of a block of scores
+  index columns;
+
+  attention_blocks(attention_shape const& shape, A by, index most_columns)
+      : what(shape), batch(nest_of(shape.batch)), scale(by), columns(std::min(most_columns, shape.keys)) {}
+
+  /// How many of the `n` keys from j0 on query i sees.
+  [[nodiscard]] static index visible_from(index i, index j0, index n) { return std::clamp(i - j0 + 1, index{0}, n); }
+
+  /// The rows themselves where T is computed in T, else a copy.
+  [[nodiscard]] strided_rows<A const> load_rows(strided_rows<T const> x, index n, A* copy) const {
+    if constexpr (std::is_same_v<T, A>) {
+      return x;
+    } else {
+      for (index r = 0; r < n; ++r) {
+        MTF_SIMD
+        for (index h = 0; h < what.head; ++h) copy[r * what.head + h] = load(x[r][h]);
+      }
+      return {copy, what.head};
+    }
+  }
+  [[nodiscard]] index copied(index n) const { return std::is_same_v<T, A> ? 0 : n * what.head; }
+  static void store_row(T* to, A const* from, index n, A factor) {
+    MTF_SIMD
+    for (index h = 0; h < n; ++h) to[h] = convert<T>(factor * from[h]);
+  }
+
+  /// Rows of scores begin `pitch` apart: loops over them may go on to a multiple of `lanes`, and have no rest.
+  static constexpr index lanes = 16;
+  [[nodiscard]] static constexpr index pitch(index n) { return ceil_div(n, lanes) * lanes; }
+
+  /// s[m, n] = factor a b^T, of rows of `head` elements.
+  void scores(index m, index n, A factor, strided_rows<A const> a, strided_rows<A const> b, A* s) const {
+    contraction const w{.batch = {},
+                        .m = m,
+                        .n = n,
+                        .k = what.head,
+                        .a_m = a.stride,
+                        .a_k = 1,
+                        .b_k = 1,
+                        .b_n = b.stride,
+                        .c_m = pitch(n),
+                        .c_n = 1};
+    contract_block(w, factor, a.at, b.at, s, false);
+  }
+  /// c (+)= s b, s[m, n].
+  void weighted(index m, index n, A const* s, strided_rows<A const> b, strided_rows<A> c, bool accumulate) const {
+    contraction const w{.batch = {},
+                        .m = m,
+                        .n = what.head,
+                        .k = n,
+                        .a_m = pitch(n),
+                        .a_k = 1,
+                        .b_k = b.stride,
+                        .b_n = 1,
+                        .c_m = c.stride,
+                        .c_n = 1};
+    contract_block(w, A(1), s, b.at, c.at, accumulate);
+  }
+  /// c += s^T b.
+  void transposed_weighted(index m, index n, A const* s, strided_rows<A const> b, strided_rows<A> c) const {
+    contraction const w{.batch = {},
+                        .m = n,
+                        .n = what.head,
+                        .k = m,
+                        .a_m = 1,
+                        .a_k = pitch(n),
+                        .b_k = b.stride,
+                        .b_n = 1,
+                        .c_m = c.stride,
+                        .c_n = 1};
+    contract_block(w, A(1), s, b.at, c.at, true);
+  }
+};
+
+template <class T>
+struct attention_forward : attention_blocks<T> {
+  using base = attention_blocks<T>;
+  using A = typename base::A;
+  using base::pitch, base::visible_from, base::copied, base::load_rows, base::store_row, base::scores, base::weighted;
+  using base::what, base::batch, base::scale, base::rows, base::columns;
+  T* out;
+  A* lse;
+  T const *q, *k, *v;
+
+  index task_rows = 4 * rows;  // as many use a block of keys while it is in cache
+
+  attention_forward(attention_shape const& shape, A scale, index workers, T* o, A* l, T const* q_, T const* k_,
+                    T const* v_)
+      : base(shape, scale, 512), out(o), lse(l), q(q_), k(k_), v(v_) {
+    while (task_rows > rows && tasks() < 4 * workers) task_rows /= 2;
+  }
+
+  struct memory {
+    A *s, *o, *max, *sum, *q, *k, *v;
+  };
+  [[nodiscard]] memory from(scratch_memory& m) const {
+    auto const r = task_rows, c = columns, h = what.head;
+    return {m.take<A>(rows * pitch(c)), m.take<A>(r * h),     m.take<A>(r),        m.take<A>(r),
+            m.take<A>(copied(r)),       m.take<A>(copied(c)), m.take<A>(copied(c))};
+  }
+  [[nodiscard]] index blocks() const { return ceil_div(what.queries, task_rows); }
+  [[nodiscard]] index tasks() const { return batch.l.size() * blocks(); }
+
+  /// Some rows of one sequence; its last rows, which see most, come first.
+  void operator()(index task, memory const& mine) const {
+    auto const& w = what;
+    index const first = (blocks() - 1 - task % blocks()) * task_rows, end = std::min(first + task_rows, w.queries);
+    index at[3];
+    batch.locate(task / blocks(), at);
+    auto const query = load_rows({q + at[0] + first * w.q_row, w.q_row}, end - first, mine.q);
+    strided_rows<A> const o{mine.o, w.head};
+    std::fill_n(mine.max, end - first, max_op::neutral<A>());
+    std::fill_n(mine.sum, end - first, A(0));
+    for (index j0 = 0; j0 < std::min(end, w.keys); j0 += columns) {
+      index const width = std::min(columns, w.keys - j0);
+      auto const key = load_rows({k + at[1] + j0 * w.k_row, w.k_row}, std::min(width, end - j0), mine.k);
+      auto const value = load_rows({v + at[2] + j0 * w.v_row, w.v_row}, std::min(width, end - j0), mine.v);
+      for (index i0 = first; i0 < end; i0 += rows) {
+        index const m = std::min(rows, end - i0), n = std::min(width, i0 + m - j0);
+        if (n <= 0) continue;
+        index const r0 = i0 - first;
+        scores(m, n, scale, {query[r0], query.stride}, key, mine.s);
+        for (index r = 0; r < m; ++r)
+          weigh(mine.s + r * pitch(n), visible_from(i0 + r, j0, n), n, mine.max[r0 + r], mine.sum[r0 + r],
+                j0 > 0 ? o[r0 + r] : nullptr);
+        weighted(m, n, mine.s, value, {o[r0], w.head}, j0 > 0);
+      }
+    }
+    for (index r = 0; r < end - first; ++r) {
+      store_row(out + at[0] + (first + r) * w.q_row, o[r], w.head, A(1) / mine.sum[r]);
+      lse[task / blocks() * w.queries + first + r] = shift_of(mine.max[r]) + fast_log(mine.sum[r]);
+    }
+  }
+
+ private:
+  /// Scores to weights relative to the largest so far; `o`, what was summed with the earlier weights, follows it.
+  void weigh(A* s, index seen, index n, A& max, A& sum, A* o) const {
+    host_team const team;
+    index const padded = pitch(seen);
+    std::fill(s + seen, s + padded, max_op::neutral<A>());
+    A const largest = max_op::of(max, max_of(team, padded, static_cast<A const*>(s)));
+    A const shift = shift_of(largest), kept = fast_exp(max - shift);
+    A const added =
+        team.template sum<A>(padded, [=](index j) MTF_INLINE_LAMBDA { return s[j] = fast_exp(s[j] - shift); });
+    if (padded < n) std::fill(s + padded, s + n, A(0));
+    if (o != nullptr) team.each(what.head, [=](index h) MTF_INLINE_LAMBDA { o[h] *= kept; });
+    max = largest;
+    sum = sum * kept + added;
+  }
+};
+
+template <class T>
+struct attention_backward : attention_blocks<T> {
+  using base = attention_blocks<T>;
+  using A = typename base::A;
+  using base::pitch, base::visible_from, base::copied, base::load_rows, base::store_row, base::scores, base::weighted,
+      base::transposed_weighted;
+  using base::what, base::batch, base::scale, base::rows, base::columns;
+  T *dq, *dk, *dv;
+  T const *q, *k, *v, *out;
+  A const* lse;
+  T const* dout;
+  index parts = 1;    // tasks that share the blocks of keys of one sequence
+  A* sums = nullptr;  // of each task, for dq; null: they are dq
+
+  attention_backward(attention_shape const& shape, A scale, index workers, T* dq_, T* dk_, T* dv_, T const* q_,
+                     T const* k_, T const* v_, T const* o, A const* l, T const* g)
+      : base(shape, scale, 512), dq(dq_), dk(dk_), dv(dv_), q(q_), k(k_), v(v_), out(o), lse(l), dout(g) {
+    index const sequences = batch.l.size();
+    while (columns >= 256 && sequences * blocks() < workers) columns /= 2;
+    while (parts < blocks() && sequences * parts < 4 * workers && sequences * parts % workers != 0) ++parts;
+  }
+
+  struct memory {
+    A *s, *ds, *dk, *dv, *q, *k, *v, *g;
+  };
+  [[nodiscard]] memory from(scratch_memory& m) const {
+    auto const r = rows, c = columns, h = what.head;
+    return {m.take<A>(r * pitch(c)), m.take<A>(r * pitch(c)), m.take<A>(c * h),     m.take<A>(c * h),
+            m.take<A>(copied(r)),    m.take<A>(copied(c)),    m.take<A>(copied(c)), m.take<A>(copied(r))};
+  }
+  [[nodiscard]] index blocks() const { return ceil_div(what.keys, columns); }
+  [[nodiscard]] index tasks() const { return batch.l.size() * parts; }
+  /// How many elements `sums` needs.
+  [[nodiscard]] index sum_count() const {
+    return std::is_same_v<T, A> && parts == 1 ? 0 : tasks() * what.queries * what.head;
+  }
+
+  void operator()(index task, memory const& mine) const {
+    auto const& w = what;
+    index at[3];
+    batch.locate(task / parts, at);
+    strided_rows<A> const to = sums_of(task, at[0]);
+    for (index i = 0; i < w.queries; ++i) std::fill_n(to[i], w.head, A(0));
+    // Blocks of later keys are seen by fewer queries: dealt forth and back, the parts are about equal.
+    for (index c = 0; c < blocks(); ++c)
+      if (index const turn = c % (2 * parts), part = task % parts; turn == part || turn == 2 * parts - 1 - part)
+        keys(task / parts, at, c * columns, to, mine);
+  }
+
+ private:
+  [[nodiscard]] strided_rows<A> sums_of(index task, index at) const {
+    if constexpr (std::is_same_v<T, A>)
+      if (sums == nullptr) return {dq + at, what.q_row};
+    return {sums + task * what.queries * what.head, what.head};
+  }
+
+  /// All gradients that one block of keys has a part in.
+  void keys(index sequence, index const (&at)[3], index j0, strided_rows<A> const& to, memory const& mine) const {
+    auto const& w = what;
+    index const width = std::min(columns, w.keys - j0);
+    auto const key = load_rows({k + at[1] + j0 * w.k_row, w.k_row}, width, mine.k);
+    auto const value = load_rows({v + at[2] + j0 * w.v_row, w.v_row}, width, mine.v);
+    std::fill_n(mine.dk, width * w.head, A(0));
+    std::fill_n(mine.dv, width * w.head, A(0));
+    for (index i0 = j0 / rows * rows; i0 < w.queries; i0 += rows) {
+      index const m = std::min(rows, w.queries - i0), n = std::min(width, i0 + m - j0);
+      if (n <= 0) continue;
+      strided_rows<T const> const o{out + at[0] + i0 * w.q_row, w.q_row};
+      auto const query = load_rows({q + at[0] + i0 * w.q_row, w.q_row}, m, mine.q);
+      auto const g = load_rows({dout + at[0] + i0 * w.q_row, w.q_row}, m, mine.g);
+      scores(m, n, scale, query, key, mine.s);
+      scores(m, n, A(1), g, value, mine.ds);
+      for (index r = 0; r < m; ++r)
+        differentiate(mine.s + r * pitch(n), mine.ds + r * pitch(n), visible_from(i0 + r, j0, n), n,
+                      lse[sequence * w.queries + i0 + r], dot(g[r], o[r]));
+      transposed_weighted(m, n, mine.s, g, {mine.dv, w.head});
+      transposed_weighted(m, n, mine.ds, query, {mine.dk, w.head});
+      weighted(m, n, mine.ds, key, {to[i0], to.stride}, true);
+    }
+    for (index j = 0; j < width; ++j) {
+      store_row(dk + at[1] + (j0 + j) * w.k_row, mine.dk + j * w.head, w.head, A(1));
+      store_row(dv + at[2] + (j0 + j) * w.v_row, mine.dv + j * w.head, w.head, A(1));
+    }
+  }
+
+  [[nodiscard]] A dot(A const* g, T const* o) const {
+    return host_team{}.template sum<A>(what.head, [=](index h) MTF_INLINE_LAMBDA { return g[h] * load(o[h]); });
+  }
+
+  /// s: scores to weights; ds: the weights' gradient to the scores'.
+  void differentiate(A* s, A* ds, index seen, index n, A sum, A dot) const {
+    A const factor = scale;
+    host_team{}.each(pitch(seen), [=](index j) MTF_INLINE_LAMBDA {
+      A const p = fast_exp(s[j] - sum);
+      s[j] = p;
+      ds[j] = factor * p * (ds[j] - dot);
+    });
+    std::fill(s + seen, s + n, A(0));
+    std::fill(ds + seen, ds + n, A(0));
+  }
+};
+
+/// dq = the sums of all parts, row by row.
+template <class T>
+struct attention_gradient_sum {
+  attention_backward<T> of;
+  void operator()(index row) const {
+    auto const& w = of.what;
+    index const sequence = row / w.queries, i = row % w.queries, part = w.queries * w.head;
+    index at[3];
+    of.batch.locate(sequence, at);
+    compute_t<T>* const sum = of.sums + sequence * of.parts * part + i * w.head;
+    for (index p = 1; p < of.parts; ++p)
+      host_team{}.each(w.head, [=](index h) MTF_INLINE_LAMBDA { sum[h] += sum[p * part + h]; });
+    attention_blocks<T>::store_row(of.dq + at[0] + i * w.q_row, sum, w.head, 1);
+  }
+};
+
+template <class Tasks>
+struct attention_worker {
+  Tasks const* work;
+  std::atomic<index>* next;
+  std::byte* scratch;
+  index scratch_bytes;
+
+  void operator()(index worker) const {
+    onednn_threads const alone(1);
+    scratch_memory part(scratch + worker * scratch_bytes);
+    auto const mine = work->from(part);
+    for (index task = (*next)++; task < work->tasks(); task = (*next)++) (*work)(task, mine);
+  }
+};
+
+template <class Exec, class Tasks>
+void do_attention_tasks(char const* label, device<Exec>& on, Tasks const& work) {
+  index const workers = std::min<index>(on.exec.concurrency(), work.tasks());
+  scratch_memory needed;
+  static_cast<void>(work.from(needed));
+  workspace<std::byte, Exec> const scratch(on, workers * needed.bytes());
+  std::atomic<index> next = 0;
+  on.exec.fence();
+  Kokkos::parallel_for(label, range_policy<Exec>(on.exec, 0, workers),
+                       attention_worker<Tasks>{&work, &next, scratch.get(), needed.bytes()});
+  on.exec.fence();
+}
+
+template <class Exec, class T, class A>
+void attention_in_blocks(device<Exec>& on, attention_shape const& shape, A scale, T* out, A* lse, T const* q,
+                         T const* k, T const* v) {
+  do_attention_tasks("mtf::attention", on,
+                     attention_forward<T>(shape, scale, on.exec.concurrency(), out, lse, q, k, v));
+}
+
+template <class Exec, class T, class A>
+void attention_vjp_in_blocks(device<Exec>& on, attention_shape const& shape, A scale, T* dq, T* dk, T* dv, T const* q,
+                             T const* k, T const* v, T const* out, A const* lse, T const* dout) {
+  attention_backward<T> work(shape, scale, on.exec.concurrency(), dq, dk, dv, q, k, v, out, lse, dout);
+  workspace<A, Exec> const sums(on, work.sum_count());
+  work.sums = sums.get();
+  do_attention_tasks("mtf::attention_vjp", on, work);
+  if (work.sums != nullptr)
+    Kokkos::parallel_for("mtf::attention_vjp, sums",
+                         range_policy<Exec>(on.exec, 0, work.batch.l.size() * shape.queries),
+                         attention_gradient_sum<T>{work});
+}
+
+}  // namespace mtf::detail

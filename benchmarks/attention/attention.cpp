@@ -1,0 +1,121 @@
+// Causal attention, fused and as the products and the softmax that it is made of, forward and backward: median times,
+// and speeds as shares of the speed of a matrix product of 2048^3 in the same run. Flops are those of the products that
+// the mask leaves: two forward, five backward (the scores again, the weights' gradient, dv, dq, dk). The composition
+// computes the whole square, and keeps the weights for its four products backward; its shares count what it need not do
+// likewise (two and four).
+//
+//   OMP_NUM_THREADS=2 benchmark-attention
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+#include <mtf/kokkos.hpp>
+#include <mtf/mtf.hpp>
+#include <mtf/single_rank.hpp>
+
+namespace {
+
+using backend = mtf::kokkos_backend<>;
+using mtf::detail::attention_products;
+using mtf::detail::index;
+
+class numbers {
+ public:
+  numbers(backend& machine, index n) : memory_(mtf::detail::make_buffer<float>(machine, n)) {
+    mtf::detail::placement const line{.local = {.rank = 1, .extent = {n}, .stride = {{{1}}}}};
+    machine.random_normal(line, static_cast<std::uint64_t>(n), get(), 0, 1);
+  }
+  [[nodiscard]] float* get() const { return mtf::detail::data_of<float>(memory_); }
+  [[nodiscard]] float const* read() const { return get(); }
+
+ private:
+  mtf::detail::buffer<backend> memory_;
+};
+
+/// Seconds: the median of some runs.
+template <class F>
+double median(backend& machine, int runs, F const& f) {
+  std::vector<double> seconds;
+  for (int i = 0; i <= runs; ++i) {
+    machine.fence();
+    auto const begin = std::chrono::steady_clock::now();
+    f();
+    machine.fence();
+    if (i > 0) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  std::ranges::nth_element(seconds, seconds.begin() + runs / 2);
+  return seconds[static_cast<std::size_t>(runs / 2)];
+}
+
+double matrix_peak(backend& machine) {
+  constexpr index n = 2048;
+  mtf::detail::contraction const c{
+      .batch = {}, .m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
+  numbers const a(machine, n * n), b(machine, n * n), to(machine, n * n);
+  return c.flops() / median(machine, 9, [&] { machine.contract(c, a.read(), b.read(), to.get()); });
+}
+
+/// The peak is measured before and after, as other programs may run.
+template <class F>
+void report(backend& machine, char const* what, double flops, F const& f) {
+  double const before = matrix_peak(machine), seconds = median(machine, 15, f), after = matrix_peak(machine);
+  double const peak = (before + after) / 2;
+  std::printf("  %-24s %9.3f ms  %6.3f of %.1f GFLOP/s\n", what, seconds * 1e3, flops / seconds / peak, peak * 1e-9);
+}
+
+/// Tensors [batch, sequence, heads, head], as a projection leaves them.
+void measure(backend& machine, index batch, index sequence, index heads, index head) {
+  index const row = heads * head, size = batch * sequence * row;
+  mtf::detail::attention_shape const shape{
+      .batch = {.rank = 2,
+                .extent = {batch, heads},
+                .stride = {{{sequence * row, head}, {sequence * row, head}, {sequence * row, head}}}},
+      .queries = sequence,
+      .keys = sequence,
+      .head = head,
+      .q_row = row,
+      .k_row = row,
+      .v_row = row};
+  numbers const q(machine, size), k(machine, size), v(machine, size), out(machine, size), g(machine, size);
+  numbers const dq(machine, size), dk(machine, size), dv(machine, size), lse(machine, batch * heads * sequence);
+  float const scale = 0.125F;
+  double const product = static_cast<double>(batch * heads * sequence) * static_cast<double>((sequence + 1) * head);
+
+  std::printf("batch %d, sequence %d, heads %d, head %d\n", static_cast<int>(batch), static_cast<int>(sequence),
+              static_cast<int>(heads), static_cast<int>(head));
+  report(machine, "fused, forward", 2 * product,
+         [&] { machine.attention(shape, scale, out.get(), lse.get(), q.read(), k.read(), v.read()); });
+  report(machine, "fused, backward", 5 * product, [&] {
+    machine.attention_vjp(shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(), out.read(), lse.read(),
+                          g.read());
+  });
+
+  attention_products const w{shape};
+  mtf::detail::rows const rows{.outer = w.rows(), .n = sequence};
+  mtf::detail::causal_rule const rule{.on = true, .query_extent = sequence};
+  index const square = w.rows() * sequence;
+  numbers const scores(machine, square), weights(machine, square), dweights(machine, square);
+  report(machine, "composed, forward", 2 * product, [&] {
+    machine.contract(w.scores(1), q.read(), k.read(), scores.get());
+    machine.softmax(rows, scale, rule, weights.get(), scores.read());
+    machine.contract(w.weighted(2), weights.read(), v.read(), out.get());
+  });
+  report(machine, "composed, backward", 4 * product, [&] {
+    machine.contract(w.transposed_weighted(2), weights.read(), g.read(), dv.get());
+    machine.contract(w.scores(2), g.read(), v.read(), dweights.get());
+    machine.softmax_vjp(rows, scale, scores.get(), weights.read(), dweights.read());
+    machine.contract(w.weighted(1), scores.read(), k.read(), dq.get());
+    machine.contract(w.transposed_weighted(1), scores.read(), q.read(), dk.get());
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  backend::session const kokkos(argc, argv);
+  mtf::single_rank alone;
+  backend machine(alone);
+  measure(machine, 1, 2048, 8, 64);
+  measure(machine, 8, 256, 8, 64);
+}

@@ -1,0 +1,174 @@
+// Causal attention and its gradients against plain loops in double: in blocks, ragged ones, and in several orders of
+// dimensions.
+#include "kernels_fixture.hpp"
+
+namespace kernels {
+namespace {
+
+using mtf::detail::attention_shape;
+using vec = std::vector<double>;
+
+struct extents {
+  index batch, heads, queries, keys, head;
+};
+
+/// Where row s of (batch, head) lies: the last dimension is always the row.
+struct order {
+  index batch, heads, row;
+};
+enum class kind { batch_sequence_heads, batch_heads_sequence, heads_sequence_batch };
+order order_of(kind o, extents const& e, index length) {
+  switch (o) {
+    case kind::batch_sequence_heads:
+      return {length * e.heads * e.head, e.head, e.heads * e.head};
+    case kind::batch_heads_sequence:
+      return {e.heads * length * e.head, length * e.head, e.head};
+    case kind::heads_sequence_batch:
+      return {e.head, length * e.batch * e.head, e.batch * e.head};
+  }
+  return {};
+}
+
+struct problem {
+  extents e;
+  order q, k, v;
+  double scale;
+
+  [[nodiscard]] attention_shape shape() const {
+    attention_shape s;
+    s.batch = {.rank = 2,
+               .extent = {e.batch, e.heads},
+               .stride = {{{q.batch, q.heads}, {k.batch, k.heads}, {v.batch, v.heads}}}};
+    s.queries = e.queries;
+    s.keys = e.keys;
+    s.head = e.head;
+    s.q_row = q.row;
+    s.k_row = k.row;
+    s.v_row = v.row;
+    return s;
+  }
+  [[nodiscard]] index query_count() const { return e.batch * e.heads * e.queries * e.head; }
+  [[nodiscard]] index key_count() const { return e.batch * e.heads * e.keys * e.head; }
+};
+
+std::size_t at(order const& o, index b, index h, index s) {
+  return static_cast<std::size_t>(b * o.batch + h * o.heads + s * o.row);
+}
+
+/// Calls f(b, h, i, weights of the keys that query i sees).
+template <class F>
+void each_query(problem const& p, vec const& q, vec const& k, F const& f) {
+  for (index b = 0; b < p.e.batch; ++b)
+    for (index h = 0; h < p.e.heads; ++h)
+      for (index i = 0; i < p.e.queries; ++i) {
+        vec weight;
+        double sum = 0, largest = -1e300;
+        for (index j = 0; j <= i && j < p.e.keys; ++j) {
+          double score = 0;
+          for (std::size_t d = 0; d < static_cast<std::size_t>(p.e.head); ++d)
+            score += q[at(p.q, b, h, i) + d] * k[at(p.k, b, h, j) + d];
+          weight.push_back(p.scale * score);
+          largest = std::max(largest, weight.back());
+        }
+        for (double& w : weight) sum += w = std::exp(w - largest);
+        for (double& w : weight) w /= sum;
+        f(b, h, i, weight);
+      }
+}
+
+template <class T>
+void check(problem const& p) {
+  using A = compute_t<T>;
+  CAPTURE(p.e.queries);
+  CAPTURE(p.e.keys);
+  CAPTURE(p.e.head);
+  array<T> q(numbers(p.query_count(), 1)), k(numbers(p.key_count(), 2)), v(numbers(p.key_count(), 3)),
+      out(p.query_count());
+  array<T> g(numbers(p.query_count(), 4)), dq(p.query_count()), dk(p.key_count()), dv(p.key_count());
+  array<A> lse(p.e.batch * p.e.heads * p.e.queries);
+  auto const live = device().memory().live;
+  device().attention(p.shape(), A(p.scale), out.get(), lse.get(), q.get(), k.get(), v.get());
+  device().attention_vjp(p.shape(), A(p.scale), dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(), out.get(),
+                         lse.get(), g.get());
+  CHECK(device().memory().live == live);
+
+  vec const hq = q.host(), hk = k.host(), hv = v.host(), hg = g.host();
+  vec o(hq.size()), gq(hq.size()), gk(hk.size()), gv(hv.size());
+  auto const head = static_cast<std::size_t>(p.e.head);
+  each_query(p, hq, hk, [&](index b, index h, index i, vec const& weight) {
+    auto const here = at(p.q, b, h, i);
+    vec dweight(weight.size());
+    double mean = 0;
+    for (std::size_t j = 0; j < weight.size(); ++j) {
+      auto const value = at(p.v, b, h, static_cast<index>(j));
+      for (std::size_t d = 0; d < head; ++d) {
+        o[here + d] += weight[j] * hv[value + d];
+        gv[value + d] += weight[j] * hg[here + d];
+        dweight[j] += hg[here + d] * hv[value + d];
+      }
+      mean += weight[j] * dweight[j];
+    }
+    for (std::size_t j = 0; j < weight.size(); ++j) {
+      auto const key = at(p.k, b, h, static_cast<index>(j));
+      double const dscore = p.scale * weight[j] * (dweight[j] - mean);
+      for (std::size_t d = 0; d < head; ++d) {
+        gq[here + d] += dscore * hk[key + d];
+        gk[key + d] += dscore * hq[here + d];
+      }
+    }
+  });
+  check_close(out.host(), o, tolerance<T>);
+  check_close(dq.host(), gq, 4 * tolerance<T>);
+  check_close(dk.host(), gk, 4 * tolerance<T>);
+  check_close(dv.host(), gv, 4 * tolerance<T>);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("causal attention and its vjp", T, float, double, bfloat16) {
+  extents const shapes[] = {{1, 1, 1, 1, 1},       {2, 3, 5, 5, 3},     {1, 2, 64, 64, 16}, {3, 1, 129, 129, 8},
+                            {1, 1, 1100, 1100, 4}, {1, 3, 700, 700, 5}, {2, 1, 40, 600, 4}, {1, 1, 600, 130, 7},
+                            {1, 1, 127, 1, 2},     {1, 1, 1, 300, 64}};
+  for (auto const& e : shapes) {
+    double const scale = 0.7 / std::sqrt(static_cast<double>(e.head));
+    auto const straight = [&](kind o) {
+      return problem{e, order_of(o, e, e.queries), order_of(o, e, e.keys), order_of(o, e, e.keys), scale};
+    };
+    check<T>(straight(kind::batch_sequence_heads));
+    check<T>(straight(kind::batch_heads_sequence));
+    check<T>({e, order_of(kind::heads_sequence_batch, e, e.queries), order_of(kind::batch_sequence_heads, e, e.keys),
+              order_of(kind::batch_heads_sequence, e, e.keys), -scale});
+  }
+}
+
+TEST_CASE("causal attention stores nothing of the size of its scores") {
+  if (!mtf::detail::runs_on_host<backend::execution_space>) return;
+  extents const e{1, 1, 8192, 8192, 1};
+  order const o = order_of(kind::batch_heads_sequence, e, 8192);
+  problem const p{e, o, o, o, 1};
+  array<float> q(numbers(8192, 1)), k(numbers(8192, 2)), v(numbers(8192, 3)), out(index{8192}), lse(index{8192});
+  array<float> dq(index{8192}), dk(index{8192}), dv(index{8192});
+  device().reset_peak();
+  auto const live = device().memory().live;
+  device().attention(p.shape(), 1.0F, out.get(), lse.get(), q.get(), k.get(), v.get());
+  device().attention_vjp(p.shape(), 1.0F, dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(), out.get(), lse.get(),
+                         v.get());
+  CHECK(device().memory().peak - live < 8192 * 8192 * sizeof(float) / 4);
+}
+
+TEST_CASE("causal attention of large scores") {
+  // Only relative to a row's largest are their exponentials finite.
+  extents const e{1, 1, 700, 700, 1};
+  order const o = order_of(kind::batch_heads_sequence, e, 700);
+  problem const p{e, o, o, o, 2500};
+  array<float> q(numbers(700, 1)), k(numbers(700, 2)), v(numbers(700, 3)), out(index{700}), lse(index{700});
+  device().attention(p.shape(), 2500.0F, out.get(), lse.get(), q.get(), k.get(), v.get());
+  vec const values = v.host();
+  vec expected(700);
+  each_query(p, q.host(), k.host(), [&](index, index, index i, vec const& weight) {
+    for (std::size_t j = 0; j < weight.size(); ++j) expected[static_cast<std::size_t>(i)] += weight[j] * values[j];
+  });
+  check_close(out.host(), expected, 1e-3);
+}
+
+}  // namespace kernels
