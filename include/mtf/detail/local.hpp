@@ -75,6 +75,12 @@ struct attention_shape {
   loops<3> batch;
   index queries = 1, keys = 1, head = 1;
   index q_row = 0, k_row = 0, v_row = 0;  // from one row to the next
+
+  /// Of one product of rows with all rows that they see.
+  [[nodiscard]] constexpr double flops() const {
+    index const both = queries < keys ? queries : keys;
+    return static_cast<double>(batch.size() * head * (both * (both + 1) + 2 * (queries - both) * keys));
+  }
 };
 
 /// A tensor seen as [outer, n, inner]: outer*inner rows of n elements that lie `inner` apart.

@@ -228,12 +228,14 @@ class kokkos_backend {
   template <class T>
   void attention(detail::attention_shape const& shape, compute<T> scale, T* out, compute<T>* lse, T const* q, T const* k,
                  T const* v) {
+    detail::timed<Exec> const noted(profile_, on_.exec, pass_, limit::matrix, 2 * shape.flops(), 0);
     detail::attention(on_, contractor_, shape, scale, out, lse, q, k, v);
   }
   /// Gradients of attention, which are overwritten.
   template <class T>
   void attention_vjp(detail::attention_shape const& shape, compute<T> scale, T* dq, T* dk, T* dv, T const* q, T const* k,
                      T const* v, T const* out, compute<T> const* lse, T const* dout) {
+    detail::timed<Exec> const noted(profile_, on_.exec, pass_, limit::matrix, 5 * shape.flops(), 0);
     detail::attention_vjp(on_, contractor_, shape, scale, dq, dk, dv, q, k, v, out, lse, dout);
   }
 
