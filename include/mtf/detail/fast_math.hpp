@@ -19,6 +19,7 @@
 namespace mtf::detail {
 
 MTF_INLINE double fast_exp(double x) { return std::exp(x); }
+MTF_INLINE double fast_exp_down(double x) { return std::exp(x); }
 MTF_INLINE double fast_log(double x) { return std::log(x); }
 MTF_INLINE double fast_tanh(double x) { return std::tanh(x); }
 MTF_INLINE double fast_sqrt(double x) { return std::sqrt(x); }
@@ -26,6 +27,7 @@ MTF_INLINE double fast_sqrt(double x) { return std::sqrt(x); }
 #if defined(MTF_DEVICE_PASS)
 
 MTF_INLINE float fast_exp(float x) { return ::expf(x); }
+MTF_INLINE float fast_exp_down(float x) { return ::expf(x); }
 MTF_INLINE float fast_log(float x) { return ::logf(x); }
 MTF_INLINE float fast_tanh(float x) { return ::tanhf(x); }
 MTF_INLINE float fast_sqrt(float x) { return ::sqrtf(x); }
@@ -35,14 +37,8 @@ MTF_INLINE float fast_sqrt(float x) { return ::sqrtf(x); }
 /// 2^n for -126 <= n <= 127.
 MTF_INLINE float power_of_two(std::uint32_t n) { return std::bit_cast<float>((n + 127U) << 23U); }
 
-/// e^x to 1 ulp, with gradual underflow, overflow to infinity, and NaN kept.
-MTF_INLINE float fast_exp(float x) {
-  constexpr float lowest = -104.0F, highest = 89.0F;  // beyond them the result is 0 or infinity all the same
-  x = x < lowest ? lowest : x;
-  x = x > highest ? highest : x;
-  constexpr float shift = 0x1.8p23F;  // adding it rounds to an integer, which is then in the low bits
-  float const shifted = x * 0x1.715476p0F + shift;
-  float const n = shifted - shift;
+/// e^(x - n ln 2) for the integer n nearest to x / ln 2.
+MTF_INLINE float exp_of_rest(float x, float n) {
   float r = x - n * 0x1.62e4p-1F;  // ln 2 in two parts: the first product is exact
   r = r - n * 0x1.7f7d1cp-20F;
   float p = 0x1.a01a02p-13F;
@@ -52,9 +48,21 @@ MTF_INLINE float fast_exp(float x) {
   p = p * r + 0x1.555556p-3F;
   p = p * r + 0.5F;
   p = p * (r * r) + r;
-  p = p + 1.0F;
+  return p + 1.0F;
+}
+
+/// Adding it rounds to an integer, which is then in the low bits.
+inline constexpr float rounding_shift = 0x1.8p23F;
+
+/// e^x to 1 ulp, with gradual underflow, overflow to infinity, and NaN kept.
+MTF_INLINE float fast_exp(float x) {
+  constexpr float lowest = -104.0F, highest = 89.0F;  // beyond them the result is 0 or infinity all the same
+  x = x < lowest ? lowest : x;
+  x = x > highest ? highest : x;
+  float const shifted = x * 0x1.715476p0F + rounding_shift;
+  float const p = exp_of_rest(x, shifted - rounding_shift);
   // 2^n in two factors, since n reaches beyond the exponents of normal numbers.
-  auto const i = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(shift);
+  auto const i = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(rounding_shift);
   std::int32_t const half = i >> 1;
   return p * power_of_two(static_cast<std::uint32_t>(half)) * power_of_two(static_cast<std::uint32_t>(i - half));
 }
@@ -63,6 +71,14 @@ MTF_INLINE float fast_exp(float x) {
 MTF_INLINE float bitwise_select(bool condition, float a, float b) {
   std::uint32_t const mask = 0U - static_cast<std::uint32_t>(condition);
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) | (std::bit_cast<std::uint32_t>(b) & ~mask));
+}
+
+/// fast_exp for x < 88 in half the time: 0 where the result would not be a normal number.
+MTF_INLINE float fast_exp_down(float x) {
+  float const shifted = x * 0x1.715476p0F + rounding_shift;
+  float const p = exp_of_rest(x, shifted - rounding_shift);
+  auto const n = std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(rounding_shift);
+  return bitwise_select(x < -87.0F, 0.0F, p * power_of_two(n));
 }
 
 /// The natural logarithm to 2 ulp; of 0 -infinity, of negative numbers NaN.

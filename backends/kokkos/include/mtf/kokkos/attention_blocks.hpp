@@ -187,9 +187,9 @@ struct attention_forward : attention_blocks<T> {
     index const padded = pitch(seen);
     std::fill(s + seen, s + padded, max_op::neutral<A>());
     A const largest = max_op::of(max, max_of(team, padded, static_cast<A const*>(s)));
-    A const shift = shift_of(largest), kept = fast_exp(max - shift);
+    A const shift = shift_of(largest), kept = fast_exp_down(max - shift);
     A const added =
-        team.template sum<A>(padded, [=](index j) MTF_INLINE_LAMBDA { return s[j] = fast_exp(s[j] - shift); });
+        team.template sum<A>(padded, [=](index j) MTF_INLINE_LAMBDA { return s[j] = fast_exp_down(s[j] - shift); });
     if (padded < n) std::fill(s + padded, s + n, A(0));
     if (o != nullptr) team.each(what.head, [=](index h) MTF_INLINE_LAMBDA { o[h] *= kept; });
     max = largest;
@@ -290,7 +290,7 @@ struct attention_backward : attention_blocks<T> {
   void differentiate(A* s, A* ds, index seen, index n, A sum, A dot) const {
     A const factor = scale;
     host_team{}.each(pitch(seen), [=](index j) MTF_INLINE_LAMBDA {
-      A const p = fast_exp(s[j] - sum);
+      A const p = fast_exp_down(s[j] - sum);
       s[j] = p;
       ds[j] = factor * p * (ds[j] - dot);
     });
