@@ -77,12 +77,18 @@ struct host_team {
     if constexpr (std::is_same_v<Op, sum_op>) {
       MTF_SIMD_REDUCE(+, s)
       for (index j = 0; j < n; ++j) s += f(j);
-    } else if constexpr (std::is_same_v<Op, max_op>) {
-      MTF_SIMD_REDUCE(max, s)
-      for (index j = 0; j < n; ++j) s = Op::of(s, f(j));
     } else {
-      MTF_SIMD_REDUCE(min, s)
-      for (index j = 0; j < n; ++j) s = Op::of(s, f(j));
+      // Lanes by hand: Clang takes no maximum of floating numbers for a reduction.
+      constexpr index lanes = 16;
+      A part[lanes];
+      for (A& p : part) p = s;
+      index j = 0;
+      for (; j + lanes <= n; j += lanes) {
+        MTF_SIMD
+        for (index l = 0; l < lanes; ++l) part[l] = Op::of(part[l], f(j + l));
+      }
+      for (; j < n; ++j) s = Op::of(s, f(j));
+      for (A const p : part) s = Op::of(s, p);
     }
     return s;
   }
