@@ -1,6 +1,6 @@
 #pragma once
-// The training step of hand_written.cpp as an expert writes it without the library: oneDNN multiplies (bias and relu in the
-// product's epilogue), OpenMP loops do the rest, and MPI adds the gradients up, all of them in one message.
+// The training step of hand_written.cpp as an expert writes it without the library: oneDNN multiplies (bias and relu in
+// the product's epilogue), OpenMP loops do the rest, and MPI adds the gradients up, all of them in one message.
 #include <mpi.h>
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -73,14 +73,21 @@ class product {
 class training {
  public:
   training(dim rows, dim in, dim hidden, dim out)
-      : rows_(rows), in_(in), hidden_(hidden), out_(out),
+      : rows_(rows),
+        in_(in),
+        hidden_(hidden),
+        out_(out),
         first_(engine_, rows, hidden, in, {.bias = true, .relu = true}),
         second_(engine_, rows, out, hidden, {.bias = true}),
         gradient_w2_(engine_, hidden, out, rows, {.a_transposed = true}),
         gradient_h_(engine_, rows, hidden, out, {.b_transposed = true}),
         gradient_w1_(engine_, in, hidden, rows, {.a_transposed = true}),
-        h_(size(rows * hidden)), y_(size(rows * out)), dh_(size(rows * hidden)),
-        p_(size(in * hidden + hidden + hidden * out + out)), g_(p_.size()), u_(p_.size()) {
+        h_(size(rows * hidden)),
+        y_(size(rows * out)),
+        dh_(size(rows * hidden)),
+        p_(size(in * hidden + hidden + hidden * out + out)),
+        g_(p_.size()),
+        u_(p_.size()) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
   }
 

@@ -1,6 +1,6 @@
-// The training step of a two-layer network, data-parallel over RANKS ranks, written twice: with mtf, and by hand with oneDNN,
-// OpenMP and MPI. The steps alternate; both start from the same numbers and must end at the same losses.
-// Usage: hand-written [steps]
+// The training step of a two-layer network, data-parallel over RANKS ranks, written twice: with mtf, and by hand with
+// oneDNN, OpenMP and MPI. The steps alternate; both start from the same numbers and must end at the same losses. Usage:
+// hand-written [steps]
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -53,7 +53,9 @@ int run(backend& machine, int steps) {
   mtf::random_key const seed(1);
   parameters p;
   mtf::for_each_tensor(
-      [&](auto name, auto& x) { x = mtf::random_normal<std::remove_reference_t<decltype(x)>>(machine, seed.of(name), 0, 0.02); },
+      [&](auto name, auto& x) {
+        x = mtf::random_normal<std::remove_reference_t<decltype(x)>>(machine, seed.of(name), 0, 0.02);
+      },
       p);
   auto const x = mtf::random_normal<real::tensor<batch, in>>(machine, seed.of("x"));
   auto const t = mtf::random_normal<real::tensor<batch, out>>(machine, seed.of("t"));
@@ -94,9 +96,12 @@ int run(backend& machine, int steps) {
   if (machine.ranks().rank() == 0) {
     double const flops = 2.0 * batch::extent * hidden::extent * (2.0 * in::extent + 3.0 * out::extent);
     double const a = measure::median(times_mtf), b = measure::median(times_hand);
-    std::printf("%d rank(s), %d thread(s) each, %d steps of each\n", RANKS, backend::execution_space().concurrency(), steps);
-    std::printf("with mtf %.1f ms (%.1f GFLOP/s), by hand %.1f ms (%.1f GFLOP/s): mtf has %.3f of its speed (step by step %.3f)\n",
-                1e3 * a, flops / a / 1e9, 1e3 * b, flops / b / 1e9, b / a, measure::median(ratios));
+    std::printf("%d rank(s), %d thread(s) each, %d steps of each\n", RANKS, backend::execution_space().concurrency(),
+                steps);
+    std::printf(
+        "with mtf %.1f ms (%.1f GFLOP/s), by hand %.1f ms (%.1f GFLOP/s): mtf has %.3f of its speed (step by step "
+        "%.3f)\n",
+        1e3 * a, flops / a / 1e9, 1e3 * b, flops / b / 1e9, b / a, measure::median(ratios));
     std::printf("loss %.6f and %.6f; largest relative difference on the way %.1e\n", mine, theirs, difference);
   }
   return difference < 1e-3 ? 0 : 1;
@@ -106,5 +111,6 @@ int run(backend& machine, int steps) {
 
 int main(int argc, char** argv) {
   int const steps = argc > 1 ? std::atoi(argv[1]) : 15;
-  return mtf::run<where::mesh_type, backend>(argc, argv, [&](backend& machine) { return run(machine, std::max(1, steps)); });
+  return mtf::run<where::mesh_type, backend>(argc, argv,
+                                             [&](backend& machine) { return run(machine, std::max(1, steps)); });
 }

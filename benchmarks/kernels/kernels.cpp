@@ -1,6 +1,7 @@
-// Every fused kernel of the Kokkos backend on arrays beyond the caches, beside what the memory can do: a triad as STREAM's,
-// measured just before it. The bytes are those that must move: each input read once, each output written once; that a
-// written line may have to be read first is the kernel's own problem. Matrix products stand beside the matrix peak.
+// Every fused kernel of the Kokkos backend on arrays beyond the caches, beside what the memory can do: a triad as
+// STREAM's, measured just before it. The bytes are those that must move: each input read once, each output written
+// once; that a written line may have to be read first is the kernel's own problem. Matrix products stand beside the
+// matrix peak.
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -28,7 +29,8 @@ struct arrays {
   float* y = make(size);
   float* dx = make(size);
   float* dy = make(size);
-  float *row1 = make(count), *row2 = make(count), *column1 = make(width), *column2 = make(width), *column3 = make(width);
+  float *row1 = make(count), *row2 = make(count), *column1 = make(width), *column2 = make(width),
+        *column3 = make(width);
   std::int32_t* ids = static_cast<std::int32_t*>(b.allocate(4 * count));
 
   explicit arrays(backend& on) : b(on) {
@@ -68,10 +70,11 @@ double triad(arrays const& a) {
   double best = 1e9;
   for (int i = 0; i < 4; ++i)
     best = std::min(best, measure::seconds([&] {
-      Kokkos::parallel_for("triad", Kokkos::RangePolicy<backend::execution_space>(0, size),
-                           KOKKOS_LAMBDA(index j) { y[j] = x[j] + 2 * dx[j]; });
-      Kokkos::fence();
-    }));
+                      Kokkos::parallel_for(
+                          "triad", Kokkos::RangePolicy<backend::execution_space>(0, size),
+                          KOKKOS_LAMBDA(index j) { y[j] = x[j] + 2 * dx[j]; });
+                      Kokkos::fence();
+                    }));
   return 3 * whole / best;
 }
 
@@ -106,16 +109,18 @@ void kernel(arrays& a, char const* name, double bytes, F const& f) {
 }
 
 /// c[m, n] = a[m, k] b[k, n], `batch` times; transposed operands are stored the other way.
-void product(arrays& a, char const* name, index batch, index m, index n, index k, bool a_transposed, bool b_transposed) {
-  mtf::detail::contraction c{.batch = {}, .m = m, .n = n, .k = k, .a_m = k, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
+void product(arrays& a, char const* name, index batch, index m, index n, index k, bool a_transposed,
+             bool b_transposed) {
+  mtf::detail::contraction c{
+      .batch = {}, .m = m, .n = n, .k = k, .a_m = k, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
   if (a_transposed) c.a_m = 1, c.a_k = m;
   if (b_transposed) c.b_k = 1, c.b_n = k;
   if (batch > 1) c.batch = {.rank = 1, .extent = {batch}, .stride = {operand{m * k}, operand{k * n}, operand{m * n}}};
   add(name, [c, &a](benchmark::State& state) {
     double const peak = transformer::matrix_peak(a.b);
     double const speed = c.flops() / timed(a.b, state, [&] {
-      a.b.contract(c, static_cast<float const*>(a.x), static_cast<float const*>(a.dy), a.y);
-    });
+                           a.b.contract(c, static_cast<float const*>(a.x), static_cast<float const*>(a.dy), a.y);
+                         });
     state.counters["GFLOP/s"] = speed / 1e9;
     state.counters["peak"] = peak / 1e9;
     state.counters["share"] = speed / peak;
@@ -139,7 +144,8 @@ void register_all(arrays& all) {
          [](backend& b, A& a) { b.reduce(mtf::combine::sum, to_rows, a.row1, in(a.x)); });
   kernel(all, "reduce to columns", whole + by_column,
          [](backend& b, A& a) { b.reduce(mtf::combine::sum, to_columns, a.column1, in(a.x)); });
-  kernel(all, "square_sum", whole, [](backend& b, A& a) { b.square_sum(size, reinterpret_cast<double*>(a.row1), in(a.x)); });
+  kernel(all, "square_sum", whole,
+         [](backend& b, A& a) { b.square_sum(size, reinterpret_cast<double*>(a.row1), in(a.x)); });
   kernel(all, "softmax", 2 * whole, [=](backend& b, A& a) { b.softmax(rows, 0.5F, everything, a.y, in(a.x)); });
   // Of a causal mask's hidden half nothing need be read.
   kernel(all, "softmax, causal", 1.5 * whole, [=](backend& b, A& a) { b.softmax(rows, 0.5F, causal, a.y, in(a.x)); });
@@ -159,16 +165,18 @@ void register_all(arrays& all) {
   kernel(all, "layer_norm_vjp", 3 * whole + 2 * by_row + 3 * by_column, [](backend& b, A& a) {
     b.norm_vjp<true>(rows, a.dx, a.column2, a.column3, in(a.dy), in(a.x), in(a.column1), a.row1, a.row2);
   });
-  kernel(all, "rms_norm", 2 * whole + by_row + by_column, [](backend& b, A& a) {
-    b.norm<false>(rows, 1e-5F, a.y, nullptr, a.row2, in(a.x), in(a.column1), nullptr);
-  });
+  kernel(all, "rms_norm", 2 * whole + by_row + by_column,
+         [](backend& b, A& a) { b.norm<false>(rows, 1e-5F, a.y, nullptr, a.row2, in(a.x), in(a.column1), nullptr); });
   kernel(all, "rms_norm_vjp", 3 * whole + by_row + 2 * by_column, [](backend& b, A& a) {
     b.norm_vjp<false>(rows, a.dx, a.column2, nullptr, in(a.dy), in(a.x), in(a.column1), nullptr, a.row2);
   });
-  kernel(all, "take_rows", 2 * whole, [](backend& b, A& a) { b.take_rows(count, width, count, 0, a.y, in(a.x), a.ids); });
-  kernel(all, "add_rows", 3 * whole, [](backend& b, A& a) { b.add_rows(count, width, count, 0, a.dx, in(a.dy), a.ids); });
+  kernel(all, "take_rows", 2 * whole,
+         [](backend& b, A& a) { b.take_rows(count, width, count, 0, a.y, in(a.x), a.ids); });
+  kernel(all, "add_rows", 3 * whole,
+         [](backend& b, A& a) { b.add_rows(count, width, count, 0, a.dx, in(a.dy), a.ids); });
   kernel(all, "dropout", 2 * whole, [](backend& b, A& a) { b.dropout(arrays::everywhere(), 1, 0.1, a.y, in(a.x)); });
-  kernel(all, "random_normal", whole, [](backend& b, A& a) { b.random_normal(arrays::everywhere(), 1, a.y, 0.0, 1.0); });
+  kernel(all, "random_normal", whole,
+         [](backend& b, A& a) { b.random_normal(arrays::everywhere(), 1, a.y, 0.0, 1.0); });
   kernel(all, "adamw", 7 * whole, [](backend& b, A& a) {
     b.adamw(size, a.y, a.dx, a.dy, in(a.x), 1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F, 1.0F);
   });

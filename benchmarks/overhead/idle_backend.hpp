@@ -9,8 +9,8 @@ class idle_backend : public mtf::kokkos_backend<Exec> {
  public:
   using mtf::kokkos_backend<Exec>::kokkos_backend;
 
-#define IDLE(NAME)        \
-  template <class... X>   \
+#define IDLE(NAME)      \
+  template <class... X> \
   void NAME(X const&...) {}
   IDLE(fill)
   IDLE(copy)

@@ -9,6 +9,8 @@ namespace mtf::detail {
 
 class object_pool {
  public:
+  static constexpr std::size_t alignment = 64;
+
   object_pool() = default;
   object_pool(object_pool const&) = delete;
   object_pool& operator=(object_pool const&) = delete;
@@ -16,14 +18,14 @@ class object_pool {
     for (link*& first : free_)
       while (first != nullptr) {
         link* const next = first->next;
-        ::operator delete(first);
+        to_system(first);
         first = next;
       }
   }
 
   void* take(std::size_t bytes) {
     std::size_t const c = size_class(bytes);
-    if (c >= classes || free_[c] == nullptr) return ::operator new((c + 1) * grain);
+    if (c >= classes || free_[c] == nullptr) return from_system((c + 1) * grain);
     link* const p = free_[c];
     free_[c] = p->next;
     return p;
@@ -31,7 +33,7 @@ class object_pool {
   /// `bytes` as given to take().
   void give(void* p, std::size_t bytes) noexcept {
     std::size_t const c = size_class(bytes);
-    if (c >= classes) return ::operator delete(p);
+    if (c >= classes) return to_system(p);
     free_[c] = ::new (p) link{free_[c]};
   }
 
@@ -39,6 +41,8 @@ class object_pool {
   struct link {
     link* next;
   };
+  static void* from_system(std::size_t bytes) { return ::operator new(bytes, std::align_val_t{alignment}); }
+  static void to_system(void* p) { ::operator delete(p, std::align_val_t{alignment}); }
   static constexpr std::size_t grain = 32;
 #if defined(__SANITIZE_ADDRESS__)
   static constexpr std::size_t classes = 0;  // the sanitizer is to see what is used after its end

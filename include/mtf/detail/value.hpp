@@ -60,13 +60,11 @@ class ref {
   T* at_ = nullptr;
 };
 
-/// Constant expressions can only say `new`.
-template <class T, class Backend>
-inline constexpr bool pooled = Backend::holds_data && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-
+/// A T in memory of the backend's. Constant expressions, and so backends without data, can only say `new`.
 template <class T, class Backend, class... Args>
 constexpr T* make_object([[maybe_unused]] Backend& b, Args&&... args) {
-  if constexpr (pooled<T, Backend>) {
+  if constexpr (Backend::holds_data) {
+    static_assert(alignof(T) <= object_pool::alignment);
     void* const at = b.objects().take(sizeof(T));
     try {
       return ::new (at) T(args...);
@@ -80,7 +78,7 @@ constexpr T* make_object([[maybe_unused]] Backend& b, Args&&... args) {
 }
 template <class Backend, class T>
 constexpr void destroy_object([[maybe_unused]] Backend& b, T* x) {
-  if constexpr (pooled<T, Backend>) {
+  if constexpr (Backend::holds_data) {
     x->~T();
     b.objects().give(x, sizeof(T));
   } else {
