@@ -106,7 +106,7 @@ struct machine_limits {
 /// the limit. `seconds`: what the profiled steps took; what no primitive took is the library's own.
 inline std::string describe(profile_table const& table, double seconds, machine_limits const& limits) {
   auto rows = table.rows();
-  std::stable_sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) { return a.seconds > b.seconds; });
+  std::sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) { return a.seconds > b.seconds; });
   std::string text;
   auto const line = [&](char const* format, auto... x) {
     std::array<char, 160> row{};

@@ -7,6 +7,10 @@
 // Random123 does not know hipcc: its device marks are CUDA's.
 #if defined(__HIPCC__) && !defined(R123_CUDA_DEVICE)
 #define R123_CUDA_DEVICE __host__ __device__
+#endif
+// Its AES generators would bring all intrinsics, a third of a second of every compilation. (Who wants them includes
+// Random123 first.)
+#if !defined(R123_USE_SSE)
 #define R123_USE_SSE 0
 #endif
 #include <Random123/philox.h>
