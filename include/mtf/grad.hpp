@@ -115,6 +115,10 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
     auto const found = complete(f(std::as_const(tracked), args...));
     value = stop_gradient(found);
     result = found.value().slot;
+    // In constant expressions nvcc 13.0 destroys only the first element of an array that is a member.
+    if constexpr (!backend_type::holds_data)
+      walk_tensors(
+          backend, [](auto const&, auto& t) { t = std::remove_cvref_t<decltype(t)>(); }, tracked);
   }
   // From here on the nodes alone hold the parameters' slots.
   if (result) {
@@ -129,7 +133,7 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
       backend,
       [&](auto const&, auto& g) {
         using G = std::remove_cvref_t<decltype(g)>;
-        g = G(backend, recorded.template gradient<typename G::element_type>(i++));
+        g = G(backend, recorded.gradient(i++));
       },
       gradients);
 }

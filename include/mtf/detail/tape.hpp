@@ -36,6 +36,17 @@ class recorded final : public node {
 template <class Backend, class T>
 class gradient_slot;
 
+/// What a tape knows of a slot that collects the gradient of a parameter.
+class parameter_slot {
+ public:
+  int parameter = -1;  // which one of the tape it belongs to
+  /// Nothing more is added: hands the gradient to the tape.
+  constexpr virtual void finalize() = 0;
+
+ protected:
+  constexpr ~parameter_slot() = default;
+};
+
 /// The nodes of one program, and the gradients that it is run for.
 template <class Backend>
 class tape {
@@ -46,7 +57,7 @@ class tape {
   tape& operator=(tape const&) = delete;
   constexpr ~tape() {
     for (auto& p : parameters_)  // after an error, or kept by the user's function
-      if (p.slot != nullptr) *p.index = -1;
+      if (p.slot != nullptr) p.slot->parameter = -1;
     while (last_) take_last();
   }
   /// A node with the body make(out...).
@@ -69,31 +80,29 @@ class tape {
   constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, std::array<char const*, 3> const& name) {
     auto const slot = make_ref<gradient_slot<Backend, T>>(*backend_, *this, where);
     slot->parameter = static_cast<int>(parameters_.size());
-    parameters_.push_back({.slot = slot.get(), .index = &slot->parameter, .name = name});
+    parameters_.push_back({.slot = slot.get(), .name = name});
     return slot;
   }
   /// The gradient of the i-th parameter.
-  template <class T>
   constexpr cotangent<Backend> const& gradient(std::size_t i) {
     auto& p = parameters_[i];
-    if (p.slot != nullptr) finalize(*static_cast<gradient_slot<Backend, T>*>(p.slot));  // the user's function kept the tensor
+    if (p.slot != nullptr) p.slot->finalize();  // the user's function kept the tensor
     completion_.finish();
     return p.g;
   }
+  /// Told by the i-th parameter's slot.
   template <class T>
-  constexpr void finalize(gradient_slot<Backend, T>& slot) {
-    auto& p = parameters_[static_cast<std::size_t>(slot.parameter)];
-    slot.parameter = -1;
+  constexpr void is_final(int i, cotangent<Backend>&& g, sharding const& where) {
+    auto& p = parameters_[static_cast<std::size_t>(i)];
     p.slot = nullptr;
-    p.g = slot.take();
-    if (completes_) completion_.template add<T>(p.g, slot.where(), p.name);
+    p.g = std::move(g);
+    if (completes_) completion_.template add<T>(p.g, where, p.name);
   }
   [[nodiscard]] constexpr Backend& backend() const { return *backend_; }
 
  private:
   struct parameter_gradient {
-    void* slot;  // null: the gradient is final
-    int* index;  // in the slot
+    parameter_slot* slot;  // null: the gradient is final
     std::array<char const*, 3> name;
     cotangent<Backend> g{};
   };
@@ -113,21 +122,23 @@ class tape {
 /// Collects the gradient of one tensor. Contributions that are partial over the same axes are added before anything is
 /// sent: gradients of a tensor that is used often are completed once.
 template <class Backend, class T>
-class gradient_slot final : public kept_by<Backend> {
+class gradient_slot final : public kept_by<Backend>, public parameter_slot {
  public:
   int references = 1;
-  int parameter = -1;  // which one of the tape it belongs to
 
   /// `where`: the tensor's sharding; its partial axes are of no concern here. It must outlive the slot: operations pass
   /// constants.
   constexpr gradient_slot(tape<Backend>& owner, sharding const& where)
       : backend_(&owner.backend()), owner_(&owner), where_(&where) {}
   constexpr void unreferenced() {
-    if (parameter >= 0) owner_->finalize(*this);
+    if (parameter >= 0) finalize();
     if constexpr (Backend::holds_data)
       destroy_object(*backend_, this);
     else
       clear();
+  }
+  constexpr void finalize() override {
+    owner_->template is_final<T>(std::exchange(parameter, -1), take(), *where_);
   }
   constexpr void let_go() { clear(); }
   constexpr void destroy() { delete this; }
