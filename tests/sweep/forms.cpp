@@ -266,7 +266,7 @@ namespace {
 bool mixed(mesh_code const& m, set axes) { return (axes & m.inside_node) != 0 && (axes & ~m.inside_node) != 0; }
 
 /// Design 5's table, axis by axis, where no dimension is cut over two axes and one changes from one axis to another only
-/// if that was idle and has the same size; false where it is not that simple. Slices first, then reduce-scatters and
+/// if that was idle and has the same size; false where it is not that simple. Slices first, then one reduce-scatter and
 /// permutes; all other axes that change go together: in one all-to-all if one of them cuts another dimension afterwards,
 /// else in one all-gather.
 bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& sent) {
@@ -285,13 +285,16 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
   each([&](int d, unsigned from, unsigned wanted) {  // idle: a slice
     if (from == 0 && wanted != 0 && !in(now.axes() | now.partial, axis_at(wanted, 0))) now.cut = with_cut(now.cut, d, wanted);
   });
+  set summed = 0;
+  auto const whole = payload(m, now);
   each([&](int d, unsigned from, unsigned wanted) {
     if (from == 0 && wanted != 0 && in(now.partial, axis_at(wanted, 0))) {
-      sent.push_back({collective::reduce_scatter, axes_of(wanted), payload(m, now)});
-      now.partial &= ~axes_of(wanted);
+      summed |= axes_of(wanted);
       now.cut = with_cut(now.cut, d, wanted);
     }
   });
+  if (summed != 0) sent.push_back({collective::reduce_scatter, summed, whole});
+  now.partial &= ~summed;
   each([&](int d, unsigned from, unsigned wanted) {
     if (from != 0 && wanted != 0 && from != wanted) {
       sent.push_back({collective::permute, axes_of(from) | axes_of(wanted), payload(m, now)});
@@ -303,6 +306,7 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
   each([&](int, unsigned from, unsigned wanted) {
     if (from != 0 && wanted == 0) taken_away |= axes_of(from);
   });
+  if (mixed(m, summed)) return false;
   if (permuted) return taken_away == 0 && sent.size() == 1;  // beside others, gathers and slices may be as cheap
   if (taken_away == 0) return true;
   if (mixed(m, taken_away)) return false;
