@@ -17,7 +17,7 @@ if [[ ! -x "$venv/bin/python" ]]; then
   # Where the index has no wheel for CPUs alone, the common one does: only larger.
   "$venv/bin/pip" install --quiet torch numpy
   "$venv/bin/pip" install --quiet jax || echo "no JAX: left out"
-  "$venv/bin/pip" install --quiet tensorflow mesh-tensorflow || echo "no Mesh-TensorFlow: left out"
+  "$venv/bin/pip" install --quiet 'tensorflow-cpu<2.13' mesh-tensorflow || echo "no Mesh-TensorFlow: left out"
 fi
 
 ours="benchmark-train-step"
