@@ -77,6 +77,23 @@ struct gradients_of<Structure<Tensor>> {
   using type = Structure<gradient_of<Tensor>::template tensor>;
 };
 
+/// Where the gradient of a parameter is collected.
+template <class X>
+struct slot_of_tensor {
+  gradient_slot<typename X::backend_type, typename X::element_type>* at = nullptr;
+};
+template <template <class...> class Tensor>
+struct slot_of {
+  template <class... D>
+  using tensor = slot_of_tensor<Tensor<D...>>;
+};
+template <class Params>
+struct slots_of;
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct slots_of<Structure<Tensor>> {
+  using type = Structure<slot_of<Tensor>::template tensor>;
+};
+
 }  // namespace detail
 
 /// The type of the gradients of a parameter structure.
@@ -102,16 +119,18 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
   backend_type& backend = backend_of<backend_type>(params);
   tape<backend_type> recorded(backend, when == completed_gradients::overlapped);
   ref<gradient_slot<backend_type, T>> result;
+  typename slots_of<Params>::type slots;
   {
     Params tracked;
     walk_tensors(
         backend,
-        [&](path const& name, auto const& p, auto& t) {
+        [&](path const& name, auto const& p, auto& t, auto& s) {
           using X = std::remove_cvref_t<decltype(p)>;
           using U = typename X::element_type;
           t = X(detail::value<backend_type, U>(p.value().memory, recorded.template parameter<U>(X::spec, name.names())));
+          s.at = t.value().slot.get();
         },
-        params, tracked);
+        params, tracked, slots);
     auto const found = complete(f(std::as_const(tracked), args...));
     value = stop_gradient(found);
     result = found.value().slot;
@@ -131,11 +150,10 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
   std::size_t i = 0;
   walk_tensors(
       backend,
-      [&](auto const&, auto& g) {
-        using G = std::remove_cvref_t<decltype(g)>;
-        g = G(backend, recorded.gradient(i++));
+      [&](auto const&, auto const& s, auto& g) {
+        g = std::remove_cvref_t<decltype(g)>(backend, recorded.gradient(i++, s.at));
       },
-      gradients);
+      std::as_const(slots), gradients);
 }
 
 }  // namespace detail

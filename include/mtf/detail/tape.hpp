@@ -36,17 +36,6 @@ class recorded final : public node {
 template <class Backend, class T>
 class gradient_slot;
 
-/// What a tape knows of a slot that collects the gradient of a parameter.
-class parameter_slot {
- public:
-  int parameter = -1;  // which one of the tape it belongs to
-  /// Nothing more is added: hands the gradient to the tape.
-  constexpr virtual void finalize() = 0;
-
- protected:
-  constexpr ~parameter_slot() = default;
-};
-
 /// The nodes of one program, and the gradients that it is run for.
 template <class Backend>
 class tape {
@@ -57,7 +46,7 @@ class tape {
   tape& operator=(tape const&) = delete;
   constexpr ~tape() {
     for (auto& p : parameters_)  // after an error, or kept by the user's function
-      if (p.slot != nullptr) p.slot->parameter = -1;
+      if (p.index != nullptr) *p.index = -1;
     while (last_) take_last();
   }
   /// A node with the body make(out...).
@@ -75,34 +64,35 @@ class tape {
     completion_.finish();
   }
 
-  /// A new slot for the gradient of a parameter: it is final when nobody else knows the slot any more.
+  /// A new slot for the gradient of a parameter, the next in line: it is final when nobody knows the slot any more.
   template <class T>
   constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, std::array<char const*, 3> const& name) {
     auto const slot = make_ref<gradient_slot<Backend, T>>(*backend_, *this, where);
     slot->parameter = static_cast<int>(parameters_.size());
-    parameters_.push_back({.slot = slot.get(), .name = name});
+    parameters_.push_back({.index = &slot->parameter, .name = name});
     return slot;
   }
-  /// The gradient of the i-th parameter.
-  constexpr cotangent<Backend> const& gradient(std::size_t i) {
-    auto& p = parameters_[i];
-    if (p.slot != nullptr) p.slot->finalize();  // the user's function kept the tensor
-    completion_.finish();
-    return p.g;
-  }
-  /// Told by the i-th parameter's slot.
+  /// Told by its slot.
   template <class T>
   constexpr void is_final(int i, cotangent<Backend>&& g, sharding const& where) {
     auto& p = parameters_[static_cast<std::size_t>(i)];
-    p.slot = nullptr;
+    p.index = nullptr;
     p.g = std::move(g);
     if (completes_) completion_.template add<T>(p.g, where, p.name);
+  }
+  /// The gradient of the i-th parameter, whose slot this was or is: the user's function may have kept the tensor.
+  template <class T>
+  constexpr cotangent<Backend> const& gradient(std::size_t i, gradient_slot<Backend, T>* slot) {
+    auto& p = parameters_[i];
+    if (p.index != nullptr) slot->finalize();
+    completion_.finish();
+    return p.g;
   }
   [[nodiscard]] constexpr Backend& backend() const { return *backend_; }
 
  private:
   struct parameter_gradient {
-    parameter_slot* slot;  // null: the gradient is final
+    int* index;  // in the slot; null: the gradient is final
     std::array<char const*, 3> name;
     cotangent<Backend> g{};
   };
@@ -122,9 +112,10 @@ class tape {
 /// Collects the gradient of one tensor. Contributions that are partial over the same axes are added before anything is
 /// sent: gradients of a tensor that is used often are completed once.
 template <class Backend, class T>
-class gradient_slot final : public kept_by<Backend>, public parameter_slot {
+class gradient_slot final : public kept_by<Backend> {
  public:
   int references = 1;
+  int parameter = -1;  // which one of the tape it belongs to
 
   /// `where`: the tensor's sharding; its partial axes are of no concern here. It must outlive the slot: operations pass
   /// constants.
@@ -137,7 +128,8 @@ class gradient_slot final : public kept_by<Backend>, public parameter_slot {
     else
       clear();
   }
-  constexpr void finalize() override {
+  /// Nothing more is added: hands the gradient to the tape.
+  constexpr void finalize() {
     owner_->template is_final<T>(std::exchange(parameter, -1), take(), *where_);
   }
   constexpr void let_go() { clear(); }
