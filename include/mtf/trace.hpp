@@ -2,6 +2,7 @@
 // The backend that holds no data. Operations on it type-check with the core alone, and run in constant expressions: what
 // remains is the list of their collectives (mtf/plan.hpp). A type without a backend has this one.
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include <mtf/detail/operation.hpp>
@@ -21,8 +22,17 @@ struct planned_collective {
 
   /// The same collective; which of several equal tensors it concerns does not matter.
   constexpr bool operator==(planned_collective const& o) const {
-    return kind == o.kind && axes == o.axes && payload == o.payload && when == o.when && operation == o.operation &&
-           tensor == o.tensor && parameter == o.parameter;
+    for (std::size_t i = 0; i < parameter.size(); ++i)
+      if (!same(parameter[i], o.parameter[i])) return false;
+    return kind == o.kind && axes == o.axes && payload == o.payload && when == o.when && tensor == o.tensor &&
+           same(operation, o.operation);
+  }
+
+ private:
+  // By their letters: literals may overlap, and Clang 21 refuses to compare their addresses.
+  static constexpr bool same(char const* a, char const* b) {
+    if (a == nullptr || b == nullptr) return a == nullptr && b == nullptr;
+    return std::string_view(a) == b;
   }
 };
 
