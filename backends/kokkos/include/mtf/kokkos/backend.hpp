@@ -7,9 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <Kokkos_Profiling_ScopedRegion.hpp>
 #include <mtf/detail/object_pool.hpp>
-#include <mtf/detail/operation.hpp>
 
 #include <mtf/kokkos/attention.hpp>
 #include <mtf/kokkos/contract.hpp>
@@ -21,18 +19,19 @@
 #include <mtf/kokkos/map.hpp>
 #include <mtf/kokkos/norm.hpp>
 #include <mtf/kokkos/optimizer.hpp>
-#include <mtf/kokkos/profile.hpp>
 #include <mtf/kokkos/random.hpp>
+#include <mtf/kokkos/rank.hpp>
 #include <mtf/kokkos/reduce.hpp>
 #include <mtf/kokkos/row_kernels.hpp>
 #include <mtf/kokkos/row_view.hpp>
 #include <mtf/kokkos/softmax.hpp>
-#include <mtf/kokkos/staging.hpp>
 
 namespace mtf {
 
 template <class Exec = Kokkos::DefaultExecutionSpace>
-class kokkos_backend {
+class kokkos_backend : public detail::kokkos_rank<Exec> {
+  using rank = detail::kokkos_rank<Exec>;
+  using rank::on_, rank::moving, rank::pass_, rank::profile_;
   template <class T>
   using compute = std::type_identity_t<detail::compute_t<T>>;
 
@@ -43,7 +42,7 @@ class kokkos_backend {
   using placement = detail::placement;
   using execution_space = Exec;
 
-  explicit kokkos_backend(mtf::collectives& ranks, Exec exec = Exec{}) : ranks_(&ranks), on_{std::move(exec)} {}
+  explicit kokkos_backend(mtf::collectives& ranks, Exec exec = Exec{}) : rank(ranks, std::move(exec)) {}
 #if defined(KOKKOS_ENABLE_SERIAL)
   /// The backend of a rank that is one of many threads of a process, made by that thread: with an execution space
   /// instance of its own. For Kokkos::Serial, whatever the default execution space is.
@@ -65,22 +64,6 @@ class kokkos_backend {
 
   /// Tensors on it have elements; mtf::trace is the backend of which that is not true.
   static constexpr bool holds_data = true;
-  collectives& ranks() { return *ranks_; }
-  static constexpr bool on_host = detail::host_accessible<Exec>;
-
-  // What operation is in progress, for profilers: a region of its name ---------------------------------------------------
-
-  void enter(char const* operation, detail::sharding const&, std::array<char const*, 3> const&) {
-    Kokkos::Profiling::pushRegion(operation != nullptr ? operation : "mtf::completion");
-    if (profile_ != nullptr) profile_->enter(operation);
-  }
-  void leave() {
-    if (profile_ != nullptr) profile_->leave();
-    Kokkos::Profiling::popRegion();
-  }
-  pass change(pass p) { return std::exchange(pass_, p); }
-  /// From now on the time of every primitive is noted there; null: no longer. Between operations.
-  void profile(profile_table* to) { profile_ = to; }
 
   // Memory ------------------------------------------------------------------------------------------------------------
 
@@ -98,85 +81,25 @@ class kokkos_backend {
   /// Both return when the data has arrived.
   void to_host(void* host, void const* from, std::size_t bytes) { detail::to_host(on_.exec, host, from, bytes); }
   void from_host(void* to, void const* host, std::size_t bytes) { detail::from_host(on_.exec, to, host, bytes); }
-  void fence() { on_.exec.fence("mtf::fence"); }
-
-  // Collectives on device memory: as in class collectives -------------------------------------------------------------
-
-  /// True: MPI reads and writes device memory itself. False: data goes through pinned host memory.
-  bool device_aware = detail::device_aware_by_default;
-
-  template <class T>
-  void all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
-    Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
-    auto const noted = sending(mtf::bytes_sent(collective::all_reduce, count * sizeof(T), size(axes)));
-    moved(in, count, out, count,
-          [&](T const* i, T* o) { ranks_->all_reduce(axes, op, detail::element_of<T>, i, o, count); });
-  }
-  using request = mtf::collectives::handle;
-  template <class T>
-  request start_all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
-    if (!on_host && !device_aware) {
-      all_reduce(axes, op, in, out, count);
-      return {};
-    }
-    Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
-    auto const noted = sending(mtf::bytes_sent(collective::all_reduce, count * sizeof(T), size(axes)));
-    fence();
-    return ranks_->start_all_reduce(axes, op, detail::element_of<T>, in, out, count);
-  }
-  void wait(request const& r) {
-    if (!r) return;
-    Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
-    auto const noted = sending(0);
-    r->wait();
-  }
-  template <class T>
-  void reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
-    Kokkos::Profiling::ScopedRegion const region("mtf::reduce_scatter");
-    auto const noted = sending(mtf::bytes_sent(collective::reduce_scatter, count * group(axes) * sizeof(T), size(axes)));
-    moved(in, count * group(axes), out, count,
-          [&](T const* i, T* o) { ranks_->reduce_scatter(axes, detail::element_of<T>, i, o, count); });
-  }
-  template <class T>
-  void all_gather(axis_mask axes, T const* in, T* out, std::size_t count) {
-    Kokkos::Profiling::ScopedRegion const region("mtf::all_gather");
-    auto const noted = sending(mtf::bytes_sent(collective::all_gather, count * sizeof(T), size(axes)));
-    moved(in, count, out, count * group(axes),
-          [&](T const* i, T* o) { ranks_->all_gather(axes, detail::element_of<T>, i, o, count); });
-  }
-  template <class T>
-  void all_to_all(axis_mask axes, T const* in, T* out, std::size_t count) {
-    Kokkos::Profiling::ScopedRegion const region("mtf::all_to_all");
-    auto const noted = sending(mtf::bytes_sent(collective::all_to_all, count * group(axes) * sizeof(T), size(axes)));
-    moved(in, count * group(axes), out, count * group(axes),
-          [&](T const* i, T* o) { ranks_->all_to_all(axes, detail::element_of<T>, i, o, count); });
-  }
-  template <class T>
-  void permute(axis_mask axes, T const* in, T* out, std::size_t count, int to, int from) {
-    Kokkos::Profiling::ScopedRegion const region("mtf::permute");
-    auto const noted = sending(count * sizeof(T));
-    moved(in, count, out, count,
-          [&](T const* i, T* o) { ranks_->permute(axes, detail::element_of<T>, i, o, count, to, from); });
-  }
 
   // Pointwise ---------------------------------------------------------------------------------------------------------
 
   /// out[0..n) = value.
   template <class T>
   void fill(T* out, index n, std::type_identity_t<T> value) {
-    auto const noted = moving([&] { return bytes<T>(n); });
+    auto const noted = moving([&] { return detail::bytes<T>(n); });
     detail::for_elements("mtf::fill", on_.exec, n, detail::fill_body<T>{out, value});
   }
   /// out = in; operands (out, in), any strides; converts the element type.
   template <class To, class From>
   void copy(detail::loops<2> const& l, To* out, From const* in) {
-    auto const noted = moving([&] { return bytes<To>(l, 0) + bytes<From>(l, 1); });
+    auto const noted = moving([&] { return detail::bytes<To>(l, 0) + detail::bytes<From>(l, 1); });
     detail::copy(on_, l, out, in);
   }
   /// out = f(in...); operands (out, in...). f sees compute types.
   template <class R, class F, class... T>
   void map(F f, detail::loops<1 + static_cast<int>(sizeof...(T))> const& l, R* out, T const*... in) {
-    auto const noted = moving([&] { return operand_bytes<R, T...>(l, std::index_sequence_for<R, T...>{}); });
+    auto const noted = moving([&] { return detail::operand_bytes<R, T...>(l, std::index_sequence_for<R, T...>{}); });
     detail::map(on_, f, l, out, in...);
   }
   /// dx[i] = dy * (derivative of f in argument i), where dx[i] is not null; dy and dx have the strides of operand 0.
@@ -184,19 +107,19 @@ class kokkos_backend {
   template <class F, class T, class... Ts>
   void map_vjp(F f, detail::loops<1 + static_cast<int>(sizeof...(Ts))> const& l, std::array<void*, sizeof...(Ts)> dx,
                T const* dy, Ts const*... in) {
-    auto const noted = moving([&] { return bytes<T>(l, 0) + vjp_bytes<Ts...>(l, dx, std::index_sequence_for<Ts...>{}); });
+    auto const noted = moving([&] { return detail::bytes<T>(l, 0) + detail::vjp_bytes<Ts...>(l, dx, std::index_sequence_for<Ts...>{}); });
     detail::map_vjp(on_, f, l, dx, dy, in...);
   }
   /// inout += x.
   template <class T>
   void add(index n, T* inout, T const* x) {
-    auto const noted = moving([&] { return 3 * bytes<T>(n); });
+    auto const noted = moving([&] { return 3 * detail::bytes<T>(n); });
     detail::for_elements("mtf::add", on_.exec, n, detail::add_body<T>{inout, x});
   }
   /// out[o, j, i] = j + offset, over r's [outer, n, inner]; T also an integer.
   template <class T>
   void iota(rows const& r, index offset, T* out) {
-    auto const noted = moving([&] { return bytes<T>(r); });
+    auto const noted = moving([&] { return detail::bytes<T>(r); });
     detail::for_elements("mtf::iota", on_.exec, r.outer * r.n * r.inner, detail::iota_body<T>{r, offset, out});
   }
 
@@ -205,13 +128,13 @@ class kokkos_backend {
   /// out[kept] = op over the reduced loops of in, combined with out's value if `accumulate`.
   template <class T>
   void reduce(combine op, detail::reduction const& r, T* out, T const* in, bool accumulate = false) {
-    auto const noted = moving([&] { return bytes<T>(r.kept, 0) + bytes<T>(r.kept, 1) * static_cast<double>(r.reduced.size()); });
+    auto const noted = moving([&] { return detail::bytes<T>(r.kept, 0) + detail::bytes<T>(r.kept, 1) * static_cast<double>(r.reduced.size()); });
     detail::reduce(on_, op, r, out, in, accumulate);
   }
   /// *out += sum x^2.
   template <class T>
   void square_sum(index n, double* out, T const* x) {
-    auto const noted = moving([&] { return bytes<T>(n); });
+    auto const noted = moving([&] { return detail::bytes<T>(n); });
     detail::square_sum(on_, n, out, x);
   }
   /// c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n], added to c if `accumulate`.
@@ -244,57 +167,57 @@ class kokkos_backend {
   /// y = softmax(scale * x) along n over the visible elements; hidden ones are 0, as are rows with nothing visible.
   template <class T>
   void softmax(rows r, compute<T> scale, causal_rule rule, T* y, T const* x) {
-    auto const noted = moving([&] { return 2 * bytes<T>(r); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
     write_rows("mtf::softmax", r, detail::softmax_row<T>{scale, rule}, y, x);
   }
   /// dx = scale * y * (dy - sum(y dy)).
   template <class T>
   void softmax_vjp(rows r, compute<T> scale, T* dx, T const* y, T const* dy) {
-    auto const noted = moving([&] { return 3 * bytes<T>(r); });
+    auto const noted = moving([&] { return 3 * detail::bytes<T>(r); });
     write_rows("mtf::softmax_vjp", r, detail::softmax_vjp_row<T>{scale}, dx, y, dy);
   }
   /// The largest visible scale * x of each row; -infinity where nothing is.
   template <class T>
   void row_max(rows r, compute<T> scale, causal_rule rule, compute<T>* out, T const* x) {
-    auto const noted = moving([&] { return bytes<T>(r); });
+    auto const noted = moving([&] { return detail::bytes<T>(r); });
     number_rows("mtf::row_max", r, detail::max_row<T>{scale, rule}, out, x);
   }
   /// The sum of exp(scale * x - max) over the visible elements of each row.
   template <class T>
   void row_exp_sum(rows r, compute<T> scale, causal_rule rule, compute<T> const* max, compute<T>* sum, T const* x) {
-    auto const noted = moving([&] { return bytes<T>(r); });
+    auto const noted = moving([&] { return detail::bytes<T>(r); });
     number_rows("mtf::row_exp_sum", r, detail::exp_sum_row<T>{scale, rule, max}, sum, x);
   }
   /// y = exp(scale * x - max) / sum.
   template <class T>
   void softmax_apply(rows r, compute<T> scale, causal_rule rule, compute<T> const* max, compute<T> const* sum, T* y,
                      T const* x) {
-    auto const noted = moving([&] { return 2 * bytes<T>(r); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
     write_rows("mtf::softmax_apply", r, detail::softmax_row<T>{scale, rule, max, sum}, y, x);
   }
   /// out = sum(y dy) of each row.
   template <class T>
   void row_dot(rows r, compute<T>* out, T const* y, T const* dy) {
-    auto const noted = moving([&] { return 2 * bytes<T>(r); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
     number_rows("mtf::row_dot", r, detail::dot_row{}, out, y, dy);
   }
   /// out = sum(x) of each row.
   template <class T>
   void row_sum(rows r, compute<T>* out, T const* x) {
-    auto const noted = moving([&] { return bytes<T>(r); });
+    auto const noted = moving([&] { return detail::bytes<T>(r); });
     number_rows("mtf::row_sum", r, detail::sum_row{}, out, x);
   }
   /// dx = scale * y * (dy - dot).
   template <class T>
   void softmax_vjp_apply(rows r, compute<T> scale, compute<T> const* dot, T* dx, T const* y, T const* dy) {
-    auto const noted = moving([&] { return 3 * bytes<T>(r); });
+    auto const noted = moving([&] { return 3 * detail::bytes<T>(r); });
     write_rows("mtf::softmax_vjp_apply", r, detail::softmax_vjp_row<T>{scale, dot}, dx, y, dy);
   }
 
   /// y = x - logsumexp(x) along n.
   template <class T>
   void log_softmax(rows r, T* y, T const* x) {
-    auto const noted = moving([&] { return 2 * bytes<T>(r); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
     write_rows("mtf::log_softmax", r, detail::log_softmax_row<T>{}, y, x);
   }
   /// dx = dy - exp(y) * sum(dy).
@@ -305,32 +228,32 @@ class kokkos_backend {
   /// y = x - max - log(sum).
   template <class T>
   void log_softmax_apply(rows r, compute<T> const* max, compute<T> const* sum, T* y, T const* x) {
-    auto const noted = moving([&] { return 2 * bytes<T>(r); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
     write_rows("mtf::log_softmax_apply", r, detail::log_softmax_row<T>{max, sum}, y, x);
   }
   /// dx = dy - exp(y) * sum, with the global sum(dy) of each row.
   template <class T>
   void log_softmax_vjp_apply(rows r, compute<T> const* sum, T* dx, T const* y, T const* dy) {
-    auto const noted = moving([&] { return 3 * bytes<T>(r); });
+    auto const noted = moving([&] { return 3 * detail::bytes<T>(r); });
     write_rows("mtf::log_softmax_vjp", r, detail::log_softmax_vjp_row<T>{sum}, dx, y, dy);
   }
 
   /// y = log(sum(exp(x))) of each row.
   template <class T>
   void logsumexp(rows r, T* y, T const* x) {
-    auto const noted = moving([&] { return bytes<T>(r); });
+    auto const noted = moving([&] { return detail::bytes<T>(r); });
     number_rows("mtf::logsumexp", r, detail::logsumexp_row{}, y, x);
   }
   /// dx = dy * exp(x - y); y is global, so this serves a dimension cut over ranks too.
   template <class T>
   void logsumexp_vjp(rows r, T* dx, T const* x, T const* y, T const* dy) {
-    auto const noted = moving([&] { return 2 * bytes<T>(r); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
     write_rows("mtf::logsumexp_vjp", r, detail::logsumexp_vjp_row<T>{y, dy}, dx, x);
   }
   /// y = max + log(sum).
   template <class T>
   void logsumexp_finish(index count, T* y, compute<T> const* max, compute<T> const* sum) {
-    auto const noted = moving([&] { return 3 * bytes<T>(count); });
+    auto const noted = moving([&] { return 3 * detail::bytes<T>(count); });
     detail::for_elements("mtf::logsumexp_finish", on_.exec, count, detail::logsumexp_finish_body<T>{y, max, sum});
   }
 
@@ -340,7 +263,7 @@ class kokkos_backend {
   template <bool Centered, class T>
   void norm(rows r, compute<T> eps, T* y, compute<T>* mean, compute<T>* rstd, T const* x, T const* gamma,
             std::type_identity_t<T const*> beta) {
-    auto const noted = moving([&] { return 2 * bytes<T>(r); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
     write_rows("mtf::norm", r, detail::norm_row<Centered, T>{eps, mean, rstd, gamma, beta}, y, x);
   }
   /// Gradients of norm; dgamma and dbeta are overwritten, with the sums over this rank's rows.
@@ -352,13 +275,13 @@ class kokkos_backend {
   /// out = sum of (x - mean)^2 of each row; mean null: 0.
   template <class T>
   void row_square_sum(rows r, compute<T> const* mean, compute<T>* out, T const* x) {
-    auto const noted = moving([&] { return bytes<T>(r); });
+    auto const noted = moving([&] { return detail::bytes<T>(r); });
     number_rows("mtf::row_square_sum", r, detail::square_sum_row<T>{mean}, out, x);
   }
   /// Global square sums to rstd = 1 / sqrt(square sum / n_global + eps), in place.
   template <class A>
   void rows_statistics(index count, std::type_identity_t<A> eps, index n_global, A* inout) {
-    auto const noted = moving([&] { return 2 * bytes<A>(count); });
+    auto const noted = moving([&] { return 2 * detail::bytes<A>(count); });
     detail::for_elements("mtf::rows_statistics", on_.exec, count,
                          detail::rows_statistics_body<A>{eps, n_global, inout});
   }
@@ -366,14 +289,14 @@ class kokkos_backend {
   template <bool Centered, class T>
   void norm_apply(rows r, compute<T> const* mean, compute<T> const* rstd, T* y, T const* x, T const* gamma,
                   std::type_identity_t<T const*> beta) {
-    auto const noted = moving([&] { return 2 * bytes<T>(r); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
     write_rows("mtf::norm_apply", r, detail::norm_apply_row<Centered, T>{mean, rstd, gamma, beta}, y, x);
   }
   /// s1 = sum dy gamma, s2 = sum dy gamma xhat of each row.
   template <bool Centered, class T>
   void norm_vjp_sums(rows r, compute<T>* s1, compute<T>* s2, T const* dy, T const* x, T const* gamma,
                      compute<T> const* mean, compute<T> const* rstd) {
-    auto const noted = moving([&] { return 2 * bytes<T>(r); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
     detail::row_operand<T, Exec> const g(on_, r, dy), in(on_, r, x);
     run("mtf::norm_vjp_sums", r,
         detail::norm_vjp_sums_body<Centered, T>{{g.get(), in.get(), gamma, mean, rstd}, r.n, s1, s2});
@@ -383,7 +306,7 @@ class kokkos_backend {
   void norm_vjp_apply(rows r, index n_global, compute<T> const* s1, compute<T> const* s2, T* dx, T* dgamma,
                       std::type_identity_t<T*> dbeta, T const* dy, T const* x, T const* gamma, compute<T> const* mean,
                       compute<T> const* rstd) {
-    auto const noted = moving([&] { return 3 * bytes<T>(r); });
+    auto const noted = moving([&] { return 3 * detail::bytes<T>(r); });
     detail::row_result<T, Exec> out(on_, r, dx);
     detail::row_operand<T, Exec> const g(on_, r, dy), in(on_, r, x);
     detail::norm_backward(on_,
@@ -397,7 +320,7 @@ class kokkos_backend {
   /// loss = lse - logits[label], lse = logsumexp(logits) of each row.
   template <class T>
   void cross_entropy(rows r, T* loss, compute<T>* lse, T const* logits, std::int32_t const* labels) {
-    auto const noted = moving([&] { return bytes<T>(r); });
+    auto const noted = moving([&] { return detail::bytes<T>(r); });
     detail::row_operand<T, Exec> const in(on_, r, logits);
     run("mtf::cross_entropy", r, detail::cross_entropy_body<T>{r.n, loss, lse, in.get(), labels});
   }
@@ -405,7 +328,7 @@ class kokkos_backend {
   template <class T>
   void cross_entropy_vjp(rows r, index class_offset, T* dlogits, T const* logits, std::int32_t const* labels,
                          compute<T> const* lse, T const* dloss) {
-    auto const noted = moving([&] { return 2 * bytes<T>(r); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
     write_rows("mtf::cross_entropy_vjp", r, detail::cross_entropy_vjp_row<T>{class_offset, labels, lse, dloss}, dlogits,
                logits);
   }
@@ -414,7 +337,7 @@ class kokkos_backend {
   template <class T>
   void cross_entropy_local(rows r, index class_offset, compute<T> const* max, compute<T>* sum_and_picked,
                            T const* logits, std::int32_t const* labels) {
-    auto const noted = moving([&] { return bytes<T>(r); });
+    auto const noted = moving([&] { return detail::bytes<T>(r); });
     detail::row_operand<T, Exec> const in(on_, r, logits);
     run("mtf::cross_entropy_local", r,
         detail::cross_entropy_local_body<T>{r.n, r.count(), class_offset, max, sum_and_picked, in.get(), labels});
@@ -422,7 +345,7 @@ class kokkos_backend {
   template <class T>
   void cross_entropy_finish(index count, T* loss, compute<T>* lse, compute<T> const* max,
                             compute<T> const* sum_and_picked) {
-    auto const noted = moving([&] { return 4 * bytes<T>(count); });
+    auto const noted = moving([&] { return 4 * detail::bytes<T>(count); });
     detail::for_elements("mtf::cross_entropy_finish", on_.exec, count,
                          detail::cross_entropy_finish_body<T>{count, loss, lse, max, sum_and_picked});
   }
@@ -433,7 +356,7 @@ class kokkos_backend {
   template <class T>
   void take_rows(index count, index width, index vocab, index vocab_offset, T* out, T const* table,
                  std::int32_t const* ids) {
-    auto const noted = moving([&] { return 2 * bytes<T>(count * width); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(count * width); });
     detail::for_rows("mtf::take_rows", on_.exec, count, width,
                      detail::take_rows_body<T>{{width, vocab, vocab_offset, ids}, out, table});
   }
@@ -441,7 +364,7 @@ class kokkos_backend {
   template <class T>
   void add_rows(index count, index width, index vocab, index vocab_offset, T* table_gradient, T const* dy,
                 std::int32_t const* ids) {
-    auto const noted = moving([&] { return 3 * bytes<T>(count * width); });
+    auto const noted = moving([&] { return 3 * detail::bytes<T>(count * width); });
     detail::add_rows(on_, {width, vocab, vocab_offset, ids}, count, table_gradient, dy);
   }
 
@@ -450,24 +373,24 @@ class kokkos_backend {
   /// Uniform in [low, high).
   template <class T>
   void random_uniform(placement const& p, std::uint64_t key, T* out, double low, double high) {
-    auto const noted = moving([&] { return bytes<T>(p.local); });
+    auto const noted = moving([&] { return detail::bytes<T>(p.local); });
     detail::generate(on_, p, out, detail::uniform_numbers{key, low, high - low});
   }
   template <class T>
   void random_normal(placement const& p, std::uint64_t key, T* out, double mean, double stddev) {
-    auto const noted = moving([&] { return bytes<T>(p.local); });
+    auto const noted = moving([&] { return detail::bytes<T>(p.local); });
     detail::generate(on_, p, out, detail::normal_numbers{key, mean, stddev});
   }
   /// Normal, redrawn beyond two standard deviations.
   template <class T>
   void random_truncated_normal(placement const& p, std::uint64_t key, T* out, double mean, double stddev) {
-    auto const noted = moving([&] { return bytes<T>(p.local); });
+    auto const noted = moving([&] { return detail::bytes<T>(p.local); });
     detail::generate(on_, p, out, detail::truncated_normal_numbers{key, mean, stddev});
   }
   /// y = x / (1 - rate) with probability 1 - rate, 0 otherwise. Its own vjp.
   template <class T>
   void dropout(placement const& p, std::uint64_t key, double rate, T* y, T const* x) {
-    auto const noted = moving([&] { return 2 * bytes<T>(p.local); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(p.local); });
     detail::dropout(on_, p, key, rate, y, x);
   }
 
@@ -478,7 +401,7 @@ class kokkos_backend {
   void adamw(index n, T* p, compute<T>* m, compute<T>* v, compute<T> const* g, compute<T> lr, compute<T> beta1,
              compute<T> beta2, compute<T> eps, compute<T> weight_decay, compute<T> correction1, compute<T> correction2,
              compute<T> grad_scale) {
-    auto const noted = moving([&] { return 2 * bytes<T>(n) + 5 * bytes<compute<T>>(n); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(n) + 5 * detail::bytes<compute<T>>(n); });
     detail::for_elements(
         "mtf::adamw", on_.exec, n,
         detail::adamw_body<T>{p, m, v, g, lr, beta1, beta2, eps, weight_decay, correction1, correction2, grad_scale});
@@ -487,47 +410,12 @@ class kokkos_backend {
   template <class T>
   void sgd(index n, T* p, compute<T>* momentum, compute<T> const* g, compute<T> lr, compute<T> momentum_factor,
            compute<T> weight_decay, compute<T> grad_scale) {
-    auto const noted = moving([&] { return 2 * bytes<T>(n) + (momentum == nullptr ? 1 : 3) * bytes<compute<T>>(n); });
+    auto const noted = moving([&] { return 2 * detail::bytes<T>(n) + (momentum == nullptr ? 1 : 3) * detail::bytes<compute<T>>(n); });
     detail::for_elements("mtf::sgd", on_.exec, n,
                          detail::sgd_body<T>{p, momentum, g, lr, momentum_factor, weight_decay, grad_scale});
   }
 
  private:
-  [[nodiscard]] std::size_t group(axis_mask axes) const { return static_cast<std::size_t>(ranks_->mesh().size(axes)); }
-
-  // What primitives note when someone profiles: bytes that must be moved, each operand once.
-  template <class Bytes>
-  [[nodiscard]] detail::timed<Exec> moving(Bytes const& bytes) const {
-    return {profile_, on_.exec, pass_, limit::memory, 0, profile_ != nullptr ? bytes() : 0};
-  }
-  template <class Count>
-  [[nodiscard]] detail::timed<Exec> sending(Count bytes) const {
-    return {profile_, on_.exec, pass_, limit::network, 0, static_cast<double>(bytes)};
-  }
-  template <class T>
-  static double bytes(index n) {
-    return static_cast<double>(n) * sizeof(T);
-  }
-  template <class T>
-  static double bytes(rows const& r) {
-    return bytes<T>(r.count() * r.n);
-  }
-  template <class T, int Operands>
-  static double bytes(detail::loops<Operands> const& l, std::size_t operand = 0) {
-    return detail::distinct(l, operand) * sizeof(T);
-  }
-  template <class... T, std::size_t... I, int Operands>
-  static double operand_bytes(detail::loops<Operands> const& l, std::index_sequence<I...>) {
-    return (bytes<T>(l, I) + ...);
-  }
-  // Results have the strides of operand 0.
-  template <class... T, std::size_t... I, int Operands>
-  static double vjp_bytes(detail::loops<Operands> const& l, std::array<void*, sizeof...(T)> const& dx,
-                          std::index_sequence<I...>) {
-    return ((bytes<T>(l, I + 1) + (dx[I] != nullptr ? bytes<T>(l, 0) : 0)) + ...);
-  }
-  [[nodiscard]] int size(axis_mask axes) const { return ranks_->mesh().size(axes); }
-
   template <class Body>
   void run(char const* label, rows const& r, Body const& body) {
     detail::for_rows(label, on_.exec, r.count(), r.n, body);
@@ -548,23 +436,8 @@ class kokkos_backend {
     run(label, r, body{row, out, {r.n, {operand(on_, r, x).get(), operand(on_, r, more).get()...}}});
   }
 
-  /// Calls `collective` with pointers that MPI can read and write.
-  template <class T, class Collective>
-  void moved(T const* in, std::size_t in_count, T* out, std::size_t out_count, Collective const& collective) {
-    fence();
-    if (on_host || device_aware)
-      collective(in, out);
-    else
-      detail::staged(on_.exec, staging_, in, in_count, out, out_count, collective);
-  }
-
-  collectives* ranks_;
-  pass pass_ = pass::forward;
-  profile_table* profile_ = nullptr;
   detail::object_pool objects_;
-  detail::device<Exec> on_;
   detail::contractor<Exec> contractor_;
-  detail::staging_memory<Exec> staging_;
 };
 
 }  // namespace mtf

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <mtf/detail/local.hpp>
 #include <mtf/detail/operation.hpp>
 
 namespace mtf {
@@ -92,6 +93,30 @@ double distinct(loops<Operands> const& l, std::size_t operand) {
   for (std::size_t d = 0; d < static_cast<std::size_t>(l.rank); ++d)
     if (l.stride[operand][d] != 0) n *= static_cast<double>(l.extent[d]);
   return n;
+}
+
+/// The bytes of an operand's elements.
+template <class T>
+double bytes(index n) {
+  return static_cast<double>(n) * sizeof(T);
+}
+template <class T>
+double bytes(rows const& r) {
+  return bytes<T>(r.count() * r.n);
+}
+template <class T, int Operands>
+double bytes(loops<Operands> const& l, std::size_t operand = 0) {
+  return distinct(l, operand) * sizeof(T);
+}
+template <class... T, std::size_t... I, int Operands>
+double operand_bytes(loops<Operands> const& l, std::index_sequence<I...>) {
+  return (bytes<T>(l, I) + ...);
+}
+// Results have the strides of operand 0.
+template <class... T, std::size_t... I, int Operands>
+double vjp_bytes(loops<Operands> const& l, std::array<void*, sizeof...(T)> const& dx,
+                        std::index_sequence<I...>) {
+  return ((bytes<T>(l, I + 1) + (dx[I] != nullptr ? bytes<T>(l, 0) : 0)) + ...);
 }
 
 }  // namespace detail
