@@ -77,8 +77,9 @@ MTF_INLINE float bitwise_select(bool condition, float a, float b) {
 MTF_INLINE float fast_exp_down(float x) {
   float const shifted = x * 0x1.715476p0F + rounding_shift;
   float const p = exp_of_rest(x, shifted - rounding_shift);
-  auto const n = std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(rounding_shift);
-  return bitwise_select(x < -87.0F, 0.0F, p * power_of_two(n));
+  // n is in the low bits of `shifted`: moved to the exponent's place and added there, it multiplies by 2^n.
+  auto const scaled = std::bit_cast<std::uint32_t>(p) + (std::bit_cast<std::uint32_t>(shifted) << 23U);
+  return bitwise_select(x < -87.0F, 0.0F, std::bit_cast<float>(scaled));
 }
 
 /// The natural logarithm to 2 ulp; of 0 -infinity, of negative numbers NaN.

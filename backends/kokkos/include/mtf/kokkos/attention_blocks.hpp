@@ -7,18 +7,10 @@
 #include <atomic>
 #include <cstring>
 
-#include <mtf/kokkos/contract.hpp>
+#include <mtf/kokkos/block_product.hpp>
 #include <mtf/kokkos/softmax.hpp>
 
 namespace mtf::detail {
-
-/// Rows of adjacent elements, `stride` apart.
-template <class T>
-struct strided_rows {
-  T* at;
-  index stride;
-  [[nodiscard]] MTF_INLINE T* operator[](index r) const { return at + r * stride; }
-};
 
 /// Memory for arrays, one after the other. Without memory it counts what is needed.
 class scratch_memory {
@@ -47,9 +39,16 @@ struct attention_blocks {
   A scale;
   static constexpr index rows = 64;  // of a block of scores
   index columns;
+  index pitch;  // of its rows, a vector longer than needed: at powers of two they would share a few sets of the cache
 
-  attention_blocks(attention_shape const& shape, A by, index most_columns)
-      : what(shape), batch(nest_of(shape.batch)), scale(by), columns(std::min(most_columns, shape.keys)) {}
+  attention_blocks(attention_shape const& shape, A by)
+      : what(shape), batch(nest_of(shape.batch)), scale(by), columns(std::min<index>(256, shape.keys)) {
+    set_columns(columns);
+  }
+  void set_columns(index n) {
+    columns = n;
+    pitch = round_up(n, panels<A>::width) + vector_lanes<A>;
+  }
 
   /// How many of the `n` keys from j0 on query i sees.
   [[nodiscard]] static index visible_from(index i, index j0, index n) { return std::clamp(i - j0 + 1, index{0}, n); }
@@ -72,51 +71,25 @@ struct attention_blocks {
     for (index h = 0; h < n; ++h) to[h] = convert<T>(factor * from[h]);
   }
 
-  /// Rows of scores begin `pitch` apart: loops over them may go on to a multiple of `lanes`, and have no rest.
-  static constexpr index lanes = 16;
-  [[nodiscard]] static constexpr index pitch(index n) { return ceil_div(n, lanes) * lanes; }
-
-  /// s[m, n] = factor a b^T, of rows of `head` elements.
-  void scores(index m, index n, A factor, strided_rows<A const> a, strided_rows<A const> b, A* s) const {
-    contraction const w{.batch = {},
-                        .m = m,
-                        .n = n,
-                        .k = what.head,
-                        .a_m = a.stride,
-                        .a_k = 1,
-                        .b_k = 1,
-                        .b_n = b.stride,
-                        .c_m = pitch(n),
-                        .c_n = 1};
-    contract_block(w, factor, a.at, b.at, s, false);
+  /// s[i, j] = factor a[i] b[j] where query i0 + i sees key j0 + j, and somewhat beyond.
+  void scores(index m, index n, index i0, index j0, A factor, strided_rows<A const> a, panels<A> b, A* s) const {
+    multiply_block(m, round_up(n, panels<A>::width), factor, {a.at, a.stride, 1}, b, {s, pitch}, false,
+                   [&](index i, index r, index j) {
+                     return term_range{0, i0 + i + r > j0 + j ? what.head : 0};
+                   });
   }
-  /// c (+)= s b, s[m, n].
-  void weighted(index m, index n, A const* s, strided_rows<A const> b, strided_rows<A> c, bool accumulate) const {
-    contraction const w{.batch = {},
-                        .m = m,
-                        .n = what.head,
-                        .k = n,
-                        .a_m = pitch(n),
-                        .a_k = 1,
-                        .b_k = b.stride,
-                        .b_n = 1,
-                        .c_m = c.stride,
-                        .c_n = 1};
-    contract_block(w, A(1), s, b.at, c.at, accumulate);
+  /// c[i] (+)= the sum of s[i, j] b[j] over what query i0 + i sees of the n keys from j0 on.
+  void weighted(index m, index n, index i0, index j0, A const* s, panels<A> b, strided_rows<A> c,
+                bool accumulate) const {
+    multiply_block(m, what.head, A(1), {s, pitch, 1}, b, c, accumulate, [=](index i, index r, index) {
+      return term_range{0, visible_from(i0 + i + r - 1, j0, n)};
+    });
   }
-  /// c += s^T b.
-  void transposed_weighted(index m, index n, A const* s, strided_rows<A const> b, strided_rows<A> c) const {
-    contraction const w{.batch = {},
-                        .m = n,
-                        .n = what.head,
-                        .k = m,
-                        .a_m = 1,
-                        .a_k = pitch(n),
-                        .b_k = b.stride,
-                        .b_n = 1,
-                        .c_m = c.stride,
-                        .c_n = 1};
-    contract_block(w, A(1), s, b.at, c.at, true);
+  /// c[j] += the sum of s[i, j] b[i] over those of the m queries from i0 on that see key j0 + j.
+  void transposed_weighted(index m, index n, index i0, index j0, A const* s, panels<A> b, strided_rows<A> c) const {
+    multiply_block(n, what.head, A(1), {s, 1, pitch}, b, c, true, [=](index j, index, index) {
+      return term_range{std::max(index{0}, j0 + j - i0), m};
+    });
   }
 };
 
@@ -124,8 +97,8 @@ template <class T>
 struct attention_forward : attention_blocks<T> {
   using base = attention_blocks<T>;
   using A = typename base::A;
-  using base::pitch, base::visible_from, base::copied, base::load_rows, base::store_row, base::scores, base::weighted;
-  using base::what, base::batch, base::scale, base::rows, base::columns;
+  using base::visible_from, base::copied, base::load_rows, base::store_row, base::scores, base::weighted;
+  using base::what, base::batch, base::scale, base::rows, base::columns, base::pitch;
   T* out;
   A* lse;
   T const *q, *k, *v;
@@ -134,17 +107,23 @@ struct attention_forward : attention_blocks<T> {
 
   attention_forward(attention_shape const& shape, A scale, index workers, T* o, A* l, T const* q_, T const* k_,
                     T const* v_)
-      : base(shape, scale, 512), out(o), lse(l), q(q_), k(k_), v(v_) {
+      : base(shape, scale), out(o), lse(l), q(q_), k(k_), v(v_) {
     while (task_rows > rows && tasks() < 4 * workers) task_rows /= 2;
   }
 
   struct memory {
-    A *s, *o, *max, *sum, *q, *k, *v;
+    A *s, *o, *max, *sum, *q, *k, *keys, *values;
   };
   [[nodiscard]] memory from(scratch_memory& m) const {
     auto const r = task_rows, c = columns, h = what.head;
-    return {m.take<A>(rows * pitch(c)), m.take<A>(r * h),     m.take<A>(r),        m.take<A>(r),
-            m.take<A>(copied(r)),       m.take<A>(copied(c)), m.take<A>(copied(c))};
+    return {m.take<A>(rows * pitch),
+            m.take<A>(r * h),
+            m.take<A>(r),
+            m.take<A>(r),
+            m.take<A>(copied(r)),
+            m.take<A>(copied(c)),
+            m.take<A>(panels<A>::size(h, c)),
+            m.take<A>(panels<A>::size(c, h))};
   }
   [[nodiscard]] index blocks() const { return ceil_div(what.queries, task_rows); }
   [[nodiscard]] index tasks() const { return batch.l.size() * blocks(); }
@@ -160,18 +139,19 @@ struct attention_forward : attention_blocks<T> {
     std::fill_n(mine.max, end - first, max_op::neutral<A>());
     std::fill_n(mine.sum, end - first, A(0));
     for (index j0 = 0; j0 < std::min(end, w.keys); j0 += columns) {
-      index const width = std::min(columns, w.keys - j0);
-      auto const key = load_rows({k + at[1] + j0 * w.k_row, w.k_row}, std::min(width, end - j0), mine.k);
-      auto const value = load_rows({v + at[2] + j0 * w.v_row, w.v_row}, std::min(width, end - j0), mine.v);
+      index const width = std::min({columns, w.keys - j0, end - j0});
+      panels<A> const keys{mine.keys, w.head}, values{mine.values, width};
+      keys.pack_transposed(load_rows({k + at[1] + j0 * w.k_row, w.k_row}, width, mine.k), width);
+      values.pack(strided_rows<T const>{v + at[2] + j0 * w.v_row, w.v_row}, w.head);
       for (index i0 = first; i0 < end; i0 += rows) {
         index const m = std::min(rows, end - i0), n = std::min(width, i0 + m - j0);
         if (n <= 0) continue;
         index const r0 = i0 - first;
-        scores(m, n, scale, {query[r0], query.stride}, key, mine.s);
+        scores(m, n, i0, j0, scale, {query[r0], query.stride}, keys, mine.s);
         for (index r = 0; r < m; ++r)
-          weigh(mine.s + r * pitch(n), visible_from(i0 + r, j0, n), n, mine.max[r0 + r], mine.sum[r0 + r],
+          weigh(mine.s + r * pitch, visible_from(i0 + r, j0, n), n, mine.max[r0 + r], mine.sum[r0 + r],
                 j0 > 0 ? o[r0 + r] : nullptr);
-        weighted(m, n, mine.s, value, {o[r0], w.head}, j0 > 0);
+        weighted(m, n, i0, j0, mine.s, values, {o[r0], w.head}, j0 > 0);
       }
     }
     for (index r = 0; r < end - first; ++r) {
@@ -184,16 +164,19 @@ struct attention_forward : attention_blocks<T> {
   /// Scores to weights relative to the largest so far; `o`, what was summed with the earlier weights, follows it.
   void weigh(A* s, index seen, index n, A& max, A& sum, A* o) const {
     host_team const team;
-    index const padded = pitch(seen);
+    index const padded = round_up(seen, vector_lanes<A>);
     std::fill(s + seen, s + padded, max_op::neutral<A>());
-    A const largest = max_op::of(max, max_of(team, padded, static_cast<A const*>(s)));
-    A const shift = shift_of(largest), kept = fast_exp_down(max - shift);
+    A const largest = max_op::of(max, max_of(team, padded, static_cast<A const*>(s))), shift = shift_of(largest);
     A const added =
         team.template sum<A>(padded, [=](index j) MTF_INLINE_LAMBDA { return s[j] = fast_exp_down(s[j] - shift); });
     if (padded < n) std::fill(s + padded, s + n, A(0));
-    if (o != nullptr) team.each(what.head, [=](index h) MTF_INLINE_LAMBDA { o[h] *= kept; });
+    if (o != nullptr) {
+      A const kept = fast_exp_down(max - shift);
+      team.each(what.head, [=](index h) MTF_INLINE_LAMBDA { o[h] *= kept; });
+      sum *= kept;
+    }
     max = largest;
-    sum = sum * kept + added;
+    sum += added;
   }
 };
 
@@ -201,9 +184,9 @@ template <class T>
 struct attention_backward : attention_blocks<T> {
   using base = attention_blocks<T>;
   using A = typename base::A;
-  using base::pitch, base::visible_from, base::copied, base::load_rows, base::store_row, base::scores, base::weighted,
+  using base::visible_from, base::copied, base::load_rows, base::store_row, base::scores, base::weighted,
       base::transposed_weighted;
-  using base::what, base::batch, base::scale, base::rows, base::columns;
+  using base::what, base::batch, base::scale, base::rows, base::columns, base::pitch;
   T *dq, *dk, *dv;
   T const *q, *k, *v, *out;
   A const* lse;
@@ -213,19 +196,30 @@ struct attention_backward : attention_blocks<T> {
 
   attention_backward(attention_shape const& shape, A scale, index workers, T* dq_, T* dk_, T* dv_, T const* q_,
                      T const* k_, T const* v_, T const* o, A const* l, T const* g)
-      : base(shape, scale, 512), dq(dq_), dk(dk_), dv(dv_), q(q_), k(k_), v(v_), out(o), lse(l), dout(g) {
+      : base(shape, scale), dq(dq_), dk(dk_), dv(dv_), q(q_), k(k_), v(v_), out(o), lse(l), dout(g) {
     index const sequences = batch.l.size();
-    while (columns >= 256 && sequences * blocks() < workers) columns /= 2;
+    while (columns >= 2 * rows && sequences * blocks() < workers) base::set_columns(columns / 2);
     while (parts < blocks() && sequences * parts < 4 * workers && sequences * parts % workers != 0) ++parts;
   }
 
   struct memory {
-    A *s, *ds, *dk, *dv, *q, *k, *v, *g;
+    A *s, *ds, *dk, *dv, *q, *k, *v, *g, *keys, *key_rows, *values, *query_rows, *g_rows;
   };
   [[nodiscard]] memory from(scratch_memory& m) const {
     auto const r = rows, c = columns, h = what.head;
-    return {m.take<A>(r * pitch(c)), m.take<A>(r * pitch(c)), m.take<A>(c * h),     m.take<A>(c * h),
-            m.take<A>(copied(r)),    m.take<A>(copied(c)),    m.take<A>(copied(c)), m.take<A>(copied(r))};
+    return {m.take<A>(r * pitch),
+            m.take<A>(r * pitch),
+            m.take<A>(c * h),
+            m.take<A>(c * h),
+            m.take<A>(copied(r)),
+            m.take<A>(copied(c)),
+            m.take<A>(copied(c)),
+            m.take<A>(copied(r)),
+            m.take<A>(panels<A>::size(h, c)),
+            m.take<A>(panels<A>::size(c, h)),
+            m.take<A>(panels<A>::size(h, c)),
+            m.take<A>(panels<A>::size(r, h)),
+            m.take<A>(panels<A>::size(r, h))};
   }
   [[nodiscard]] index blocks() const { return ceil_div(what.keys, columns); }
   [[nodiscard]] index tasks() const { return batch.l.size() * parts; }
@@ -258,7 +252,10 @@ struct attention_backward : attention_blocks<T> {
     auto const& w = what;
     index const width = std::min(columns, w.keys - j0);
     auto const key = load_rows({k + at[1] + j0 * w.k_row, w.k_row}, width, mine.k);
-    auto const value = load_rows({v + at[2] + j0 * w.v_row, w.v_row}, width, mine.v);
+    panels<A> const key_panels{mine.keys, w.head}, value_panels{mine.values, w.head}, key_rows{mine.key_rows, width};
+    key_panels.pack_transposed(key, width);
+    key_rows.pack(key, w.head);
+    value_panels.pack_transposed(load_rows({v + at[2] + j0 * w.v_row, w.v_row}, width, mine.v), width);
     std::fill_n(mine.dk, width * w.head, A(0));
     std::fill_n(mine.dv, width * w.head, A(0));
     for (index i0 = j0 / rows * rows; i0 < w.queries; i0 += rows) {
@@ -267,14 +264,17 @@ struct attention_backward : attention_blocks<T> {
       strided_rows<T const> const o{out + at[0] + i0 * w.q_row, w.q_row};
       auto const query = load_rows({q + at[0] + i0 * w.q_row, w.q_row}, m, mine.q);
       auto const g = load_rows({dout + at[0] + i0 * w.q_row, w.q_row}, m, mine.g);
-      scores(m, n, scale, query, key, mine.s);
-      scores(m, n, A(1), g, value, mine.ds);
+      scores(m, n, i0, j0, scale, query, key_panels, mine.s);
+      scores(m, n, i0, j0, A(1), g, value_panels, mine.ds);
       for (index r = 0; r < m; ++r)
-        differentiate(mine.s + r * pitch(n), mine.ds + r * pitch(n), visible_from(i0 + r, j0, n), n,
+        differentiate(mine.s + r * pitch, mine.ds + r * pitch, visible_from(i0 + r, j0, n), n,
                       lse[sequence * w.queries + i0 + r], dot(g[r], o[r]));
-      transposed_weighted(m, n, mine.s, g, {mine.dv, w.head});
-      transposed_weighted(m, n, mine.ds, query, {mine.dk, w.head});
-      weighted(m, n, mine.ds, key, {to[i0], to.stride}, true);
+      panels<A> const g_rows{mine.g_rows, m}, query_rows{mine.query_rows, m};
+      g_rows.pack(g, w.head);
+      query_rows.pack(query, w.head);
+      transposed_weighted(m, n, i0, j0, mine.s, g_rows, {mine.dv, w.head});
+      transposed_weighted(m, n, i0, j0, mine.ds, query_rows, {mine.dk, w.head});
+      weighted(m, n, i0, j0, mine.ds, key_rows, {to[i0], to.stride}, true);
     }
     for (index j = 0; j < width; ++j) {
       store_row(dk + at[1] + (j0 + j) * w.k_row, mine.dk + j * w.head, w.head, A(1));
@@ -289,13 +289,15 @@ struct attention_backward : attention_blocks<T> {
   /// s: scores to weights; ds: the weights' gradient to the scores'.
   void differentiate(A* s, A* ds, index seen, index n, A sum, A dot) const {
     A const factor = scale;
-    host_team{}.each(pitch(seen), [=](index j) MTF_INLINE_LAMBDA {
+    host_team{}.each(round_up(seen, vector_lanes<A>), [=](index j) MTF_INLINE_LAMBDA {
       A const p = fast_exp_down(s[j] - sum);
       s[j] = p;
       ds[j] = factor * p * (ds[j] - dot);
     });
-    std::fill(s + seen, s + n, A(0));
-    std::fill(ds + seen, ds + n, A(0));
+    if (seen < n) {
+      std::fill(s + seen, s + n, A(0));
+      std::fill(ds + seen, ds + n, A(0));
+    }
   }
 };
 
@@ -323,7 +325,6 @@ struct attention_worker {
   index scratch_bytes;
 
   void operator()(index worker) const {
-    onednn_threads const alone(1);
     scratch_memory part(scratch + worker * scratch_bytes);
     auto const mine = work->from(part);
     for (index task = (*next)++; task < work->tasks(); task = (*next)++) (*work)(task, mine);

@@ -59,25 +59,6 @@ inline void avoid_undescribed_amx() {
 #endif
 }
 
-/// c = factor a b, or c += a b, for one small product without batch loops, in the calling thread while `onednn_threads` is
-/// 1.
-inline void contract_block(contraction const& w, float factor, float const* a, float const* b, float* c, bool accumulate) {
-  bool const plain_a = w.a_k == 1, plain_b = w.b_n == 1;
-  // The stride of a unit loop means nothing, but is checked.
-  index const lda = plain_a ? std::max(w.a_m, w.k) : std::max(w.a_k, w.m);
-  index const ldb = plain_b ? std::max(w.b_k, w.n) : std::max(w.b_n, w.k);
-  auto const status = dnnl::sgemm(plain_a ? 'N' : 'T', plain_b ? 'N' : 'T', w.m, w.n, w.k, factor, a, lda, b, ldb,
-                                  accumulate ? 1.0F : 0.0F, c, std::max(w.c_m, w.n));
-  dnnl::error::wrap_c_api(static_cast<dnnl_status_t>(status), "dnnl_sgemm");
-}
-inline void contract_block(contraction const& w, double factor, double const* a, double const* b, double* c, bool accumulate) {
-  contract_tiles<double> const kernel{w, nest_of(w.batch), a, b, c, accumulate};
-  for (index t = 0; t < kernel.tiles(); ++t) kernel(t);
-  if (factor != 1)
-    for (index i = 0; i < w.m; ++i)
-      for (index j = 0; j < w.n; ++j) c[i * w.c_m + j * w.c_n] *= factor;
-}
-
 template <class Exec>
 class contractor {
  public:

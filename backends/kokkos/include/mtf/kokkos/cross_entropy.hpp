@@ -18,7 +18,7 @@ struct cross_entropy_body {
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
     T const* const in = logits + r * n;
-    A const max = max_of(team, n, in), sum = exp_sum_of(team, n, in, max);
+    A const max = max_of(team, n, in), sum = exp_sum_of(team, n, in, max, A(1), in + n);
     team.once([&] {
       A const total = max + fast_log(sum);
       auto const label = static_cast<index>(labels[r]);
@@ -41,7 +41,7 @@ struct cross_entropy_vjp_row {
     A const total = lse[r], g = load(dloss[r]);
     auto const label = static_cast<index>(labels[r]) - class_offset;
     team.each(n, [=](index j) {
-      A const p = fast_exp(load(in[j]) - total);
+      A const p = fast_exp_down(load(in[j]) - total);
       out[j] = convert<T>(g * (j == label ? p - A(1) : p));
     });
   }
@@ -59,7 +59,7 @@ struct cross_entropy_local_body {
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
     T const* const in = logits + r * n;
-    A const sum = exp_sum_of(team, n, in, max[r]);
+    A const sum = exp_sum_of(team, n, in, max[r], A(1), in + n);
     team.once([&] {
       auto const label = static_cast<index>(labels[r]) - class_offset;
       sum_and_picked[r] = sum;

@@ -15,7 +15,7 @@ struct log_softmax_row {
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
     A const m = max != nullptr ? max[r] : max_of(team, n, in);
-    A const log_sum = fast_log(sum != nullptr ? sum[r] : exp_sum_of(team, n, in, m));
+    A const log_sum = fast_log(sum != nullptr ? sum[r] : exp_sum_of(team, n, in, m, A(1), in + n, out));
     team.each(n, [=](index j) { out[j] = convert<T>(load(in[j]) - m - log_sum); });
   }
 };
@@ -29,15 +29,16 @@ struct log_softmax_vjp_row {
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* y, T const* dy) const {
     A const s = sum != nullptr ? sum[r] : sum_of(team, n, dy);
-    team.each(n, [=](index j) { out[j] = convert<T>(load(dy[j]) - fast_exp(load(y[j])) * s); });
+    team.each(n, [=](index j) { out[j] = convert<T>(load(dy[j]) - fast_exp_down(load(y[j])) * s); });
   }
 };
 
 struct logsumexp_row {
   template <class Team, class T>
   KOKKOS_FUNCTION compute_t<T> operator()(Team const& team, index, index n, T const* in) const {
-    auto const shift = shift_of(max_of(team, n, in));
-    return shift + fast_log(exp_sum_of(team, n, in, shift));
+    using A = compute_t<T>;
+    A const shift = shift_of(max_of(team, n, in));
+    return shift + fast_log(exp_sum_of(team, n, in, shift, A(1), in + n));
   }
 };
 
@@ -50,7 +51,7 @@ struct logsumexp_vjp_row {
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
     auto const total = load(y[r]), g = load(dy[r]);
-    team.each(n, [=](index j) { out[j] = convert<T>(g * fast_exp(load(in[j]) - total)); });
+    team.each(n, [=](index j) { out[j] = convert<T>(g * fast_exp_down(load(in[j]) - total)); });
   }
 };
 

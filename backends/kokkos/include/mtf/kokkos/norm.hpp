@@ -99,16 +99,19 @@ struct norm_vjp_operands {
   [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION A center(index r) const { return Centered ? mean[r] : A(0); }
 
   /// s1 = sum dy gamma, s2 = sum dy gamma xhat, over row r.
-  template <class Team>
-  KOKKOS_FUNCTION two<A> sums(Team const& team, index r, index n) const {
+  template <class Team, class... Next>
+  KOKKOS_FUNCTION two<A> sums(Team const& team, index r, index n, Next const*... next) const {
     T const* const g = dy + r * n;
     T const* const in = x + r * n;
     T const* const weight = gamma;
     A const middle = center(r), factor = rstd[r];
-    return team.template sum2<A>(n, [=](index j) {
-      A const d = load(g[j]) * load(weight[j]);
-      return two<A>{d, d * ((load(in[j]) - middle) * factor)};
-    });
+    return team.template sum2<A>(
+        n,
+        [=](index j) MTF_INLINE_LAMBDA {
+          A const d = load(g[j]) * load(weight[j]);
+          return two<A>{d, d * ((load(in[j]) - middle) * factor)};
+        },
+        g + n, in + n, next...);
   }
 };
 
@@ -159,7 +162,7 @@ struct norm_vjp_body {
       if (s1 != nullptr)
         s = {s1[r], s2[r]};
       else
-        s = of.sums(team, r, n);
+        s = of.sums(team, r, n, out + n);
       A const mean1 = Centered ? s.first / static_cast<A>(n_global) : A(0), mean2 = s.second / static_cast<A>(n_global);
       team.each(n, [=](index j) {
         A const d = load(g[j]), xhat = (load(in[j]) - center) * factor;

@@ -57,9 +57,10 @@ template <class Team, class T, class A = compute_t<T>>
 MTF_INLINE A max_of(Team const& team, index n, T const* in, A scale = 1) {
   return team.template max<A>(n, [=](index j) MTF_INLINE_LAMBDA { return scale * load(in[j]); });
 }
-template <class Team, class T, class A = compute_t<T>>
-MTF_INLINE A exp_sum_of(Team const& team, index n, T const* in, A shift, A scale = 1) {
-  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return fast_exp(scale * load(in[j]) - shift); });
+template <class Team, class T, class A = compute_t<T>, class... Next>
+MTF_INLINE A exp_sum_of(Team const& team, index n, T const* in, A shift, A scale, Next const*... next) {
+  return team.template sum<A>(
+      n, [=](index j) MTF_INLINE_LAMBDA { return fast_exp_down(scale * load(in[j]) - shift); }, next...);
 }
 template <class Team, class T, class A = compute_t<T>>
 MTF_INLINE A sum_of(Team const& team, index n, T const* in) {

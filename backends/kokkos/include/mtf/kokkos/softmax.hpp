@@ -43,7 +43,7 @@ struct exp_sum_row {
 
   template <class Team>
   KOKKOS_FUNCTION A operator()(Team const& team, index r, index n, T const* in) const {
-    return exp_sum_of(team, visible(rule, r, n), in, shift_of(max[r]), scale);
+    return exp_sum_of(team, visible(rule, r, n), in, shift_of(max[r]), scale, in + n);
   }
 };
 
@@ -64,13 +64,14 @@ struct softmax_row {
     A const s = scale, shift = shift_of(max != nullptr ? max[r] : max_of(team, seen, in, s));
     if constexpr (std::is_same_v<T, A>) {  // storing the exponentials in a narrower type would round them twice
       if (sum == nullptr) {
-        A const factor =
-            A(1) / team.template sum<A>(seen, [=](index j) { return out[j] = fast_exp(s * in[j] - shift); });
+        A const total = team.template sum<A>(
+            seen, [=](index j) { return out[j] = fast_exp_down(s * in[j] - shift); }, in + n, out + n);
+        A const factor = A(1) / total;
         return team.each(seen, [=](index j) { out[j] *= factor; });
       }
     }
-    A const factor = A(1) / (sum != nullptr ? sum[r] : exp_sum_of(team, seen, in, shift, s));
-    team.each(seen, [=](index j) { out[j] = convert<T>(factor * fast_exp(s * load(in[j]) - shift)); });
+    A const factor = A(1) / (sum != nullptr ? sum[r] : exp_sum_of(team, seen, in, shift, s, in + n, out));
+    team.each(seen, [=](index j) { out[j] = convert<T>(factor * fast_exp_down(s * load(in[j]) - shift)); });
   }
 };
 

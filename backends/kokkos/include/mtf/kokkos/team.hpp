@@ -3,6 +3,9 @@
 // `sum` and `max`. On the host the team is one thread and the loops are SIMD loops; on a device the loops are spread
 // over the threads of a block. Thread t of a team always has the same elements j of a row, so a body may read in one
 // loop what it wrote at the same j in an earlier one.
+//
+// A sum that computes more than it loads may name rows that are read next: the host fetches them meanwhile, or the
+// memory would rest while it computes, and the processor at the start of each row.
 #include <limits>
 
 #include <mtf/detail/fast_math.hpp>
@@ -64,58 +67,97 @@ struct min_op {
 };
 
 // Inlined by force, and with the function object by value: GCC vectorizes a reduction only where it sees that nothing
-// the function object holds changes in the loop.
+// the function object holds changes in the loop. Reductions have their lanes by hand: Clang takes no maximum of
+// floating numbers for a reduction, and GCC adds the lanes of a sum one after the other at the end, which for short
+// rows takes longer than the loop.
+template <class Op, class A>
+class lanes_of {
+ public:
+  static constexpr index count = 128 / static_cast<index>(sizeof(A));
+
+  MTF_INLINE lanes_of() {
+    for (A& p : part_) p = Op::template neutral<A>();
+  }
+  MTF_INLINE void take(index lane, A x) { part_[lane] = Op::of(part_[lane], x); }
+  /// All lanes and `rest` together.
+  [[nodiscard]] MTF_INLINE A result(A rest) {
+    halve<count / 2>();
+    return Op::of(rest, part_[0]);
+  }
+
+ private:
+  template <index Half>
+  MTF_INLINE void halve() {
+    MTF_SIMD
+    for (index l = 0; l < Half; ++l) part_[l] = Op::of(part_[l], part_[l + Half]);
+    if constexpr (Half > 1) halve<Half / 2>();
+  }
+  A part_[count];
+};
+
 struct host_team {
   template <class F>
   MTF_INLINE void each(index n, F f) const {
     MTF_SIMD
     for (index j = 0; j < n; ++j) f(j);
   }
-  template <class Op, class A, class F>
-  [[nodiscard]] MTF_INLINE A reduce(index n, F f) const {
-    A s = Op::template neutral<A>();
-    if constexpr (std::is_same_v<Op, sum_op>) {
-      MTF_SIMD_REDUCE(+, s)
-      for (index j = 0; j < n; ++j) s += f(j);
-    } else {
-      // Lanes by hand: Clang takes no maximum of floating numbers for a reduction.
-      constexpr index lanes = 16;
-      A part[lanes];
-      for (A& p : part) p = s;
-      index j = 0;
-      for (; j + lanes <= n; j += lanes) {
-        MTF_SIMD
-        for (index l = 0; l < lanes; ++l) part[l] = Op::of(part[l], f(j + l));
-      }
-      for (; j < n; ++j) s = Op::of(s, f(j));
-      for (A const p : part) s = Op::of(s, p);
+  template <class Op, class A, class F, class... T>
+  [[nodiscard]] MTF_INLINE A reduce(index n, F f, T const*... next) const {
+    lanes_of<Op, A> part;
+    constexpr index lanes = lanes_of<Op, A>::count;
+    index j = 0;
+    for (; j + lanes <= n; j += lanes) {
+      (fetch<lanes>(next + j), ...);
+      MTF_SIMD
+      for (index l = 0; l < lanes; ++l) part.take(l, f(j + l));
     }
-    return s;
+    if (j + lanes / 2 <= n) {
+      MTF_SIMD
+      for (index l = 0; l < lanes / 2; ++l) part.take(l, f(j + l));
+      j += lanes / 2;
+    }
+    A rest = Op::template neutral<A>();
+    for (; j < n; ++j) rest = Op::of(rest, f(j));
+    return part.result(rest);
   }
-  template <class A, class F>
-  [[nodiscard]] MTF_INLINE A sum(index n, F f) const {
-    return reduce<sum_op, A>(n, f);
+  template <class A, class F, class... T>
+  [[nodiscard]] MTF_INLINE A sum(index n, F f, T const*... next) const {
+    return reduce<sum_op, A>(n, f, next...);
   }
   template <class A, class F>
   [[nodiscard]] MTF_INLINE A max(index n, F f) const {
     return reduce<max_op, A>(n, f);
   }
   /// f returns two<A>.
-  template <class A, class F>
-  [[nodiscard]] MTF_INLINE two<A> sum2(index n, F f) const {
-    A s = 0, t = 0;
-    MTF_SIMD_REDUCE(+, s, t)
-    for (index j = 0; j < n; ++j) {
-      two<A> const x = f(j);
-      s += x.first;
-      t += x.second;
+  template <class A, class F, class... T>
+  [[nodiscard]] MTF_INLINE two<A> sum2(index n, F f, T const*... next) const {
+    lanes_of<sum_op, A> first, second;
+    constexpr index lanes = lanes_of<sum_op, A>::count / 2;
+    index j = 0;
+    for (; j + lanes <= n; j += lanes) {
+      (fetch<lanes>(next + j), ...);
+      MTF_SIMD
+      for (index l = 0; l < lanes; ++l) {
+        two<A> const x = f(j + l);
+        first.take(l, x.first);
+        second.take(l, x.second);
+      }
     }
-    return {s, t};
+    two<A> rest{A(0), A(0)};
+    for (; j < n; ++j) rest += f(j);
+    return {first.result(rest.first), second.result(rest.second)};
   }
   /// For what one thread does for the whole team.
   template <class F>
   MTF_INLINE void once(F f) const {
     f();
+  }
+
+ private:
+  template <index Elements, class T>
+  MTF_INLINE static void fetch(T const* p) {
+    constexpr index bytes = Elements * static_cast<index>(sizeof(T)), line = 64;
+    for (index b = 0; b < bytes; b += line) __builtin_prefetch(reinterpret_cast<char const*>(p) + b);
   }
 };
 
@@ -127,23 +169,23 @@ struct device_team {
   KOKKOS_FUNCTION void each(index n, F const& f) const {
     for (index j = member.team_rank(); j < n; j += member.team_size()) f(j);
   }
-  template <class Op, class A, class F>
-  [[nodiscard]] KOKKOS_FUNCTION A reduce(index n, F const& f) const {
+  template <class Op, class A, class F, class... T>
+  [[nodiscard]] KOKKOS_FUNCTION A reduce(index n, F const& f, T const*... /*next*/) const {
     A s = Op::template neutral<A>();
     for (index j = member.team_rank(); j < n; j += member.team_size()) s = Op::of(s, f(j));
     member.team_reduce(typename Op::template reducer<A>(s));
     return s;
   }
-  template <class A, class F>
-  [[nodiscard]] KOKKOS_FUNCTION A sum(index n, F const& f) const {
+  template <class A, class F, class... T>
+  [[nodiscard]] KOKKOS_FUNCTION A sum(index n, F const& f, T const*... /*next*/) const {
     return reduce<sum_op, A>(n, f);
   }
   template <class A, class F>
   [[nodiscard]] KOKKOS_FUNCTION A max(index n, F const& f) const {
     return reduce<max_op, A>(n, f);
   }
-  template <class A, class F>
-  [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f) const {
+  template <class A, class F, class... T>
+  [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f, T const*... /*next*/) const {
     two<A> s{A(0), A(0)};
     for (index j = member.team_rank(); j < n; j += member.team_size()) s += f(j);
     member.team_reduce(Kokkos::Sum<A>(s.first));
