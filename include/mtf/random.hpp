@@ -92,6 +92,7 @@ constexpr value<Backend, T> run_dropout(sharding const& s, std::uint64_t key, do
 }  // namespace detail
 
 /// Each element is 0 with probability `rate`, else divided by 1 - rate (Srivastava et al. 2014); rate 0 is the identity.
+/// The rate is rounded to a multiple of 2^-16, in both places, so that one random word serves two elements.
 /// The mask depends on the key and the global position only. A partial tensor stays partial; nothing is sent.
 template <operand X>
 constexpr auto dropout(X const& x, double rate, random_key key) {

@@ -374,18 +374,18 @@ class kokkos_backend : public detail::kokkos_rank<Exec> {
   template <class T>
   void random_uniform(placement const& p, std::uint64_t key, T* out, double low, double high) {
     auto const noted = moving([&] { return detail::bytes<T>(p.local); });
-    detail::generate(on_, p, out, detail::uniform_numbers{key, low, high - low});
+    detail::generate(on_, p, key, out, detail::uniform_numbers{low, high - low});
   }
   template <class T>
   void random_normal(placement const& p, std::uint64_t key, T* out, double mean, double stddev) {
     auto const noted = moving([&] { return detail::bytes<T>(p.local); });
-    detail::generate(on_, p, out, detail::normal_numbers{key, mean, stddev});
+    detail::generate(on_, p, key, out, detail::normal_numbers{mean, stddev});
   }
   /// Normal, redrawn beyond two standard deviations.
   template <class T>
   void random_truncated_normal(placement const& p, std::uint64_t key, T* out, double mean, double stddev) {
     auto const noted = moving([&] { return detail::bytes<T>(p.local); });
-    detail::generate(on_, p, out, detail::truncated_normal_numbers{key, mean, stddev});
+    detail::generate(on_, p, key, out, detail::truncated_normal_numbers{mean, stddev});
   }
   /// y = x / (1 - rate) with probability 1 - rate, 0 otherwise. Its own vjp.
   template <class T>

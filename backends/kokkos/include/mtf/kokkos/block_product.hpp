@@ -7,26 +7,15 @@
 #include <utility>
 
 #include <mtf/kokkos/transpose_block.hpp>
+#include <mtf/kokkos/vectors.hpp>
 
 namespace mtf::detail {
 
 #if defined(__AVX512F__)
-inline constexpr index vector_bytes = 64;
 inline constexpr int tile_rows = 8;
-#elif defined(__AVX__)
-inline constexpr index vector_bytes = 32;
-inline constexpr int tile_rows = 6;  // 12 sums, two vectors of b and one of a in 16 registers
 #else
-inline constexpr index vector_bytes = 16;
-inline constexpr int tile_rows = 6;
+inline constexpr int tile_rows = 6;  // 12 sums, two vectors of b and one of a in 16 registers
 #endif
-
-template <class A>
-struct vector_of {
-  using type [[gnu::vector_size(vector_bytes)]] = A;
-};
-template <class A>
-inline constexpr index vector_lanes = vector_bytes / static_cast<index>(sizeof(A));
 
 constexpr index round_up(index n, index to) { return ceil_div(n, to) * to; }
 

@@ -40,51 +40,76 @@ struct copy_kernel {
   }
 };
 
-/// out[i * i_stride + j] = in[i + j * j_stride], i < i_extent, j < j_extent, for all of `rest`.
-template <class To, class From>
+/// out[i * i_stride + j] = in[i + j * j_stride], i < i_extent, j < j_extent, for all of `rest`, in square tiles.
+template <class To, class From, int Tile>
 struct transpose_kernel {
-  static constexpr int tile = 32;
   nest<2> rest;
   index i_extent, j_extent, i_stride, j_stride;
   To* out;
   From const* in;
 
-  [[nodiscard]] KOKKOS_FUNCTION index tiles() const {
-    return rest.l.size() * ceil_div(i_extent, tile) * ceil_div(j_extent, tile);
+  /// Tiles of Tile x `width` elements.
+  [[nodiscard]] KOKKOS_FUNCTION index tiles(index width = Tile) const {
+    return rest.l.size() * ceil_div(i_extent, Tile) * ceil_div(j_extent, width);
   }
 
   struct place {
     To* out;
     From const* in;
-    int i_size, j_size;
+    index i_size, j_size;
   };
-  KOKKOS_FUNCTION place tile_at(index t) const {
-    index const j_tiles = ceil_div(j_extent, tile), i_tiles = ceil_div(i_extent, tile);
-    index const j = t % j_tiles * tile;
-    index const i = t / j_tiles % i_tiles * tile;
+  [[nodiscard]] KOKKOS_FUNCTION place tile_at(index t, index width = Tile) const {
+    index const j_tiles = ceil_div(j_extent, width), i_tiles = ceil_div(i_extent, Tile);
+    index const j = t % j_tiles * width;
+    index const i = t / j_tiles % i_tiles * Tile;
     index at[2];
     rest.locate(t / j_tiles / i_tiles, at);
     index const i_left = i_extent - i, j_left = j_extent - j;
-    return {out + at[0] + i * i_stride + j, in + at[1] + i + j * j_stride,
-            static_cast<int>(i_left < tile ? i_left : tile), static_cast<int>(j_left < tile ? j_left : tile)};
+    return {out + at[0] + i * i_stride + j, in + at[1] + i + j * j_stride, i_left < Tile ? i_left : Tile,
+            j_left < width ? j_left : width};
   }
 };
 
+/// Tiles of whole cache lines, a strip of them along j at a time. Their lines lie far apart, where the processor
+/// expects none: they are asked for early.
 template <class To, class From>
 struct host_transpose {
-  transpose_kernel<To, From> kernel;
+  static constexpr int tile = static_cast<int>(64 / std::min(sizeof(To), sizeof(From)));
+  static constexpr index strip = 32 * tile, ahead = 2 * tile;
+  transpose_kernel<To, From, tile> kernel;
 
-  void operator()(index t) const {
-    auto const p = kernel.tile_at(t);
-    constexpr bool in_blocks = has_block_transpose && std::is_same_v<To, From> && sizeof(To) >= 2;
-    int const i_blocks = in_blocks ? p.i_size / 8 * 8 : 0, j_blocks = in_blocks ? p.j_size / 8 * 8 : 0;
-    if constexpr (in_blocks)
-      for (int i = 0; i < i_blocks; i += 8)
-        for (int j = 0; j < j_blocks; j += 8)
+  [[nodiscard]] index strips() const { return kernel.tiles(strip); }
+  void operator()(index s) const {
+    auto const all = kernel.tile_at(s, strip);
+    for (index j = 0; j < all.j_size; j += tile) {
+      if (j + ahead < all.j_size) fetch(part(all, j + ahead));
+      transpose(part(all, j));
+    }
+  }
+
+ private:
+  using place = typename transpose_kernel<To, From, tile>::place;
+  place part(place const& all, index j) const {
+    return {all.out + j, all.in + j * kernel.j_stride, all.i_size, std::min<index>(tile, all.j_size - j)};
+  }
+  void fetch(place const& p) const {
+    constexpr int second_level_cache = 2;  // in the first, rows that lie powers of two apart displace each other
+    for (index j = 0; j < p.j_size; ++j) __builtin_prefetch(p.in + j * kernel.j_stride, 0, second_level_cache);
+    for (index i = 0; i < p.i_size; ++i) __builtin_prefetch(p.out + i * kernel.i_stride, 1, second_level_cache);
+  }
+  void transpose(place const& p) const {
+    index i_blocks = 0, j_blocks = 0;  // elements that go in blocks
+    if constexpr (has_block_transpose && std::is_same_v<To, From> && sizeof(To) >= 2) {
+      i_blocks = p.i_size / 8 * 8;
+      j_blocks = p.j_size / 8 * 8;
+      for (index i = 0; i < i_blocks; i += 8)
+        for (index j = 0; j < j_blocks; j += 8)
           transpose_block(p.out + i * kernel.i_stride + j, kernel.i_stride, p.in + i + j * kernel.j_stride,
                           kernel.j_stride);
-    for (int i = 0; i < p.i_size; ++i)
-      for (int j = i < i_blocks ? j_blocks : 0; j < p.j_size; ++j)
+      if (i_blocks == p.i_size && j_blocks == p.j_size) return;
+    }
+    for (index i = 0; i < p.i_size; ++i)
+      for (index j = i < i_blocks ? j_blocks : 0; j < p.j_size; ++j)
         p.out[i * kernel.i_stride + j] = convert<To>(p.in[i + j * kernel.j_stride]);
   }
 };
@@ -92,10 +117,10 @@ struct host_transpose {
 template <class Exec, class To, class From>
 struct device_transpose {
   using member = typename Kokkos::TeamPolicy<Exec>::member_type;
-  transpose_kernel<To, From> kernel;
+  static constexpr int tile = 32;
+  transpose_kernel<To, From, tile> kernel;
 
   KOKKOS_FUNCTION void operator()(member const& m) const {
-    constexpr int tile = transpose_kernel<To, From>::tile;
     auto const p = kernel.tile_at(m.league_rank());
     auto* const buffer = static_cast<To*>(m.team_shmem().get_shmem(bytes()));  // rows padded against bank conflicts
     Kokkos::parallel_for(Kokkos::TeamThreadRange(m, tile * tile), [&](int e) {
@@ -108,10 +133,7 @@ struct device_transpose {
       if (i < p.i_size && j < p.j_size) p.out[i * kernel.i_stride + j] = buffer[i * (tile + 1) + j];
     });
   }
-  KOKKOS_FUNCTION static constexpr int bytes() {
-    constexpr int tile = transpose_kernel<To, From>::tile;
-    return tile * (tile + 1) * static_cast<int>(sizeof(To));
-  }
+  KOKKOS_FUNCTION static constexpr int bytes() { return tile * (tile + 1) * static_cast<int>(sizeof(To)); }
 };
 
 /// out = in, over operands (out, in) with any strides; the element type is converted.
@@ -134,17 +156,22 @@ void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
 
   loops<2> rest = sorted;
   rest.extent[source] = rest.extent[last] = 1;
-  transpose_kernel<To, From> const kernel{nest_of(rest),
-                                          sorted.extent[source],
-                                          sorted.extent[last],
-                                          sorted.stride[0][source],
-                                          sorted.stride[1][last],
-                                          out,
-                                          in};
+  auto const kernel_of = [&]<int Tile>(std::integral_constant<int, Tile>) {
+    return transpose_kernel<To, From, Tile>{nest_of(rest),
+                                            sorted.extent[source],
+                                            sorted.extent[last],
+                                            sorted.stride[0][source],
+                                            sorted.stride[1][last],
+                                            out,
+                                            in};
+  };
   if constexpr (runs_on_host<Exec>) {
-    launch_on_host("mtf::transpose", on.exec, kernel.tiles(), n, host_transpose<To, From>{kernel});
+    using body = host_transpose<To, From>;
+    auto const kernel = kernel_of(std::integral_constant<int, body::tile>{});
+    launch_on_host("mtf::transpose", on.exec, body{kernel}.strips(), n, body{kernel});
   } else {
     using body = device_transpose<Exec, To, From>;
+    auto const kernel = kernel_of(std::integral_constant<int, body::tile>{});
     using policy = Kokkos::TeamPolicy<Exec>;
     auto const league = static_cast<int>(kernel.tiles());
     int const most = policy(on.exec, league, 1)

@@ -1,7 +1,8 @@
 #pragma once
 // Counter-based random numbers: element g of a global tensor depends on the key and on g alone, so it is the same
 // wherever the layout puts it. Philox4x32-10 of Random123, counter {g, g >> 32, draw, 0}. Numbers are computed in
-// double and rounded, so that all element types see the same ones.
+// double and rounded, so that all element types see the same ones. The host computes them by batches, also single
+// ones: so no element's last bit depends on its place in a vector.
 #include <cstdint>
 
 // Random123 does not know hipcc: its device marks are CUDA's.
@@ -15,6 +16,7 @@
 #endif
 #include <Random123/philox.h>
 #include <mtf/kokkos/nest.hpp>
+#include <mtf/kokkos/vectors.hpp>
 
 namespace mtf::detail {
 
@@ -29,87 +31,188 @@ KOKKOS_FORCEINLINE_FUNCTION philox_words philox(std::uint64_t key, std::uint64_t
   return {{r.v[0], r.v[1], r.v[2], r.v[3]}};
 }
 
-/// In [0, 1), 53 bits.
-KOKKOS_FORCEINLINE_FUNCTION double unit_interval(std::uint32_t a, std::uint32_t b) {
-  auto const bits = (static_cast<std::uint64_t>(a) << 32U | b) >> 11U;
-  return static_cast<double>(bits) * 0x1p-53;
+/// How many counters the host takes at a time.
+inline constexpr int philox_batch = 32;
+
+/// The words 0 and 1, and 2 and 3, of philox(key, counter[i], draw), each pair as one number whose lower half is the
+/// first. Random123's rounds, four words in four vectors of 64-bit lanes, whose upper halves mean nothing: compilers
+/// make of philox() itself twice the instructions.
+inline void philox_pairs(std::uint64_t key, std::uint64_t const (&counter)[philox_batch], std::uint32_t draw,
+                         std::uint64_t (&first)[philox_batch], std::uint64_t (&second)[philox_batch]) {
+#if defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
+  using words = vector_of<std::uint64_t>::type;
+  constexpr int lanes = vector_lanes<std::uint64_t>;
+  for (int i = 0; i < philox_batch; i += lanes) {
+    words c[4] = {};
+    std::memcpy(&c[0], counter + i, sizeof(words));
+    c[1] = c[0] >> 32U;
+    c[2] += draw;
+    auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32U);
+    for (int round = 0; round < 10; ++round, k0 += PHILOX_W32_0, k1 += PHILOX_W32_1) {
+      words const p0 = product_of_low_halves(c[0], PHILOX_M4x32_0), p1 = product_of_low_halves(c[2], PHILOX_M4x32_1);
+      c[0] = (p1 >> 32U) ^ c[1] ^ k0;
+      c[1] = p1;
+      c[2] = (p0 >> 32U) ^ c[3] ^ k1;
+      c[3] = p0;
+    }
+    words const pair0 = (c[0] & 0xffffffffU) | (c[1] << 32U), pair1 = (c[2] & 0xffffffffU) | (c[3] << 32U);
+    std::memcpy(first + i, &pair0, sizeof(words));
+    std::memcpy(second + i, &pair1, sizeof(words));
+  }
+#else
+  for (int i = 0; i < philox_batch; ++i) {
+    auto const w = philox(key, counter[i], draw);
+    first[i] = static_cast<std::uint64_t>(w.word[1]) << 32U | w.word[0];
+    second[i] = static_cast<std::uint64_t>(w.word[3]) << 32U | w.word[2];
+  }
+#endif
+}
+
+/// In [0, 1), 52 bits of two words.
+MTF_INLINE double unit_interval(std::uint64_t words) {
+  return Kokkos::bit_cast<double>(words >> 12U | 0x3ff0000000000000ULL) - 1.0;
+}
+
+/// The natural logarithm of 0 < x <= 1 to 1e-13. (The library's logarithm and cosine are not vectorized.)
+MTF_INLINE double log_of_unit(double x) {
+  // x = 2^e m with m in [sqrt(1/2), sqrt(2)), log m = 2 artanh((m - 1) / (m + 1)).
+  constexpr std::uint64_t root = 0x3fe6a09e667f3bcdULL, mantissa = 0x000fffffffffffffULL;
+  std::uint64_t const from_root = Kokkos::bit_cast<std::uint64_t>(x) - root;
+  double const m = Kokkos::bit_cast<double>((from_root & mantissa) + root);
+  // 1.5 * 2^52 + e, whose low bits are e: exact, and without a conversion of 64-bit integers
+  std::uint64_t const e = static_cast<std::uint64_t>(static_cast<std::int64_t>(from_root) >> 52);
+  double const exponent = Kokkos::bit_cast<double>(0x4338000000000000ULL + e) - 0x1.8p52;
+  double const s = (m - 1.0) / (m + 1.0), z = s * s;
+  double p = 2.0 / 15;
+  p = p * z + 2.0 / 13;
+  p = p * z + 2.0 / 11;
+  p = p * z + 2.0 / 9;
+  p = p * z + 2.0 / 7;
+  p = p * z + 2.0 / 5;
+  p = p * z + 2.0 / 3;
+  return p * z * s + 2.0 * s + exponent * 0.69314718055994530942;
+}
+
+/// cos(2 pi x) for 0 <= x < 1, to 1e-13.
+MTF_INLINE double cosine_of_turns(double x) {
+  double const y = (x < 0.5 ? x : 1.0 - x) - 0.25;  // the cosine is -sin(2 pi y), -1/4 <= y <= 1/4
+  double const a = 6.28318530717958647693 * y, z = a * a;
+  double p = 2.8114572543455206e-15;  // Taylor's series to a^17
+  p = p * z - 7.6471637318198165e-13;
+  p = p * z + 1.6059043836821613e-10;
+  p = p * z - 2.5052108385441720e-08;
+  p = p * z + 2.7557319223985893e-06;
+  p = p * z - 1.9841269841269841e-04;
+  p = p * z + 8.3333333333333332e-03;
+  p = p * z - 1.6666666666666666e-01;
+  return -(p * z * a + a);
 }
 
 /// A standard normal number by Box and Muller's transformation.
-KOKKOS_FORCEINLINE_FUNCTION double normal_from(philox_words const& w) {
-  double const radius = Kokkos::sqrt(-2.0 * Kokkos::log(1.0 - unit_interval(w.word[0], w.word[1])));
-  constexpr double two_pi = 6.283185307179586;
-  return radius * Kokkos::cos(two_pi * unit_interval(w.word[2], w.word[3]));
+MTF_INLINE double normal_from(std::uint64_t first, std::uint64_t second) {
+  return Kokkos::sqrt(-2.0 * log_of_unit(1.0 - unit_interval(first))) * cosine_of_turns(unit_interval(second));
 }
 
 struct uniform_numbers {
-  std::uint64_t key;
   double low, range;
-  KOKKOS_FUNCTION double operator()(std::uint64_t g) const {
-    auto const w = philox(key, g, 0);
-    return low + range * unit_interval(w.word[0], w.word[1]);
+  MTF_INLINE double operator()(std::uint64_t first, std::uint64_t /*second*/) const {
+    return low + range * unit_interval(first);
   }
+  [[nodiscard]] MTF_INLINE static bool drawn_again(double) { return false; }
 };
 
 struct normal_numbers {
-  std::uint64_t key;
   double mean, stddev;
-  KOKKOS_FUNCTION double operator()(std::uint64_t g) const { return mean + stddev * normal_from(philox(key, g, 0)); }
+  MTF_INLINE double operator()(std::uint64_t first, std::uint64_t second) const {
+    return mean + stddev * normal_from(first, second);
+  }
+  [[nodiscard]] MTF_INLINE static bool drawn_again(double) { return false; }
 };
 
-/// Redraws what lies beyond two standard deviations.
+/// Draws again what lies beyond two standard deviations.
 struct truncated_normal_numbers {
-  std::uint64_t key;
   double mean, stddev;
-  KOKKOS_FUNCTION double operator()(std::uint64_t g) const {
-    double z = normal_from(philox(key, g, 0));
-    for (std::uint32_t draw = 1; z < -2.0 || z > 2.0; ++draw) z = normal_from(philox(key, g, draw));
-    return mean + stddev * z;
+  MTF_INLINE double operator()(std::uint64_t first, std::uint64_t second) const {
+    return mean + stddev * normal_from(first, second);
   }
+  [[nodiscard]] MTF_INLINE bool drawn_again(double x) const { return x < mean - 2 * stddev || x > mean + 2 * stddev; }
 };
 
 template <class T, class Numbers>
 struct random_kernel {
   nest<1> where;
   index n, offset;
+  std::uint64_t key;
   T* out;
   Numbers numbers;
 
   KOKKOS_FUNCTION void element(index i) const {
     index at[1];
     where.locate(i, at);
-    put(i, at[0]);
+    out[i] = convert<T>(number(static_cast<std::uint64_t>(offset + at[0]), 0));
   }
   void block(index b) const {
     index i = b * host_grain;
     index const stride = where.inner_stride(0);
     where.for_runs(i, std::min(n, i + host_grain), [&](index const(&at)[1], index m) {
-      for (index j = 0; j < m; ++j) put(i + j, at[0] + j * stride);
+      for (index j = 0; j < m; j += philox_batch)
+        batch(out + i + j, offset + at[0] + j * stride, stride, std::min<index>(philox_batch, m - j));
       i += m;
     });
   }
 
  private:
-  KOKKOS_FORCEINLINE_FUNCTION void put(index i, index g) const {
-    out[i] = convert<T>(numbers(static_cast<std::uint64_t>(offset + g)));
+  KOKKOS_FUNCTION double number(std::uint64_t g, std::uint32_t draw) const {
+    for (;; ++draw) {
+      auto const w = philox(key, g, draw);
+      double const x = numbers(static_cast<std::uint64_t>(w.word[1]) << 32U | w.word[0],
+                               static_cast<std::uint64_t>(w.word[3]) << 32U | w.word[2]);
+      if (!numbers.drawn_again(x)) return x;
+    }
+  }
+  /// The numbers of elements g, g + stride, ...
+  void batch(T* to, index g, index stride, index count) const {
+    alignas(64) std::uint64_t counter[philox_batch], first[philox_batch], second[philox_batch];
+    alignas(64) double x[philox_batch];
+    for (int l = 0; l < philox_batch; ++l) counter[l] = static_cast<std::uint64_t>(g + l * stride);
+    bool again = true;
+    for (std::uint32_t draw = 0; again; ++draw) {
+      philox_pairs(key, counter, draw, first, second);
+      again = draw_batch(draw, first, second, x);
+    }
+    for (index l = 0; l < count; ++l) to[l] = convert<T>(x[l]);
+  }
+  /// x, where it is still to be drawn; whether some are to be drawn once more.
+  bool draw_batch(std::uint32_t draw, std::uint64_t const (&first)[philox_batch],
+                  std::uint64_t const (&second)[philox_batch], double (&x)[philox_batch]) const {
+    alignas(64) double drawn[philox_batch];
+    auto const f = numbers;
+    MTF_SIMD
+    for (int l = 0; l < philox_batch; ++l) drawn[l] = f(first[l], second[l]);
+    bool again = false;
+    for (int l = 0; l < philox_batch; ++l) {
+      if (draw == 0 || f.drawn_again(x[l])) x[l] = drawn[l];
+      again = again || f.drawn_again(x[l]);
+    }
+    return again;
   }
 };
 
 template <class Exec, class T, class Numbers>
-void generate(device<Exec>& on, placement const& p, T* out, Numbers const& numbers) {
+void generate(device<Exec>& on, placement const& p, std::uint64_t key, T* out, Numbers const& numbers) {
   launch_nest("mtf::random", on.exec,
-              random_kernel<T, Numbers>{nest_of(p.local), p.local.size(), p.offset, out, numbers});
+              random_kernel<T, Numbers>{nest_of(p.local), p.local.size(), p.offset, key, out, numbers});
 }
 
-/// y = x / (1 - rate) where the element's random word is at least `threshold` = rate * 2^32, 0 elsewhere. Four
-/// neighbours in the global order share one counter: element g has word g % 4 of counter g / 4.
+/// y = factor * x where the element's random half word is at least `threshold`, 0 elsewhere. Eight neighbours in the
+/// global order share one counter: element g has half word g % 8 of counter g / 8.
 template <class T>
 struct dropout_kernel {
   using A = compute_t<T>;
   nest<1> where;
   index n, offset;
   std::uint64_t key;
-  std::uint32_t threshold;
+  std::uint16_t threshold;
   A factor;
   T* y;
   T const* x;
@@ -126,8 +229,8 @@ struct dropout_kernel {
       index const g = offset + at[0];
       index j = 0;
       if (stride == 1) {
-        for (; j < m && (g + j) % 4 != 0; ++j) put(i + j, g + j);
-        for (; j + 4 <= m; j += 4 * groups(m - j)) put_groups(i + j, (g + j) / 4, groups(m - j));
+        for (; j < m && (g + j) % neighbours != 0; ++j) put(i + j, g + j);
+        for (; j + batch <= m; j += batch) put_batch(i + j, (g + j) / neighbours);
       }
       for (; j < m; ++j) put(i + j, g + j * stride);
       i += m;
@@ -135,42 +238,44 @@ struct dropout_kernel {
   }
 
  private:
-  static constexpr index most_groups = 64;
-  static constexpr index groups(index elements) { return std::min(most_groups, elements / 4); }
+  static constexpr index neighbours = 8, batch = neighbours * philox_batch;
 
   KOKKOS_FORCEINLINE_FUNCTION void put(index i, index g) const {
-    auto const w = philox(key, static_cast<std::uint64_t>(g) >> 2U, 0);
-    y[i] = w.word[g & 3] >= threshold ? convert<T>(load(x[i]) * factor) : T(0);
+    auto const w = philox(key, static_cast<std::uint64_t>(g) / neighbours, 0);
+    auto const half = w.word[g % neighbours / 2] >> (g % 2 == 0 ? 0U : 16U) & 0xffffU;
+    y[i] = half >= threshold ? convert<T>(load(x[i]) * factor) : T(0);
   }
-  void put_groups(index i, index counter, index count) const {
-    alignas(64) std::uint32_t words[4 * most_groups];
-    auto const k = key;
-    MTF_SIMD
-    for (index c = 0; c < count; ++c) {
-      auto const w = philox(k, static_cast<std::uint64_t>(counter + c), 0);
-      words[4 * c] = w.word[0];
-      words[4 * c + 1] = w.word[1];
-      words[4 * c + 2] = w.word[2];
-      words[4 * c + 3] = w.word[3];
+  void put_batch(index i, index first_counter) const {
+    alignas(64) std::uint64_t counter[philox_batch], first[philox_batch], second[philox_batch];
+    alignas(64) std::uint64_t pair[2 * philox_batch];
+    for (int l = 0; l < philox_batch; ++l) counter[l] = static_cast<std::uint64_t>(first_counter + l);
+    philox_pairs(key, counter, 0, first, second);
+    for (int l = 0; l < philox_batch; ++l) {
+      pair[2 * l] = first[l];
+      pair[2 * l + 1] = second[l];
     }
+    alignas(64) std::uint16_t half[batch];
+    std::memcpy(half, pair, sizeof half);  // on machines whose first byte is the lowest, as all of Kokkos' are
     T* const to = y + i;
     T const* const from = x + i;
     auto const least = threshold;
     auto const scale = factor;
     MTF_SIMD
-    for (index e = 0; e < 4 * count; ++e) {
+    for (index e = 0; e < batch; ++e) {
       T const kept = convert<T>(load(from[e]) * scale);
-      to[e] = words[e] >= least ? kept : T(0);
+      to[e] = half[e] >= least ? kept : T(0);
     }
   }
 };
 
+/// The rate, rounded to a multiple of 2^-16, is what is taken into account: the expectation stays that of x.
 template <class Exec, class T>
 void dropout(device<Exec>& on, placement const& p, std::uint64_t key, double rate, T* y, T const* x) {
   using A = compute_t<T>;
+  auto const threshold = static_cast<std::uint16_t>(std::min(65535.0, rate * 0x1p16 + 0.5));
   launch_nest("mtf::dropout", on.exec,
-              dropout_kernel<T>{nest_of(p.local), p.local.size(), p.offset, key,
-                                static_cast<std::uint32_t>(rate * 0x1p32), static_cast<A>(1.0 / (1.0 - rate)), y, x});
+              dropout_kernel<T>{nest_of(p.local), p.local.size(), p.offset, key, threshold,
+                                static_cast<A>(0x1p16 / (0x1p16 - threshold)), y, x});
 }
 
 /// out[o, j, i] = j + offset.
