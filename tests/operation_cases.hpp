@@ -42,6 +42,14 @@ struct products {
   MTF_FIELDS(x, w, u, z);
 };
 template <template <class...> class Tensor>
+struct projected {
+  Tensor<a, b, c> x;
+  Tensor<c, d> w;
+  Tensor<d> bias;
+  Tensor<b, d> later;
+  MTF_FIELDS(x, w, bias, later);
+};
+template <template <class...> class Tensor>
 struct normed {
   Tensor<a, b, c> x;
   Tensor<c> gamma, beta;
@@ -157,6 +165,8 @@ void contractions(Check&& check) {
   CASE(products, "einsum, elementwise", mtf::einsum<c, d, b>(p.w, p.u));
   CASE(products, "einsum, outer", mtf::einsum<a, v, b>(mtf::einsum<a, b>(p.x), mtf::einsum<v>(p.z)));
   CASE(products, "einsum of one", mtf::einsum<b, a>(p.x));
+  CASE(projected, "linear", mtf::linear<a, b, d>(p.x, p.w, p.bias));
+  CASE(projected, "linear, bias not of its rows", mtf::linear<a, b, d>(p.x, p.w, p.later));
   CASE(products, "einsum to a scalar", mtf::einsum<>(p.x, p.u));
   CASE(products, "einsum, partial operand", mtf::einsum<a, v>(mtf::einsum<a, d>(p.x, p.u), p.z));
   CASE(products, "partial sums", mtf::einsum<a, b, d>(p.x, p.w) * 2 + mtf::einsum<a, b, d>(p.x, p.w));

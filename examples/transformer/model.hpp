@@ -78,11 +78,11 @@ struct model {
   // x [batch, sequence, d_model] -> the same
   static constexpr auto attention(auto const& p, auto const& x) {
     auto const h = mtf::layer_norm<d_model>(x, p.gamma1, p.beta1);
-    auto const q = mtf::einsum<batch, sequence, heads, d_head>(h, p.wq) + p.bq;
-    auto const k = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, heads, d_head>(h, p.wk) + p.bk);
-    auto const v = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, heads, d_head>(h, p.wv) + p.bv);
+    auto const q = mtf::linear<batch, sequence, heads, d_head>(h, p.wq, p.bq);
+    auto const k = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wk, p.bk));
+    auto const v = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wv, p.bv));
     auto const seen = mtf::causal_attention<sequence, memory, d_head>(q, k, v, 1 / mtf::math::sqrt(double{d_head::extent}));
-    return mtf::einsum<batch, sequence, d_model>(seen, p.wo) + p.bo;
+    return mtf::linear<batch, sequence, d_model>(seen, p.wo, p.bo);
   }
 
   struct bias_gelu {
@@ -96,7 +96,7 @@ struct model {
   static constexpr auto feed_forward(auto const& p, auto const& x) {
     auto const h = mtf::layer_norm<d_model>(x, p.gamma2, p.beta2);
     auto const a = mtf::map(bias_gelu{}, mtf::einsum<batch, sequence, d_ff>(h, p.w1), p.b1);
-    return mtf::einsum<batch, sequence, d_model>(a, p.w2) + p.b2;
+    return mtf::linear<batch, sequence, d_model>(a, p.w2, p.b2);
   }
 
   // What dropout needs; rate 0 for evaluation.

@@ -39,10 +39,11 @@ constexpr einsum_work make_einsum_work(mesh_shape const& mesh, sharding const& a
   return w;
 }
 
-/// The contraction of two shards. With `sum`, which needs that e copies no result, it is added there.
+/// The contraction of two shards. With `sum`, which needs that e copies no result, it is added there; `bias` is added to
+/// each row (has_rows_of).
 template <class T, class Backend>
 constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const& a_from, buffer<Backend> const& b_from,
-                                    buffer<Backend> const& sum = {}) {
+                                    buffer<Backend> const& sum = {}, buffer<Backend> const& bias = {}) {
   auto a = a_from, b = b_from;
   Backend& k = *a->backend;
   auto const copied = [&](buffer<Backend> const& x, loops<2> const& order, index size) {
@@ -57,7 +58,7 @@ constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const
   auto const& first = e.swapped ? b : a;
   auto const& second = e.swapped ? a : b;
   k.contract(e.work, static_cast<T const*>(data_of<T>(first)), static_cast<T const*>(data_of<T>(second)), data_of<T>(c),
-             static_cast<bool>(sum));
+             static_cast<bool>(sum), bias ? static_cast<T const*>(data_of<T>(bias)) : nullptr);
   if (e.copy_c) return copied(c, e.order_c, e.size_c);
   return c;
 }
@@ -96,11 +97,12 @@ class einsum_node {
 };
 
 template <class Backend, class T>
-constexpr value<Backend, T> run_einsum(einsum_work const& w, value<Backend, T> const& x, value<Backend, T> const& y) {
+constexpr value<Backend, T> run_einsum(einsum_work const& w, value<Backend, T> const& x, value<Backend, T> const& y,
+                                       buffer<Backend> const& bias = {}) {
   operation<Backend> const here(x.backend(), "einsum", w.out);
   auto const a = completed_value(x, w.in[0], w.complete[0]);
   auto const b = completed_value(y, w.in[1], w.complete[1]);
-  value<Backend, T> out(run_local<T>(w.forward, a.memory, b.memory));
+  value<Backend, T> out(run_local<T>(w.forward, a.memory, b.memory, {}, bias));
   record(tape_of(a, b), out, w.out, [&](auto const& slot) {
     return einsum_node<Backend, T>(w, a, b, slot);
   });

@@ -3,6 +3,7 @@
 #include <mtf/attention.hpp>
 #include <mtf/cross_entropy.hpp>
 #include <mtf/embedding.hpp>
+#include <mtf/linear.hpp>
 #include <mtf/norm.hpp>
 #include <mtf/notation.hpp>
 #include <mtf/plan.hpp>

@@ -233,14 +233,17 @@ TEST_CASE_TEMPLATE("reduce over any loops", T, float, double, bfloat16) {
   CHECK(total.host()[0] == doctest::Approx(expected).epsilon(1e-9));
 }
 
-TEST_CASE_TEMPLATE("contract: strides, batches, accumulation", T, float, double, bfloat16) {
+TEST_CASE_TEMPLATE("contract: strides, batches, accumulation, bias", T, float, double, bfloat16) {
   struct shape {
     index m, n, k;
   };
+  enum class with { nothing, result, bias };
   for (auto const [m, n, k] : {shape{1, 1, 1}, {1, 7, 64}, {64, 1, 7}, {7, 64, 1}, {33, 65, 129}, {100, 64, 200}})
     for (int transposed = 0; transposed < 4; ++transposed)
       for (int batch = 0; batch < 4; ++batch)
-        for (bool accumulate : {false, true}) {
+        for (auto const to_what : {with::nothing, with::result, with::bias}) {
+          bool const accumulate = to_what == with::result, biased = to_what == with::bias;
+          if (biased && batch != 0) continue;
           mtf::detail::contraction w;
           w.m = m, w.n = n, w.k = k;
           bool const ta = (transposed & 1) != 0, tb = (transposed & 2) != 0;
@@ -256,12 +259,13 @@ TEST_CASE_TEMPLATE("contract: strides, batches, accumulation", T, float, double,
           if (batch == 3 && !ta) w.a_m = 3 * k, w.batch.stride[0][1] = k;
           array<T> a(numbers(outer * m * k, 1)), b(numbers(outer * k * n, 2)), c(numbers(outer * m * n, 3));
           auto expected = c.host();
-          auto const ah = a.host(), bh = b.host();
-          device().contract(w, a.get(), b.get(), c.get(), accumulate);
+          array<T> const bias(numbers(n, 4));
+          auto const ah = a.host(), bh = b.host(), bias_h = bias.host();
+          device().contract(w, a.get(), b.get(), c.get(), accumulate, biased ? bias.get() : nullptr);
           each(w.batch, [&](auto const& at, std::size_t) {
             for (index i = 0; i < m; ++i)
               for (index j = 0; j < n; ++j) {
-                double s = 0;
+                double s = biased ? bias_h[static_cast<std::size_t>(j)] : 0.0;
                 for (index q = 0; q < k; ++q)
                   s += ah[at[0] + static_cast<std::size_t>(i * w.a_m + q * w.a_k)] *
                        bh[at[1] + static_cast<std::size_t>(q * w.b_k + j * w.b_n)];
@@ -275,7 +279,7 @@ TEST_CASE_TEMPLATE("contract: strides, batches, accumulation", T, float, double,
           CAPTURE(transposed);
           CAPTURE(batch);
           check_close(c.host(), expected, tolerance<T>);
-          if (std::is_same_v<T, double> && !accumulate) {
+          if (std::is_same_v<T, double> && to_what == with::nothing) {
             std::vector<double> by_columns(expected.size());
             multiply_columns(w, ah, bh, by_columns);
             check_close(by_columns, expected, 1e-12);

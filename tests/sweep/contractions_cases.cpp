@@ -17,6 +17,9 @@ SWEEP_OF_ONE(of_one, (real<a, b, c>), mtf::einsum<c, a>(x))
 SWEEP_OF_THREE(of_three, (real<a, b>, real<b, c>, real<c, d>), mtf::einsum<a, d>(x, y, z))
 SWEEP_OF_THREE(of_three_batched, (real<b, c>, real<c, d, b>, real<d>), mtf::einsum<b>(x, y, z))
 
+SWEEP_OF_THREE(biased, (real<a, b>, real<b, c>, real<c>), mtf::linear<a, c>(x, y, z))
+SWEEP_OF_THREE(biased_batches, (real<a, b, d>, real<d, c>, real<b>), mtf::linear<b, a, c>(x, y, z))
+
 documentation const einsum{
     .names = {"einsum"},
     .call = "einsum<dims...>(x, y, ...)",
@@ -27,9 +30,19 @@ documentation const einsum{
                 "that arrives partial over an axis that cuts an operand is completed: one all-reduce of the result",
     .partial = "stays partial where only one operand is and nothing else varies along those axes; else completed"};
 
+documentation const linear{
+    .names = {"linear"},
+    .call = "linear<dims...>(x, w, b)",
+    .meaning = "`einsum<dims...>(x, w) + b`: where the product is complete and its rows are b's, the matrix product adds b "
+               "itself.",
+    .forward = "as the two: nothing while no summed dimension is cut, else one all-reduce of the product",
+    .backward = "as the two: the gradient of b is partial over the axes that cut dimensions it lacks",
+    .partial = "as for the two"};
+
 template <class Op>
-operation entry(std::string name, std::function<numbers(std::vector<numbers> const&)> define, closed_form sends) {
-  operation op = with_cases<Op>(std::move(name), einsum);
+operation entry(std::string name, std::function<numbers(std::vector<numbers> const&)> define, closed_form sends,
+                documentation const& text = einsum) {
+  operation op = with_cases<Op>(std::move(name), text);
   op.define = std::move(define);
   op.sends = std::move(sends);
   return op;
@@ -108,7 +121,7 @@ std::vector<operation> operations_of_contractions() {
                                        y[(k * B + j) * A + i] = x[0][i * B + j] * x[1][k * B + j];
                                  return y;
                                },
-                               forms::elementwise(forms::linear::multiplicative, {2, 1, 0})),
+                               forms::elementwise(forms::through::multiplicative, {2, 1, 0})),
       entry<outer>("einsum<b, a>(x[a], y[b])",
                    [](all x) {
                      numbers y(B * A);
@@ -116,7 +129,7 @@ std::vector<operation> operations_of_contractions() {
                        for (std::size_t j = 0; j < B; ++j) y[j * A + i] = x[0][i] * x[1][j];
                      return y;
                    },
-                   forms::elementwise(forms::linear::multiplicative, {1, 0})),
+                   forms::elementwise(forms::through::multiplicative, {1, 0})),
       entry<of_one>("einsum<c, a>(x[a, b, c])",
                     [](all x) {
                       numbers y(C * A);
@@ -147,6 +160,31 @@ std::vector<operation> operations_of_contractions() {
                                 return y;
                               },
                               forms::contractions({1})),
+      entry<biased>("linear<a, c>(x[a, b], y[b, c], z[c])",
+                    [](all x) {
+                      numbers y(A * C);
+                      for (std::size_t i = 0; i < A; ++i)
+                        for (std::size_t k = 0; k < C; ++k) {
+                          y[i * C + k] = x[2][k];
+                          for (std::size_t j = 0; j < B; ++j) y[i * C + k] += x[0][i * B + j] * x[1][j * C + k];
+                        }
+                      return y;
+                    },
+                    forms::linear({0, 2}), linear),
+      entry<biased_batches>("linear<b, a, c>(x[a, b, d], y[d, c], z[b])",
+                            [](all x) {
+                              numbers y(B * A * C);
+                              for (std::size_t j = 0; j < B; ++j)
+                                for (std::size_t i = 0; i < A; ++i)
+                                  for (std::size_t k = 0; k < C; ++k) {
+                                    double& to = y[(j * A + i) * C + k];
+                                    to = x[2][j];
+                                    for (std::size_t l = 0; l < D; ++l)
+                                      to += x[0][(i * B + j) * D + l] * x[1][l * C + k];
+                                  }
+                              return y;
+                            },
+                            forms::linear({1, 0, 2}), linear),
   };
 }
 

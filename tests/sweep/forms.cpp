@@ -40,7 +40,7 @@ set all_axes(std::vector<place> const& in) {
 }
 
 /// The axes over which sums stay open: those of one operand that nothing else varies along, or of all.
-set passing(std::vector<place> const& in, linear how) {
+set passing(std::vector<place> const& in, through how) {
   set any = 0, twice = 0, every = ~0U;
   for (auto const& p : in) {
     twice |= any & p.partial;
@@ -49,10 +49,10 @@ set passing(std::vector<place> const& in, linear how) {
   }
   set const still = ~all_axes(in);
   switch (how) {
-    case linear::none: return 0;
-    case linear::additive: return every & still;
-    case linear::multiplicative: return any & ~twice & still;
-    case linear::first: return in[0].partial & ~twice & still;
+    case through::none: return 0;
+    case through::additive: return every & still;
+    case through::multiplicative: return any & ~twice & still;
+    case through::first: return in[0].partial & ~twice & still;
   }
   return 0;
 }
@@ -86,9 +86,9 @@ answer product(situation const& s, std::vector<place> const& in, set pass, bool 
 
 }  // namespace
 
-closed_form elementwise(linear how, std::vector<int> out) {
+closed_form elementwise(through how, std::vector<int> out) {
   return [=](situation const& s) {
-    bool const products = (how == linear::multiplicative || how == linear::first) && s.in.size() > 1;
+    bool const products = (how == through::multiplicative || how == through::first) && s.in.size() > 1;
     return product(s, s.in, passing(s.in, how), products, 0, out);
   };
 }
@@ -106,13 +106,28 @@ closed_form contraction(std::vector<int> out) {
       in[i] = s.in[i].without(alone);
       in[i].partial = partial;
     }
-    answer a = product(s, in, passing(in, linear::multiplicative), true, gone, out);
+    answer a = product(s, in, passing(in, through::multiplicative), true, gone, out);
     for (std::size_t i = 2; i-- > 0;)  // backward through the sums
       if (in[i].dims.size() != s.in[i].dims.size()) {
         set const whole = a.gradients[i] & s.in[i].axes();
         take_sum(a.backward, s.mesh, whole, in[i]);
         a.gradients[i] &= ~whole;
       }
+    return a;
+  };
+}
+
+closed_form linear(std::vector<int> out) {
+  return [=](situation const& s) {
+    situation product = s, sum = s;
+    product.in = {s.in[0], s.in[1]};
+    sum.in = {contraction(out)(product).out, s.in[2]};
+    answer a = elementwise(through::additive, out)(sum);
+    product.seed = a.gradients[0];
+    answer const before = contraction(out)(product);
+    a.forward.insert(a.forward.begin(), before.forward.begin(), before.forward.end());
+    a.backward.insert(a.backward.end(), before.backward.begin(), before.backward.end());
+    a.gradients = {before.gradients[0], before.gradients[1], a.gradients[1]};
     return a;
   };
 }

@@ -6,12 +6,14 @@
 namespace sweep::forms {
 
 /// Through which operands' sums an elementwise function passes.
-enum class linear : std::uint8_t { none, additive, multiplicative, first };
+enum class through : std::uint8_t { none, additive, multiplicative, first };
 
 /// Elementwise: operands are broadcast to the dimensions `out`.
-closed_form elementwise(linear how, std::vector<int> out);
+closed_form elementwise(through how, std::vector<int> out);
 /// A contraction of two operands; dimensions that one alone has and the output lacks are summed before.
 closed_form contraction(std::vector<int> out);
+/// A contraction of the first two, and the third added to it.
+closed_form linear(std::vector<int> out);
 /// A contraction of several: sends nothing while its operands are complete, or partial where none of them is cut.
 closed_form contractions(std::vector<int> out);
 /// A sum over some dimensions; `order`: of the result's, if not the operand's.

@@ -63,7 +63,7 @@ documentation const comparisons{
 
 template <class Op>
 operation entry(std::string name, documentation const& text, double (*f)(double), double low = -1, double high = 1,
-                forms::linear how = forms::linear::none) {
+                forms::through how = forms::through::none) {
   operation op = with_cases<Op>(std::move(name), text);
   op.in[0].low = low;
   op.in[0].high = high;
@@ -84,7 +84,7 @@ operation comparison(std::string name, double (*f)(double), bool integers) {
 }  // namespace
 
 std::vector<operation> operations_of_functions() {
-  constexpr auto scaled = forms::linear::multiplicative;
+  constexpr auto scaled = forms::through::multiplicative;
   return {
       entry<negate>("-x", scalings, [](double x) { return -x; }, -1, 1, scaled),
       entry<exp>("exp(x)", functions, [](double x) { return std::exp(x); }),

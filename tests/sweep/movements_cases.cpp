@@ -182,9 +182,11 @@ std::vector<operation> operations_of_movements() {
                      [](all x) {
                        numbers y;
                        for (std::size_t i = 0; i < x[0].size(); ++i) {
-                         // Four neighbours share a counter; a word below rate * 2^32 drops its element.
-                         auto const words = philox(mtf::random_key(5).bits(), i / 4, 0);
-                         y.push_back(words[i % 4] < static_cast<std::uint32_t>(0.4 * 0x1p32) ? 0 : x[0][i] / 0.6);
+                         // Eight neighbours share a counter; a half word below rate * 2^16 drops its element.
+                         auto const words = philox(mtf::random_key(5).bits(), i / 8, 0);
+                         auto const half = words[i % 8 / 2] >> (16 * (i % 2)) & 0xffffU;
+                         double const dropped = std::floor(0.4 * 0x1p16 + 0.5);
+                         y.push_back(half < dropped ? 0 : x[0][i] / (1 - dropped / 0x1p16));
                        }
                        return y;
                      },

@@ -76,7 +76,7 @@ using two = double (*)(double, double);
 
 template <class Op>
 operation entry(std::string name, documentation const& text, std::vector<int> out, two f,
-                forms::linear how = forms::linear::none) {
+                forms::through how = forms::through::none) {
   operation op = with_cases<Op>(std::move(name), text);
   pointwise(out, {op.in[0].dims, op.in[1].dims}, [f](std::vector<double> const& x) { return f(x[0], x[1]); }).define(op);
   op.sends = forms::elementwise(how, out);
@@ -104,7 +104,7 @@ operation without_gradient(operation op, bool integers) {
 }  // namespace
 
 std::vector<operation> operations_of_pairs() {
-  using enum forms::linear;
+  using enum forms::through;
   auto const plus = [](double x, double y) { return x + y; };
   auto const minus = [](double x, double y) { return x - y; };
   auto const times = [](double x, double y) { return x * y; };

@@ -137,12 +137,20 @@ class kokkos_backend : public detail::kokkos_rank<Exec> {
     auto const noted = moving([&] { return detail::bytes<T>(n); });
     detail::square_sum(on_, n, out, x);
   }
-  /// c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n], added to c if `accumulate`.
+  /// c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n], added to c if `accumulate`. bias, one number for each
+  /// column, is added to every row; not with batch loops, and not with `accumulate`.
   template <class T>
-  void contract(detail::contraction const& what, T const* a, T const* b, T* c, bool accumulate = false) {
+  void contract(detail::contraction const& what, T const* a, T const* b, T* c, bool accumulate = false,
+                std::type_identity_t<T const*> bias = nullptr) {
     Kokkos::Profiling::ScopedRegion const region("mtf::contract");
     detail::timed<Exec> const noted(profile_, on_.exec, pass_, limit::matrix, what.flops(), 0);
-    contractor_.contract(on_, what, a, b, c, accumulate);
+    if constexpr (detail::contractor<Exec>::adds_bias) {
+      contractor_.contract(on_, what, a, b, c, accumulate, bias);
+    } else {
+      detail::loops<2> const rows{.rank = 2, .extent = {what.m, what.n}, .stride = {{{what.c_m, what.c_n}, {0, 1}}}};
+      if (bias != nullptr) detail::copy(on_, rows, c, bias);
+      contractor_.contract(on_, what, a, b, c, accumulate || bias != nullptr);
+    }
   }
 
   // Causal attention ---------------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ struct cublas_types<bfloat16> {
 template <class Exec>
 class contractor {
  public:
+  static constexpr bool adds_bias = false;
   contractor() { check_cublas(cublasLtCreate(&handle_), "cublasLtCreate"); }
   ~contractor() {
     for (auto& [k, p] : products_) {

@@ -15,6 +15,7 @@ struct contract_tiles {
   T const* b;
   T* c;
   bool accumulate;
+  T const* bias;
 
   [[nodiscard]] index tiles() const { return what.batch.size() * ceil_div(what.m, m_tile) * ceil_div(what.n, n_tile); }
 
@@ -41,7 +42,8 @@ struct contract_tiles {
     for (index i = 0; i < mr; ++i)
       for (index j = 0; j < nr; ++j) {
         T& to = c[at[2] + (i0 + i) * what.c_m + (j0 + j) * what.c_n];
-        to = convert<T>(accumulate ? load(to) + sums[i][j] : sums[i][j]);
+        A const before = accumulate ? load(to) : bias != nullptr ? load(bias[j0 + j]) : A(0);
+        to = convert<T>(before + sums[i][j]);
       }
   }
 
@@ -59,8 +61,9 @@ struct contract_tiles {
 };
 
 template <class Exec, class T>
-void contract_with_loops(Exec const& exec, contraction const& what, T const* a, T const* b, T* c, bool accumulate) {
-  contract_tiles<T> const kernel{what, nest_of(what.batch), a, b, c, accumulate};
+void contract_with_loops(Exec const& exec, contraction const& what, T const* a, T const* b, T* c, bool accumulate,
+                         T const* bias) {
+  contract_tiles<T> const kernel{what, nest_of(what.batch), a, b, c, accumulate, bias};
   Kokkos::parallel_for("mtf::contract", range_policy<Exec>(exec, 0, kernel.tiles()), kernel);
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include <mtf/kokkos/contract_loops.hpp>
+#include <mtf/kokkos/copy.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
 
 #if defined(_OPENMP)
@@ -59,31 +60,60 @@ inline void avoid_undescribed_amx() {
 #endif
 }
 
+/// oneDNN has two products of float matrices, its matmul and its older sgemm. Over a grid of sizes (oneDNN 2.6, AVX-512,
+/// one thread) sgemm is faster by a sixth where this holds, at best 3.8 times (a transposed, n a multiple of 1024), at
+/// worst 0.89 times; elsewhere matmul is. A rule of sizes alone: results are the same from run to run.
+constexpr bool sgemm_is_faster(contraction const& w) {
+  constexpr index wide = 512, long_columns = 1024;
+  if (w.batch.size() != 1) return false;
+  if (w.b_n != 1) return w.n >= wide && w.m >= wide;
+  return w.a_k == 1 ? w.n >= wide : w.n >= long_columns || w.m < long_columns;
+}
+
+inline void sgemm(contraction const& w, float const* a, float const* b, float* c, bool accumulate) {
+  bool const plain_a = w.a_k == 1, plain_b = w.b_n == 1;
+  // The stride of a unit loop means nothing, but is checked.
+  index const lda = plain_a ? std::max(w.a_m, w.k) : std::max(w.a_k, w.m);
+  index const ldb = plain_b ? std::max(w.b_k, w.n) : std::max(w.b_n, w.k);
+  auto const status = dnnl::sgemm(plain_a ? 'N' : 'T', plain_b ? 'N' : 'T', w.m, w.n, w.k, 1.0F, a, lda, b, ldb,
+                                  accumulate ? 1.0F : 0.0F, c, std::max(w.c_m, w.n));
+  dnnl::error::wrap_c_api(static_cast<dnnl_status_t>(status), "dnnl_sgemm");
+}
+
 template <class Exec>
 class contractor {
  public:
   contractor() { avoid_undescribed_amx(); }
 
+  static constexpr bool adds_bias = true;
   template <class T>
-  void contract(device<Exec>& on, contraction const& what, T const* a, T const* b, T* c, bool accumulate) {
+  void contract(device<Exec>& on, contraction const& what, T const* a, T const* b, T* c, bool accumulate,
+                T const* bias = nullptr) {
     if (what.batch.size() * what.m * what.n == 0) return;
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, bfloat16>) {
       [[maybe_unused]] onednn_threads const team(on.exec.concurrency());
-      product& p = find(key{what, std::is_same_v<T, float>, accumulate});
-      if (p.primitive) return run(on, p, a, b, c);
+      if constexpr (std::is_same_v<T, float>)
+        if (sgemm_is_faster(what)) {
+          loops<2> const rows{.rank = 2, .extent = {what.m, what.n}, .stride = {{{what.c_m, what.c_n}, {0, 1}}}};
+          if (bias != nullptr) copy(on, rows, c, bias);
+          on.exec.fence();
+          return sgemm(what, a, b, c, accumulate || bias != nullptr);
+        }
+      product& p = find(key{what, std::is_same_v<T, float>, accumulate, bias != nullptr});
+      if (p.primitive) return run(on, p, a, b, c, bias);
     }
-    contract_with_loops(on.exec, what, a, b, c, accumulate);
+    contract_with_loops(on.exec, what, a, b, c, accumulate, bias);
   }
 
  private:
   struct key {
     contraction what;
-    bool f32, accumulate;
+    bool f32, accumulate, bias;
     bool operator==(key const&) const = default;
   };
   struct hash {
     std::size_t operator()(key const& k) const {
-      std::size_t h = (k.f32 ? 1U : 0U) + (k.accumulate ? 2U : 0U);
+      std::size_t h = (k.f32 ? 1U : 0U) + (k.accumulate ? 2U : 0U) + (k.bias ? 4U : 0U);
       auto const mix = [&](index x) { h = (h ^ std::hash<index>{}(x)) * 0x9e3779b97f4a7c15ULL; };
       for (index x : {k.what.m, k.what.n, k.what.k, k.what.a_m, k.what.a_k, k.what.b_k, k.what.b_n, k.what.c_m}) mix(x);
       for (index x : k.what.batch.extent) mix(x);
@@ -92,7 +122,7 @@ class contractor {
   };
   struct product {
     std::optional<dnnl::matmul> primitive;  // empty: oneDNN has none for this processor
-    dnnl::memory a, b, c, scratch;
+    dnnl::memory a, b, c, bias, scratch;
     std::size_t scratch_bytes = 0;
   };
 
@@ -108,6 +138,8 @@ class contractor {
     auto const a = matrix(w, 0, w.m, w.k, w.a_m, w.a_k, type);
     auto const b = matrix(w, 1, w.k, w.n, w.b_k, w.b_n, type);
     auto const c = matrix(w, 2, w.m, w.n, w.c_m, w.c_n, type);
+    dnnl::memory::desc bias;
+    if (k.bias) bias = {{1, w.n}, type, dnnl::memory::dims{w.n, 1}};
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     if (k.accumulate) {
@@ -117,9 +149,9 @@ class contractor {
     }
     try {
 #if DNNL_VERSION_MAJOR >= 3
-      dnnl::matmul::primitive_desc const description(engine_, a, b, c, attributes);
+      dnnl::matmul::primitive_desc const description(engine_, a, b, bias, c, attributes);
 #else
-      dnnl::matmul::primitive_desc const description(dnnl::matmul::desc(a, b, c), attributes, engine_);
+      dnnl::matmul::primitive_desc const description(dnnl::matmul::desc(a, b, bias, c), attributes, engine_);
 #endif
       p.primitive.emplace(description);
       p.scratch_bytes = description.scratchpad_desc().get_size();
@@ -131,6 +163,7 @@ class contractor {
     p.a = dnnl::memory(a, engine_, nullptr);
     p.b = dnnl::memory(b, engine_, nullptr);
     p.c = dnnl::memory(c, engine_, nullptr);
+    if (k.bias) p.bias = dnnl::memory(bias, engine_, nullptr);
   }
 
   /// One operand: the batch loops, then rows and columns. A batch loop along which it does not move has extent 1.
@@ -155,15 +188,20 @@ class contractor {
   }
 
   template <class T>
-  void run(device<Exec>& on, product& p, T const* a, T const* b, T* c) {
+  void run(device<Exec>& on, product& p, T const* a, T const* b, T* c, T const* bias) {
     on.exec.fence();
     workspace<std::byte, Exec> scratch(on, static_cast<index>(p.scratch_bytes));
     p.a.set_data_handle(const_cast<T*>(a));  // oneDNN has no handles to constant memory
     p.b.set_data_handle(const_cast<T*>(b));
     p.c.set_data_handle(c);
     p.scratch.set_data_handle(scratch.get());
-    p.primitive->execute(
-        stream_, {{DNNL_ARG_SRC, p.a}, {DNNL_ARG_WEIGHTS, p.b}, {DNNL_ARG_DST, p.c}, {DNNL_ARG_SCRATCHPAD, p.scratch}});
+    std::unordered_map<int, dnnl::memory> arguments{
+        {DNNL_ARG_SRC, p.a}, {DNNL_ARG_WEIGHTS, p.b}, {DNNL_ARG_DST, p.c}, {DNNL_ARG_SCRATCHPAD, p.scratch}};
+    if (bias != nullptr) {
+      p.bias.set_data_handle(const_cast<T*>(bias));
+      arguments.emplace(DNNL_ARG_BIAS, p.bias);
+    }
+    p.primitive->execute(stream_, arguments);
     stream_.wait();
   }
 

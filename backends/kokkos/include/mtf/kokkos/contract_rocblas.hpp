@@ -17,6 +17,7 @@ inline constexpr rocblas_datatype rocblas_type = std::is_same_v<T, double>  ? ro
 template <class Exec>
 class contractor {
  public:
+  static constexpr bool adds_bias = false;
   contractor() { check(rocblas_create_handle(&handle_), "rocblas_create_handle"); }
   ~contractor() { rocblas_destroy_handle(handle_); }
   contractor(contractor const&) = delete;

@@ -68,9 +68,10 @@ inline void philox_pairs(std::uint64_t key, std::uint64_t const (&counter)[philo
 #endif
 }
 
-/// In [0, 1), 52 bits of two words.
+/// In [0, 1), 52 bits of two words, of which the lower half is the first and counts for more.
 MTF_INLINE double unit_interval(std::uint64_t words) {
-  return Kokkos::bit_cast<double>(words >> 12U | 0x3ff0000000000000ULL) - 1.0;
+  std::uint64_t const turned = words << 32U | words >> 32U;
+  return Kokkos::bit_cast<double>(turned >> 12U | 0x3ff0000000000000ULL) - 1.0;
 }
 
 /// The natural logarithm of 0 < x <= 1 to 1e-13. (The library's logarithm and cosine are not vectorized.)
