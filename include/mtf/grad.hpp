@@ -9,8 +9,8 @@
 namespace mtf {
 
 /// The gradient of a tensor of type Tensor, cut like it. It may be partial: which sums are not taken yet depends on all
-/// uses of the tensor together, so it is known when the program runs. Completing is left to who needs it. For an optimizer
-/// whose state is cut further (`Cut`, a state_cut_over), each rank needs its part of the sum alone.
+/// uses of the tensor together, so it is known when the program runs. Completing is left to who needs it. For an
+/// optimizer whose state is cut further (`Cut`, a state_cut_over), each rank needs its part of the sum alone.
 template <tensor_type Tensor>
 class gradient {
  public:
@@ -24,7 +24,8 @@ class gradient {
 
   /// Sees to it that part<Cut>() costs nothing after `all.finish()`; `parameter` names it.
   template <class Cut = state_cut_over<>>
-  constexpr void complete_with(detail::completion<backend_type>& all, std::array<char const*, 3> const& parameter) const {
+  constexpr void complete_with(detail::completion<backend_type>& all,
+                               std::array<char const*, 3> const& parameter) const {
     all.template add<element_type>(g_, Tensor::spec, detail::state_cut_axes<Tensor, Cut>, parameter);
   }
 
@@ -33,8 +34,8 @@ class gradient {
     return g_.memory && g_.memory->completed_axes == g_.partial ? 0 : g_.partial;
   }
   [[nodiscard]] constexpr bool is_zero() const { return !g_.memory; }
-  /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing. Where an optimizer has
-  /// its parts already: one all-gather of them.
+  /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing. Where an optimizer
+  /// has its parts already: one all-gather of them.
   [[nodiscard]] constexpr Tensor complete() const { return part<state_cut_over<>>(); }
   /// The gradient as a tensor that is cut like the state of a parameter: one reduce-scatter.
   template <class Cut>
@@ -120,8 +121,8 @@ namespace detail {
 /// Fills `value` and `gradients`. They are not returned: GCC 12 copies arrays of tensors without counting when it evaluates a
 /// constant expression (it copies their bits), and a plan's figure of memory would be off.
 template <class Cut, class F, class Params, class Value, class Gradients, class... Args>
-constexpr void differentiate(completed_gradients when, F const& f, Params const& params, Value& value, Gradients& gradients,
-                             Args const&... args) {
+constexpr void differentiate(completed_gradients when, F const& f, Params const& params, Value& value,
+                             Gradients& gradients, Args const&... args) {
   using backend_type = typename Value::backend_type;
   using T = typename Value::element_type;
   backend_type& backend = backend_of<backend_type>(params);
@@ -169,8 +170,8 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
 
 /// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
 /// gradients for every tensor of `params`. Reverse mode: the operations on parameters are recorded and run backwards,
-/// each freeing what it kept. `Cut`, the optimizer's, says what of the gradients completed_gradients::overlapped completes.
-/// Refused: a value that is not a scalar tensor.
+/// each freeing what it kept. `Cut`, the optimizer's, says what of the gradients completed_gradients::overlapped
+/// completes. Refused: a value that is not a scalar tensor.
 template <class Cut = state_cut_over<>, class F>
 constexpr auto value_and_grad(F f, completed_gradients when = completed_gradients::later) {
   return [f, when]<class Params, class... Args>(Params const& params, Args const&... args) {

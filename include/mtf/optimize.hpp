@@ -24,9 +24,9 @@ struct warmup_cosine {
   }
 };
 
-/// The Euclidean norm of all gradients together, in double. Each element counts once: a rank adds its shard only if it is
-/// the first of those that hold the same. Completes the gradients, for an optimizer with `Cut` each rank's part of them; then
-/// one all-reduce of one number over the axes that cut any of them.
+/// The Euclidean norm of all gradients together, in double. Each element counts once: a rank adds its shard only if it
+/// is the first of those that hold the same. Completes the gradients, for an optimizer with `Cut` each rank's part of
+/// them; then one all-reduce of one number over the axes that cut any of them.
 template <class Cut = state_cut_over<>, class Backend, class Gradients>
 constexpr double global_norm(Backend& b, Gradients const& gradients) {
   detail::during<Backend> const update(b, pass::update);
@@ -107,8 +107,8 @@ struct adamw_options {
   double clip_norm = 0;  // gradients are scaled down to this global norm; 0: never
 };
 
-/// Adam with decoupled weight decay and bias correction (Loshchilov & Hutter 2019). `Decay` says by name and tensor which
-/// parameters decay. Its state is cut like the parameters, and further as `Cut` says, a state_cut_over.
+/// Adam with decoupled weight decay and bias correction (Loshchilov & Hutter 2019). `Decay` says by name and tensor
+/// which parameters decay. Its state is cut like the parameters, and further as `Cut` says, a state_cut_over.
 template <class Params, class Decay = decay_matrices, class Cut = state_cut_over<>>
 class adamw {
  public:
@@ -118,9 +118,9 @@ class adamw {
       for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, *s);
   }
 
-  /// One update, in place; returns the gradients' global norm before clipping. Completes each gradient: one all-reduce a
-  /// tensor over the axes over which it is partial. Where the state is cut further: a reduce-scatter, and an all-gather of the
-  /// updated parameter.
+  /// One update, in place; returns the gradients' global norm before clipping. Completes each gradient: one all-reduce
+  /// a tensor over the axes over which it is partial. Where the state is cut further: a reduce-scatter, and an
+  /// all-gather of the updated parameter.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm<Cut>(b, gradients);
@@ -161,7 +161,8 @@ struct sgd_options {
   double clip_norm = 0;
 };
 
-/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay` and `Cut` as for adamw.
+/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay` and `Cut` as for
+/// adamw.
 template <class Params, class Decay = decay_matrices, class Cut = state_cut_over<>>
 class sgd {
  public:
@@ -185,9 +186,8 @@ class sgd {
           auto const part = g.template part<Cut>();
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
           b.sgd(decltype(part)::local_size, detail::part_of_parameter<Cut>(p), u.value().data(),
-                static_cast<T const*>(part.value().data()),
-                static_cast<A>(learning_rate), static_cast<A>(options_.momentum), static_cast<A>(decay),
-                static_cast<A>(factor));
+                static_cast<T const*>(part.value().data()), static_cast<A>(learning_rate),
+                static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor));
           detail::share_parts<Cut>(p);
         },
         params, gradients, momentum_);

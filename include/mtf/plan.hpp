@@ -167,8 +167,7 @@ class planned_program {
         differentiate<Cut>(When, F{}, first, value, gradients, rest...);
         global_norm<Cut>(b, gradients);
         during<trace> const update(b, pass::update);
-        walk_tensors(
-            b, [](path const& name, auto const& p) { share_parts<Cut>(p, name.names()); }, first);
+        walk_tensors(b, [](path const& name, auto const& p) { share_parts<Cut>(p, name.names()); }, first);
       } else {
         require<std::conditional_t<std::is_same_v<loss, refused>, ok, error_loss_is_not_scalar<loss>>>{};
       }
@@ -202,16 +201,17 @@ struct rule_verdict<layout<Mesh, Split...>, I> {
 
 }  // namespace detail
 
-/// The plan of f under a layout, as a constant: `constexpr auto plan = mtf::plan_of<where>(loss, mtf::parameters<mlp>{},
-/// mtf::input<float, batch, pixels>{}, mtf::input<std::int32_t, batch>{})`. With parameters first, f is a loss, and the plan
-/// is that of a training step: forward, backward, and the completion of the gradients, by the optimizer or, with
-/// completed_gradients::overlapped after the layout, during the backward pass; and, with the optimizer's state_cut_over
-/// after that, the parameters' own. Otherwise it is that of calling f. f is a function object without state, such as a lambda that captures nothing; it runs in a constant
-/// expression. (Where one call has two arguments that both communicate, forward or backward, C++ leaves open which comes
-/// first, and the plan may have them the other way round than the run: give them names.) Refused: a rule of the layout for a
-/// dimension that no tensor of the program has.
-template <layout_type Layout, completed_gradients When = completed_gradients::later, class Cut = state_cut_over<>, class F,
-          class... In>
+/// The plan of f under a layout, as a constant: `constexpr auto plan = mtf::plan_of<where>(loss,
+/// mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{}, mtf::input<std::int32_t, batch>{})`. With parameters
+/// first, f is a loss, and the plan is that of a training step: forward, backward, and the completion of the gradients,
+/// by the optimizer or, with completed_gradients::overlapped after the layout, during the backward pass; and, with the
+/// optimizer's state_cut_over after that, the parameters' own. Otherwise it is that of calling f. f is a function
+/// object without state, such as a lambda that captures nothing; it runs in a constant expression. (Where one call has
+/// two arguments that both communicate, forward or backward, C++ leaves open which comes first, and the plan may have
+/// them the other way round than the run: give them names.) Refused: a rule of the layout for a dimension that no
+/// tensor of the program has.
+template <layout_type Layout, completed_gradients When = completed_gradients::later, class Cut = state_cut_over<>,
+          class F, class... In>
 constexpr auto plan_of(F, In...) {
   static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
                 "mtf: plan_of runs the function in a constant expression: it must capture nothing");

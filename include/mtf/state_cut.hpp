@@ -6,9 +6,11 @@ namespace mtf {
 
 namespace detail {
 
-/// The rule: along which of `axes` a parameter's gradient and state are cut further (cut_further): those that do not cut
-/// the parameter yet, if they divide its first dimension. Not where shards are small: such gradients go in one message.
-constexpr axis_mask further_cut(mesh_shape const& mesh, sharding const& parameter, std::size_t element_size, axis_mask axes) {
+/// The rule: along which of `axes` a parameter's gradient and state are cut further (cut_further): those that do not
+/// cut the parameter yet, if they divide its first dimension. Not where shards are small: such gradients go in one
+/// message.
+constexpr axis_mask further_cut(mesh_shape const& mesh, sharding const& parameter, std::size_t element_size,
+                                axis_mask axes) {
   axis_mask const more = axes & ~parameter.cut_axes();
   bool const cuts = mesh.size(more) > 1 && parameter.rank > 0 && !is_small(parameter.local_size(mesh), element_size) &&
                     parameter.local_extent(0, mesh) % mesh.size(more) == 0;
@@ -40,12 +42,12 @@ struct axes_for<Mesh, Where> {
 /// Over which axes the state of an optimizer is cut, besides those that cut the parameters: axes of the mesh, or
 /// dimensions, which stand for the axes that cut them. `state_cut_over<batch>`: of the ranks that compute gradients of
 /// different examples for the same parameters, each updates one part of these parameters, and sends it to the others.
-/// Gradients are then completed by reduce-scatters, parameters by all-gathers: as many bytes as all-reduces send, and state,
-/// updates and complete gradients are divided by the number of ranks (ZeRO; Rajbhandari et al. 2020).
+/// Gradients are then completed by reduce-scatters, parameters by all-gathers: as many bytes as all-reduces send, and
+/// state, updates and complete gradients are divided by the number of ranks (ZeRO; Rajbhandari et al. 2020).
 ///
-/// Cut is a tensor's first dimension, over all of these axes that do not cut the tensor yet. State stays like the parameter
-/// where they do not divide that dimension's extent on a rank, and where a shard has up to 64 KiB. Refused: an axis that the
-/// parameters' mesh lacks.
+/// Cut is a tensor's first dimension, over all of these axes that do not cut the tensor yet. State stays like the
+/// parameter where they do not divide that dimension's extent on a rank, and where a shard has up to 64 KiB. Refused:
+/// an axis that the parameters' mesh lacks.
 template <class... Where>
   requires((mesh_axis<Where> || dimension<Where>) && ...)
 struct state_cut_over {};
@@ -57,16 +59,22 @@ template <class X, axis_mask Axes>
 struct cut_further_rule {
   static constexpr sharding out = cut_further(X::spec, Axes, X::mesh);
 };
-template <class X, class Cut>
-struct state_cut;
+/// What state_cut_over says on a mesh: asked once, however many parameters there are.
+template <class Mesh, class Cut>
+struct state_cut_on;
+template <class Mesh, class... Where>
+struct state_cut_on<Mesh, state_cut_over<Where...>> {
+  using checked = checked_t<first_failed_t<typename axes_for<Mesh, Where>::type...>>;
+  template <class Layout>
+  static constexpr axis_mask axes = (axis_mask{0} | ... | axes_for<Mesh, Where>::template in<Layout>());
+};
+
 /// Of a parameter of type X: the further cuts, as axes and as a layout.
-template <class X, class... Where>
-struct state_cut<X, state_cut_over<Where...>> {
+template <class X, class Cut>
+struct state_cut {
   using mesh_type = typename X::mesh_type;
-  using checked = checked_t<first_failed_t<typename axes_for<mesh_type, Where>::type...>>;
-  static constexpr axis_mask axes =
-      further_cut(X::mesh, X::spec, sizeof(typename X::element_type),
-                  (axis_mask{0} | ... | axes_for<mesh_type, Where>::template in<typename X::layout_type>()));
+  static constexpr axis_mask axes = further_cut(X::mesh, X::spec, sizeof(typename X::element_type),
+                                                state_cut_on<mesh_type, Cut>::template axes<typename X::layout_type>);
   using layout_type = typename result_layout<mesh_type, typename X::shape_type, cut_further_rule<X, axes>,
                                              typename X::layout_type>::type;
   template <class T>
@@ -86,8 +94,8 @@ constexpr auto* part_of_parameter(X const& x) {
   return data_of<typename X::element_type>(x.value().memory, at);
 }
 
-/// Each rank has its part of the parameter's shard: now all have all of it. One all-gather over the axes that cut the state
-/// further. `name`: the parameter's path, as for operation.
+/// Each rank has its part of the parameter's shard: now all have all of it. One all-gather over the axes that cut the
+/// state further. `name`: the parameter's path, as for operation.
 template <class Cut, class X>
 constexpr void share_parts(X const& x, std::array<char const*, 3> const& name = {}) {
   if constexpr (constexpr axis_mask axes = state_cut_axes<X, Cut>; axes != 0) {

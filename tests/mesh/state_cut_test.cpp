@@ -1,6 +1,6 @@
 // ranks: 1 2 4 8
-// An optimizer whose state is cut further does what one with whole state does: the same parameters on every rank that has
-// them, the same norms; it sends what was planned, and holds its share of the state.
+// An optimizer whose state is cut further does what one with whole state does: the same parameters on every rank that
+// has them, the same norms; it sends what was planned, and holds its share of the state.
 #include "mpi_main.hpp"
 
 #include <algorithm>
@@ -82,7 +82,8 @@ outcome<T> train(backend& machine, auto const& options, when completed, bool loo
   out.state_bytes = machine.memory().live - before;
   auto const gradient = mtf::value_and_grad<Cut>(loss{}, completed);
   for (int step = 0; step < steps; ++step) {
-    auto const x = mtf::random_normal<typename place::template tensor<batch, in>>(machine, key.of("x").of(static_cast<std::uint64_t>(step)));
+    auto const x = mtf::random_normal<typename place::template tensor<batch, in>>(
+        machine, key.of("x").of(static_cast<std::uint64_t>(step)));
     out.sent.clear();
     machine.ranks().record(&out.sent);
     auto const [value, gradients] = gradient(p, x);
@@ -124,7 +125,8 @@ void are_the_same(mtf::collectives& ranks, elements<T> const& mine) {
   mtf::for_each_tensor(
       [&](auto name, auto const& x) {
         auto const& local = mine.at(std::string(name));
-        auto const axes = ~std::remove_cvref_t<decltype(x)>::spec.cut_axes() & ((1U << static_cast<unsigned>(ranks.mesh().rank)) - 1U);
+        auto const axes = ~std::remove_cvref_t<decltype(x)>::spec.cut_axes() &
+                          ((1U << static_cast<unsigned>(ranks.mesh().rank)) - 1U);
         std::vector<T> least(local.size()), most(local.size());
         ranks.all_reduce(axes, mtf::combine::min, mtf::detail::element_of<T>, local.data(), least.data(), local.size());
         ranks.all_reduce(axes, mtf::combine::max, mtf::detail::element_of<T>, local.data(), most.data(), local.size());
@@ -134,8 +136,8 @@ void are_the_same(mtf::collectives& ranks, elements<T> const& mine) {
       tensors);
 }
 
-/// The bytes of state of one kind, and how many parameters' are divided, by the words of state_cut_over's comment. `over`: the
-/// axes that it stands for.
+/// The bytes of state of one kind, and how many parameters' are divided, by the words of state_cut_over's comment.
+/// `over`: the axes that it stands for.
 template <class T, class Layout>
 std::pair<std::size_t, int> share(mtf::mesh_shape const& mesh, mtf::axis_mask over) {
   std::size_t bytes = 0;
@@ -199,11 +201,13 @@ void equals_whole(mtf::axis_mask over, int divided) {
   };
   equal(std::integral_constant<when, when::later>{});
   equal(std::integral_constant<when, when::overlapped>{});
-  check(train<T, Layout, Cut, adam_cut>(machine, adam, when::overlapped, true), want);  // someone asks for whole gradients
+  check(train<T, Layout, Cut, adam_cut>(machine, adam, when::overlapped, true),
+        want);  // someone asks for whole gradients
   check(train<T, Layout, Cut, adam_whole>(machine, adam, when::overlapped, false), want);
   check(train<T, Layout, whole, adam_cut>(machine, adam, when::overlapped, false), want);
-  check(train<T, Layout, Cut, mtf::sgd<parameters, mtf::decay_matrices, Cut>>(machine, descent, when::overlapped, false),
-        train<T, Layout, whole, mtf::sgd<parameters>>(machine, descent, when::later, false));
+  check(
+      train<T, Layout, Cut, mtf::sgd<parameters, mtf::decay_matrices, Cut>>(machine, descent, when::overlapped, false),
+      train<T, Layout, whole, mtf::sgd<parameters>>(machine, descent, when::later, false));
 }
 
 template <mtf::fixed_string Mesh, mtf::fixed_string Rules>
@@ -216,7 +220,8 @@ using over_axis = mtf::state_cut_over<mtf::axis<Name, Size>>;
 TEST_CASE_TEMPLATE("state that is cut further, one and two ranks", T, float, double) {
   equals_whole<T, rules<"data:1", "batch:data">, over_batch>(1, 0);
   equals_whole<T, rules<"data:2", "batch:data">, over_batch>(1, 11);
-  equals_whole<T, rules<"data:2", "">, over_axis<"data", 2>>(1, 11);  // complete gradients: nothing but parameters is sent
+  equals_whole<T, rules<"data:2", "">, over_axis<"data", 2>>(1,
+                                                             11);  // complete gradients: nothing but parameters is sent
   equals_whole<T, rules<"model:2", "wide:model">, over_axis<"model", 2>>(1, 0);
   equals_whole<T, rules<"model:2", "in:model">, over_axis<"model", 2>>(1, 0);
 }
@@ -225,7 +230,8 @@ TEST_CASE_TEMPLATE("state that is cut further, four ranks", T, float, double) {
   equals_whole<T, rules<"data:2;model:2", "batch:data;wide:model">, over_batch>(1, 11);
   equals_whole<T, rules<"model:2;data:2", "batch:data;in:model">, over_batch>(2, 11);
   equals_whole<T, rules<"pods:2;data:2", "batch:data+pods">, over_batch>(3, 11);
-  equals_whole<T, rules<"pods:2;data:2", "batch:pods+data">, over_axis<"data", 2>>(2, 11);  // the pods' sums are taken after
+  equals_whole<T, rules<"pods:2;data:2", "batch:pods+data">, over_axis<"data", 2>>(
+      2, 11);  // the pods' sums are taken after
 }
 TEST_CASE_TEMPLATE("state that is cut further, eight ranks", T, float, double) {
   equals_whole<T, rules<"pods:2;model:2;data:2", "batch:pods+data;wide:model">, over_batch>(5, 11);

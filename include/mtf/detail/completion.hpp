@@ -25,9 +25,10 @@ class completion {
  public:
   constexpr explicit completion(Backend& b) : backend_(&b) {}
 
-  /// After finish(), `completed` finds the sum of `g` there without sending anything. `where` tells the cuts, `parameter`
-  /// whose gradient it is (as for operation). With `cut`, which small shards have not, this rank gets its part of the sum
-  /// alone. In memory that nobody else holds the sum is taken in place, or the memory is given back for the part's.
+  /// After finish(), `completed` finds the sum of `g` there without sending anything. `where` tells the cuts,
+  /// `parameter` whose gradient it is (as for operation). With `cut`, which small shards have not, this rank gets its
+  /// part of the sum alone. In memory that nobody else holds the sum is taken in place, or the memory is given back for
+  /// the part's.
   template <class T>
   constexpr void add(cotangent<Backend> const& g, sharding const& where, axis_mask cut,
                      std::array<char const*, 3> const& parameter) {

@@ -73,8 +73,8 @@ constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> 
   return now;
 }
 
-/// The sum over `axes` of what the ranks hold. `s` tells the cuts. With `cut` only this rank's part along these axes of it
-/// (cut_further): a reduce-scatter where that is enough, and of a known sum a part of the same memory.
+/// The sum over `axes` of what the ranks hold. `s` tells the cuts. With `cut` only this rank's part along these axes of
+/// it (cut_further): a reduce-scatter where that is enough, and of a known sum a part of the same memory.
 template <class T, class Backend>
 constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x, axis_mask cut = 0) {
   Backend& b = *x->backend;

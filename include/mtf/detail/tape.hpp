@@ -64,10 +64,11 @@ class tape {
     completion_.finish();
   }
 
-  /// A new slot for the gradient of a parameter, the next in line: it is final when nobody knows the slot any more. `cut`:
-  /// the axes along which each rank needs its part of it alone (cut_further).
+  /// A new slot for the gradient of a parameter, the next in line: it is final when nobody knows the slot any more.
+  /// `cut`: the axes along which each rank needs its part of it alone (cut_further).
   template <class T>
-  constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, axis_mask cut, std::array<char const*, 3> const& name) {
+  constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, axis_mask cut,
+                                                     std::array<char const*, 3> const& name) {
     auto const slot = make_ref<gradient_slot<Backend, T>>(*backend_, *this, where);
     slot->parameter = static_cast<int>(parameters_.size());
     parameters_.push_back({.index = &slot->parameter, .cut = cut, .name = name});

@@ -69,7 +69,8 @@ class kokkos_rank {
       return {};
     }
     Kokkos::Profiling::ScopedRegion const region("mtf::reduce_scatter");
-    auto const noted = sending(mtf::bytes_sent(collective::reduce_scatter, count * group(axes) * sizeof(T), size(axes)));
+    auto const noted =
+        sending(mtf::bytes_sent(collective::reduce_scatter, count * group(axes) * sizeof(T), size(axes)));
     fence();
     return ranks_->start_reduce_scatter(axes, element_of<T>, in, out, count);
   }
