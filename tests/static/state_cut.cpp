@@ -4,8 +4,7 @@
 using mtf::collective;
 using mtf::pass;
 
-// --- the rule
-// -----------------------------------------------------------------------------------------------------------
+// --- the rule --------------------------------------------------------------------------------------------------------
 
 struct table_rows : mtf::dim<"table_rows", 1536> {};
 struct three_rows : mtf::dim<"three_rows", 3> {};
@@ -39,7 +38,7 @@ static_assert(same<part<parameter<where, hidden, digit>, over_rows>, parameter<w
 static_assert(same<part<parameter<where, three_rows, table_rows, hidden>, over_rows>,
                    parameter<where, three_rows, table_rows, hidden>>);
 static_assert(parts<parameter<where, table_rows, three_rows, hidden>, over_rows> == 2);
-// 64 KiB are small, a row more is not.
+// 64 KiB are small, more is not.
 template <int Rows>
 struct line : mtf::dim<"line", Rows> {};
 static_assert(parts<parameter<mtf::layout<machine>, line<128>, hidden>, over_rows> == 1);
@@ -50,8 +49,7 @@ static_assert(same<decltype(std::declval<mtf::detail::state_of<mtf::place<mtf::b
                                                                over_rows>::tensor<table_rows, hidden>>()),
                    mtf::tensor<float, mtf::shape<table_rows, hidden>, layout_of_part>>);
 
-// --- plans
-// --------------------------------------------------------------------------------------------------------------
+// --- plans -----------------------------------------------------------------------------------------------------------
 
 struct wide : mtf::dim<"wide", 4096> {};
 template <int Layers>
