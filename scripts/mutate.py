@@ -95,7 +95,7 @@ MUTATIONS = [
     ("a sum over axes inside and outside of a node stays inside", "rows", f"{CORE}/detail/execute.hpp",
      "      b.all_reduce(s.axes, combine::sum, p, p, share);\n", ""),
     ("a tensor used twice is completed twice", "pairs", f"{CORE}/detail/execute.hpp",
-     "if (x->completed_axes == axes) {", "if (x->completed_axes == ~0U) {"),
+     "if (axes != 0 && x->completed_axes != axes) {", "if (axes != 0) {"),
     ("broadcast keeps a sum open along a new dimension's axis", "movements", f"{CORE}/create.hpp",
      "w.complete = X::spec.partial & w.in.cut_axes();", "w.complete = 0;"),
     ("the gradient of a broadcast is taken for complete", "movements", f"{CORE}/create.hpp",

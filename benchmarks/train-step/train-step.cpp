@@ -20,14 +20,15 @@ int run(backend& machine, int steps) {
   bool const speaks = machine.ranks().rank() == 0;
   mtf::random_key const seed(1);
   auto p = model::initial<parameters>(machine, seed);
-  mtf::adamw<parameters> optimizer(machine, {.weight_decay = 0.1});
+  optimizer_on<backend> optimizer(machine, {.weight_decay = 0.1});
   std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens::shape_type::size)), labels(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
     ids[i] = static_cast<std::int32_t>(seed.of(i).bits() % config::vocab::extent);
     labels[i] = static_cast<std::int32_t>(seed.of(i + ids.size()).bits() % config::vocab::extent);
   }
   auto const x = mtf::from_global<tokens>(machine, ids), y = mtf::from_global<tokens>(machine, labels);
-  auto const gradient = mtf::value_and_grad([](auto const& q, auto const& a, auto const& b) { return model::loss(q, a, b); }, gradients_are_completed);
+  auto const gradient = mtf::value_and_grad<state_cut>(
+      [](auto const& q, auto const& a, auto const& b) { return model::loss(q, a, b); }, gradients_are_completed);
   double loss = 0;
   auto const step = [&] {
     auto const [value, gradients] = gradient(p, x, y);

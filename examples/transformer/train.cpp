@@ -58,11 +58,12 @@ int train(Backend& machine, options const& o) {
 
   mtf::random_key const seed(o.seed);
   auto p = model_type::initial<parameters>(machine, seed.of("initial"));
-  mtf::adamw<parameters> optimizer(machine, {.beta2 = 0.95, .weight_decay = o.weight_decay, .clip_norm = o.clip});
+  optimizer_on<Backend> optimizer(machine, {.beta2 = 0.95, .weight_decay = o.weight_decay, .clip_norm = o.clip});
   mtf::warmup_cosine const schedule{o.learning_rate, o.warmup, o.steps, o.learning_rate / 10};
-  auto const step_function = mtf::value_and_grad(
-      [](auto const& q, auto const& ids, auto const& labels, model_type::noise const& n) { return model_type::loss(q, ids, labels, n); },
-      gradients_are_completed);
+  auto const step_function =
+      mtf::value_and_grad<state_cut>([](auto const& q, auto const& ids, auto const& labels,
+                                        model_type::noise const& n) { return model_type::loss(q, ids, labels, n); },
+                                     gradients_are_completed);
 
   double const peak = matrix_peak(machine, o.ranks_as_threads ? 512 : 2048), unigram = data.unigram_bits();
   std::array<char, 200> line{};

@@ -145,7 +145,8 @@ class collectives {
     note(collective::reduce_scatter, axes, type, count);
     return do_start_reduce_scatter(axes, type, in, out, count);
   }
-  /// out = the `in` blocks of `count` elements of all ranks of the group, in group order.
+  /// out = the `in` blocks of `count` elements of all ranks of the group, in group order; `in` may be this rank's block
+  /// of `out`.
   void all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
     note(collective::all_gather, axes, type, count);
     do_all_gather(axes, type, in, out, count);

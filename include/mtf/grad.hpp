@@ -4,11 +4,13 @@
 
 #include <mtf/create.hpp>
 #include <mtf/params.hpp>
+#include <mtf/state_cut.hpp>
 
 namespace mtf {
 
 /// The gradient of a tensor of type Tensor, cut like it. It may be partial: which sums are not taken yet depends on all
-/// uses of the tensor together, so it is known when the program runs. Completing is left to who needs it.
+/// uses of the tensor together, so it is known when the program runs. Completing is left to who needs it. For an
+/// optimizer whose state is cut further (`Cut`, a state_cut_over), each rank needs its part of the sum alone.
 template <tensor_type Tensor>
 class gradient {
  public:
@@ -20,9 +22,11 @@ class gradient {
   constexpr gradient() = default;
   constexpr gradient(backend_type& b, detail::cotangent<backend_type> const& g) : backend_(&b), g_(g) {}
 
-  /// Sees to it that complete() costs nothing after `all.finish()`; `parameter` names it.
-  constexpr void complete_with(detail::completion<backend_type>& all, std::array<char const*, 3> const& parameter) const {
-    all.template add<element_type>(g_, Tensor::spec, parameter);
+  /// Sees to it that part<Cut>() costs nothing after `all.finish()`; `parameter` names it.
+  template <class Cut = state_cut_over<>>
+  constexpr void complete_with(detail::completion<backend_type>& all,
+                               std::array<char const*, 3> const& parameter) const {
+    all.template add<element_type>(g_, Tensor::spec, detail::state_cut_axes<Tensor, Cut>, parameter);
   }
 
   /// The axes over which the ranks hold terms of a sum.
@@ -30,11 +34,16 @@ class gradient {
     return g_.memory && g_.memory->completed_axes == g_.partial ? 0 : g_.partial;
   }
   [[nodiscard]] constexpr bool is_zero() const { return !g_.memory; }
-  /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing.
-  [[nodiscard]] constexpr Tensor complete() const {
-    if (is_zero()) return zeros<Tensor>(*backend_);
-    return Tensor(detail::value<backend_type, element_type>(
-        detail::completed<element_type>(Tensor::spec, g_.partial, g_.memory)));
+  /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing. Where an optimizer
+  /// has its parts already: one all-gather of them.
+  [[nodiscard]] constexpr Tensor complete() const { return part<state_cut_over<>>(); }
+  /// The gradient as a tensor that is cut like the state of a parameter: one reduce-scatter.
+  template <class Cut>
+  [[nodiscard]] constexpr detail::state_part_t<Tensor, Cut> part() const {
+    using out = detail::state_part_t<Tensor, Cut>;
+    if (is_zero()) return zeros<out>(*backend_);
+    return out(detail::value<backend_type, element_type>(
+        detail::completed<element_type>(Tensor::spec, g_.partial, g_.memory, detail::state_cut_axes<Tensor, Cut>)));
   }
 
  private:
@@ -111,9 +120,9 @@ namespace detail {
 
 /// Fills `value` and `gradients`. They are not returned: GCC 12 copies arrays of tensors without counting when it evaluates a
 /// constant expression (it copies their bits), and a plan's figure of memory would be off.
-template <class F, class Params, class Value, class Gradients, class... Args>
-constexpr void differentiate(completed_gradients when, F const& f, Params const& params, Value& value, Gradients& gradients,
-                             Args const&... args) {
+template <class Cut, class F, class Params, class Value, class Gradients, class... Args>
+constexpr void differentiate(completed_gradients when, F const& f, Params const& params, Value& value,
+                             Gradients& gradients, Args const&... args) {
   using backend_type = typename Value::backend_type;
   using T = typename Value::element_type;
   backend_type& backend = backend_of<backend_type>(params);
@@ -127,7 +136,8 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
         [&](path const& name, auto const& p, auto& t, auto& s) {
           using X = std::remove_cvref_t<decltype(p)>;
           using U = typename X::element_type;
-          t = X(detail::value<backend_type, U>(p.value().memory, recorded.template parameter<U>(X::spec, name.names())));
+          t = X(detail::value<backend_type, U>(
+              p.value().memory, recorded.template parameter<U>(X::spec, state_cut_axes<X, Cut>, name.names())));
           s.at = t.value().slot.get();
         },
         params, tracked, slots);
@@ -160,8 +170,9 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
 
 /// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
 /// gradients for every tensor of `params`. Reverse mode: the operations on parameters are recorded and run backwards,
-/// each freeing what it kept. Refused: a value that is not a scalar tensor.
-template <class F>
+/// each freeing what it kept. `Cut`, the optimizer's, says what of the gradients completed_gradients::overlapped
+/// completes. Refused: a value that is not a scalar tensor.
+template <class Cut = state_cut_over<>, class F>
 constexpr auto value_and_grad(F f, completed_gradients when = completed_gradients::later) {
   return [f, when]<class Params, class... Args>(Params const& params, Args const&... args) {
     using raw = std::remove_cvref_t<decltype(f(params, args...))>;
@@ -172,7 +183,7 @@ constexpr auto value_and_grad(F f, completed_gradients when = completed_gradient
       return value_and_gradients<refused, refused>{};
     } else {
       value_and_gradients<decltype(complete(std::declval<raw const&>())), gradients_t<Params>> result;
-      detail::differentiate(when, f, params, result.value, result.gradients, args...);
+      detail::differentiate<Cut>(when, f, params, result.value, result.gradients, args...);
       return result;
     }
   };

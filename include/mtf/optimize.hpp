@@ -24,10 +24,10 @@ struct warmup_cosine {
   }
 };
 
-/// The Euclidean norm of all gradients together, in double. Each element counts once: a rank adds its shard only if it is
-/// the first of those that hold the same. Completes the gradients; then one all-reduce of one number over the axes that
-/// cut any of them.
-template <class Backend, class Gradients>
+/// The Euclidean norm of all gradients together, in double. Each element counts once: a rank adds its shard only if it
+/// is the first of those that hold the same. Completes the gradients, for an optimizer with `Cut` each rank's part of
+/// them; then one all-reduce of one number over the axes that cut any of them.
+template <class Cut = state_cut_over<>, class Backend, class Gradients>
 constexpr double global_norm(Backend& b, Gradients const& gradients) {
   detail::during<Backend> const update(b, pass::update);
   auto memory = detail::make_buffer<double>(b, 1);
@@ -35,19 +35,25 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
   b.fill(total, 1, 0.0);
   axis_mask cut = 0;
   detail::walk_tensors(
-      b, [&](auto const&, auto const& g) { cut |= std::remove_cvref_t<decltype(g)>::tensor_type::spec.cut_axes(); }, gradients);
+      b,
+      [&](auto const&, auto const& g) {
+        using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
+        cut |= detail::state_part_t<X, Cut>::spec.cut_axes();
+      },
+      gradients);
   detail::completion<Backend> completing(b);
   detail::walk_tensors(
-      b, [&](detail::path const& name, auto const& g) { g.complete_with(completing, name.names()); }, gradients);
+      b, [&](detail::path const& name, auto const& g) { g.template complete_with<Cut>(completing, name.names()); },
+      gradients);
   completing.finish();
   detail::walk_tensors(
       b,
       [&](auto const&, auto const& g) {
-        using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
+        using X = detail::state_part_t<typename std::remove_cvref_t<decltype(g)>::tensor_type, Cut>;
         detail::operation<Backend> const here(b, "global_norm", X::spec);
-        auto const whole = g.complete();
+        auto const part = g.template part<Cut>();
         if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
-          b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(whole.value().data()));
+          b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(part.value().data()));
       },
       gradients);
   detail::operation<Backend> const here(b, "global_norm", detail::sharding_of<shape<>, layout<mesh<>>>);
@@ -62,23 +68,22 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
 
 namespace detail {
 
-/// State that an optimizer keeps for a tensor: cut like it, in its compute type.
-template <template <class...> class Tensor>
+/// State that an optimizer keeps for a tensor: cut like it and further, in its compute type.
+template <template <class...> class Tensor, class Cut>
 struct state_of {
   template <class X>
-  using like = mtf::tensor<compute_t<typename X::element_type>, typename X::shape_type, typename X::layout_type, partial<>,
-                           typename X::backend_type>;
+  using like = typename state_cut<X, Cut>::template tensor<compute_t<typename X::element_type>>;
   template <class... D>
   using tensor = like<Tensor<D...>>;
 };
-template <class Params>
+template <class Params, class Cut>
 struct states_of;
-template <template <template <class...> class> class Structure, template <class...> class Tensor>
-struct states_of<Structure<Tensor>> {
-  using type = Structure<state_of<Tensor>::template tensor>;
+template <template <template <class...> class> class Structure, template <class...> class Tensor, class Cut>
+struct states_of<Structure<Tensor>, Cut> {
+  using type = Structure<state_of<Tensor, Cut>::template tensor>;
 };
-template <class Params>
-using state_t = typename states_of<Params>::type;
+template <class Params, class Cut>
+using state_t = typename states_of<Params, Cut>::type;
 
 /// min(1, limit / norm), as in PyTorch; a limit of 0 clips nothing.
 inline double clip_factor(double limit, double norm) {
@@ -102,9 +107,9 @@ struct adamw_options {
   double clip_norm = 0;  // gradients are scaled down to this global norm; 0: never
 };
 
-/// Adam with decoupled weight decay and bias correction (Loshchilov & Hutter 2019). `Decay` says by name and tensor which
-/// parameters decay. Its state is cut like the parameters.
-template <class Params, class Decay = decay_matrices>
+/// Adam with decoupled weight decay and bias correction (Loshchilov & Hutter 2019). `Decay` says by name and tensor
+/// which parameters decay. Its state is cut like the parameters, and further as `Cut` says, a state_cut_over.
+template <class Params, class Decay = decay_matrices, class Cut = state_cut_over<>>
 class adamw {
  public:
   template <class Backend>
@@ -113,11 +118,12 @@ class adamw {
       for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, *s);
   }
 
-  /// One update, in place; returns the gradients' global norm before clipping. Completes each gradient: one all-reduce a
-  /// tensor over the axes over which it is partial.
+  /// One update, in place; returns the gradients' global norm before clipping. Completes each gradient: one all-reduce
+  /// a tensor over the axes over which it is partial. Where the state is cut further: a reduce-scatter, and an
+  /// all-gather of the updated parameter.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
-    double const norm = global_norm(b, gradients);
+    double const norm = global_norm<Cut>(b, gradients);
     detail::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     ++steps_;
@@ -129,13 +135,14 @@ class adamw {
           using T = typename X::element_type;
           using A = detail::compute_t<T>;
           detail::operation<Backend> const here(b, "adamw", X::spec);
-          auto const whole = g.complete();
+          auto const part = g.template part<Cut>();
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
-          b.adamw(X::local_size, p.value().data(), m.value().data(), v.value().data(),
-                  static_cast<T const*>(whole.value().data()), static_cast<A>(learning_rate),
+          b.adamw(decltype(part)::local_size, detail::part_of_parameter<Cut>(p), m.value().data(), v.value().data(),
+                  static_cast<T const*>(part.value().data()), static_cast<A>(learning_rate),
                   static_cast<A>(options_.beta1), static_cast<A>(options_.beta2), static_cast<A>(options_.epsilon),
                   static_cast<A>(decay), static_cast<A>(correction1), static_cast<A>(correction2),
                   static_cast<A>(factor));
+          detail::share_parts<Cut>(p);
         },
         params, gradients, first_, second_);
     return norm;
@@ -144,7 +151,7 @@ class adamw {
  private:
   adamw_options options_;
   Decay decay_;
-  detail::state_t<Params> first_, second_;
+  detail::state_t<Params, Cut> first_, second_;
   int steps_ = 0;
 };
 
@@ -154,8 +161,9 @@ struct sgd_options {
   double clip_norm = 0;
 };
 
-/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u.
-template <class Params, class Decay = decay_matrices>
+/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay` and `Cut` as for
+/// adamw.
+template <class Params, class Decay = decay_matrices, class Cut = state_cut_over<>>
 class sgd {
  public:
   template <class Backend>
@@ -166,7 +174,7 @@ class sgd {
   /// One update, in place; returns the gradients' global norm before clipping. Communication as for adamw.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
-    double const norm = global_norm(b, gradients);
+    double const norm = global_norm<Cut>(b, gradients);
     detail::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     for_each_tensor(
@@ -175,11 +183,12 @@ class sgd {
           using T = typename X::element_type;
           using A = detail::compute_t<T>;
           detail::operation<Backend> const here(b, "sgd", X::spec);
-          auto const whole = g.complete();
+          auto const part = g.template part<Cut>();
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
-          b.sgd(X::local_size, p.value().data(), u.value().data(), static_cast<T const*>(whole.value().data()),
-                static_cast<A>(learning_rate), static_cast<A>(options_.momentum), static_cast<A>(decay),
-                static_cast<A>(factor));
+          b.sgd(decltype(part)::local_size, detail::part_of_parameter<Cut>(p), u.value().data(),
+                static_cast<T const*>(part.value().data()), static_cast<A>(learning_rate),
+                static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor));
+          detail::share_parts<Cut>(p);
         },
         params, gradients, momentum_);
     return norm;
@@ -188,7 +197,7 @@ class sgd {
  private:
   sgd_options options_;
   Decay decay_;
-  detail::state_t<Params> momentum_;
+  detail::state_t<Params, Cut> momentum_;
 };
 
 }  // namespace mtf

@@ -134,7 +134,7 @@ struct axis_names<mesh<A...>> {
   static constexpr std::array<std::string_view, mesh_shape::max_axes> all{A::name...};
 };
 
-template <class Layout, completed_gradients When, class F, class... In>
+template <class Layout, completed_gradients When, class Cut, class F, class... In>
 class planned_program {
   using mesh_type = typename Layout::mesh_type;
   static constexpr std::size_t most = 512;
@@ -156,7 +156,7 @@ class planned_program {
     while (Layout::rules[r.unused_rule].dim != 0 && b.has_seen(Layout::rules[r.unused_rule].dim)) ++r.unused_rule;
     return r;
   }
-  // With parameters first it is a training step: backward, and the gradients' completion; else a call.
+  // With parameters first it is a training step: backward, and what an optimizer sends; else a call.
   template <class First, class... Rest>
   static constexpr void step(trace& b, First const& first, Rest const&... rest) {
     if constexpr (is_parameters<first_t<In...>>) {
@@ -164,8 +164,10 @@ class planned_program {
       if constexpr (is_scalar_tensor<loss>) {
         decltype(complete(std::declval<loss const&>())) value;
         gradients_t<First> gradients;
-        differentiate(When, F{}, first, value, gradients, rest...);
-        global_norm(b, gradients);
+        differentiate<Cut>(When, F{}, first, value, gradients, rest...);
+        global_norm<Cut>(b, gradients);
+        during<trace> const update(b, pass::update);
+        walk_tensors(b, [](path const& name, auto const& p) { share_parts<Cut>(p, name.names()); }, first);
       } else {
         require<std::conditional_t<std::is_same_v<loss, refused>, ok, error_loss_is_not_scalar<loss>>>{};
       }
@@ -199,19 +201,21 @@ struct rule_verdict<layout<Mesh, Split...>, I> {
 
 }  // namespace detail
 
-/// The plan of f under a layout, as a constant: `constexpr auto plan = mtf::plan_of<where>(loss, mtf::parameters<mlp>{},
-/// mtf::input<float, batch, pixels>{}, mtf::input<std::int32_t, batch>{})`. With parameters first, f is a loss, and the plan
-/// is that of a training step: forward, backward, and the completion of the gradients, by the optimizer or, with
-/// completed_gradients::overlapped after the layout, during the backward pass. Otherwise it is that
-/// of calling f. f is a function object without state, such as a lambda that captures nothing; it runs in a constant
-/// expression. (Where one call has two arguments that both communicate, forward or backward, C++ leaves open which comes
-/// first, and the plan may have them the other way round than the run: give them names.) Refused: a rule of the layout for a
-/// dimension that no tensor of the program has.
-template <layout_type Layout, completed_gradients When = completed_gradients::later, class F, class... In>
+/// The plan of f under a layout, as a constant: `constexpr auto plan = mtf::plan_of<where>(loss,
+/// mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{}, mtf::input<std::int32_t, batch>{})`. With parameters
+/// first, f is a loss, and the plan is that of a training step: forward, backward, and the completion of the gradients,
+/// by the optimizer or, with completed_gradients::overlapped after the layout, during the backward pass; and, with the
+/// optimizer's state_cut_over after that, the parameters' own. Otherwise it is that of calling f. f is a function
+/// object without state, such as a lambda that captures nothing; it runs in a constant expression. (Where one call has
+/// two arguments that both communicate, forward or backward, C++ leaves open which comes first, and the plan may have
+/// them the other way round than the run: give them names.) Refused: a rule of the layout for a dimension that no
+/// tensor of the program has.
+template <layout_type Layout, completed_gradients When = completed_gradients::later, class Cut = state_cut_over<>,
+          class F, class... In>
 constexpr auto plan_of(F, In...) {
   static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
                 "mtf: plan_of runs the function in a constant expression: it must capture nothing");
-  using program = detail::planned_program<Layout, When, F, In...>;
+  using program = detail::planned_program<Layout, When, Cut, F, In...>;
   using checked [[maybe_unused]] = detail::checked_t<typename detail::rule_verdict<Layout, program::unused_rule>::type>;
   return program::make();
 }

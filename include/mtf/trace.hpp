@@ -135,6 +135,11 @@ class trace {
     note<T>(collective::all_reduce, axes, count);
     return {};
   }
+  template <class T>
+  constexpr request start_reduce_scatter(axis_mask axes, T const*, T*, std::size_t count) {
+    note<T>(collective::reduce_scatter, axes, count);
+    return {};
+  }
   constexpr void wait(request const&) {}
   template <class T>
   constexpr void reduce_scatter(axis_mask axes, T const*, T*, std::size_t count) {

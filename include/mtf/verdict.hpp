@@ -35,6 +35,8 @@ template <class Dim, std::int64_t Extent, int Processors, class Fitting>
 struct error_not_divisible : detail::failed {};
 template <class Dim, class Axis, class Mesh>
 struct error_axis_not_in_mesh : detail::failed {};
+template <class Axis, class Mesh>
+struct error_no_such_axis : detail::failed {};
 template <class Dim>
 struct error_two_rules_for_dim : detail::failed {};
 template <class Dim1, class Dim2>
@@ -124,6 +126,10 @@ struct require<error_not_divisible<D, E, P, F>> {
 template <class D, class A, class M>
 struct require<error_axis_not_in_mesh<D, A, M>> {
   static_assert(never<D>, "mtf: a layout cuts a dimension over an axis that its mesh lacks");
+};
+template <class A, class M>
+struct require<error_no_such_axis<A, M>> {
+  static_assert(never<A>, "mtf: an optimizer's state is cut over an axis that the parameters' mesh lacks");
 };
 template <class D>
 struct require<error_two_rules_for_dim<D>> {

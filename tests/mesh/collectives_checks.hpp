@@ -131,6 +131,13 @@ void all_operations(mtf::collectives& c, axis_mask axes, std::vector<int> const&
   CHECK(all == gathered);
   c.start_all_gather(axes, type, in.data(), started_all.data(), n)->wait();
   CHECK(started_all == gathered);
+  buffer<T> blocks(n * p), started_blocks(n * p);  // each rank's own is there already
+  for (auto* b : {&blocks, &started_blocks})
+    std::copy(in.begin(), in.end(), b->begin() + static_cast<std::ptrdiff_t>(me * n));
+  c.all_gather(axes, type, blocks.data() + me * n, blocks.data(), n);
+  CHECK(blocks == gathered);
+  c.start_all_gather(axes, type, started_blocks.data() + me * n, started_blocks.data(), n)->wait();
+  CHECK(started_blocks == gathered);
 
   auto const exchanged =
       filled<T>(n * p, [&](std::size_t i) { return as_stored<T>(sample(ranks[i / n], me * n + i % n)); });

@@ -1,5 +1,6 @@
 #pragma once
 // Completing gradients: a large one by itself, begun as soon as it is asked for; small ones together, in one message.
+// Optimizers whose state is cut want of large ones each rank's part alone.
 #include <utility>
 #include <vector>
 
@@ -14,34 +15,52 @@ struct cotangent {
   axis_mask partial = 0;
 };
 
+/// Shards of up to so many bytes are small: messages of their own would cost more for being sent than for their bytes.
+constexpr bool is_small(index elements, std::size_t element_size) {
+  return static_cast<std::size_t>(elements) * element_size <= std::size_t{64} << 10U;
+}
+
 template <class Backend>
 class completion {
  public:
-  /// Shards of up to so many bytes go together: their messages would cost more for being sent than for their bytes.
-  static constexpr std::size_t small = std::size_t{64} << 10U;
-
   constexpr explicit completion(Backend& b) : backend_(&b) {}
 
-  /// After finish(), `completed` finds the sum of `g` there without sending anything. `where` tells the cuts, `parameter`
-  /// whose gradient it is (as for operation). A gradient in memory that nobody else holds is completed in place.
+  /// After finish(), `completed` finds the sum of `g` there without sending anything. `where` tells the cuts,
+  /// `parameter` whose gradient it is (as for operation). With `cut`, which small shards have not, this rank gets its
+  /// part of the sum alone. In memory that nobody else holds the sum is taken in place, or the memory is given back for
+  /// the part's.
   template <class T>
-  constexpr void add(cotangent<Backend> const& g, sharding const& where, std::array<char const*, 3> const& parameter) {
+  constexpr void add(cotangent<Backend> const& g, sharding const& where, axis_mask cut,
+                     std::array<char const*, 3> const& parameter) {
     if (!g.memory || g.partial == 0 || g.memory->completed_axes == g.partial) return;
     mesh_shape const& mesh = backend_->ranks().mesh();
     auto const n = where.local_size(mesh);
-    if (static_cast<std::size_t>(n) * sizeof(T) <= small) {
+    if (cut == 0 && is_small(n, sizeof(T))) {
       small_.push_back({g.memory, g.partial, &where, parameter, element_of<T>, n, times()});
       return;
     }
     operation<Backend> const here(*backend_, "gradient", where, parameter);
-    steps const way = derive_completion(mesh, where, g.partial);
-    if (g.memory.unique() && way.size == 1 && way[0].kind == step_kind::all_reduce) {
+    steps const way = derive_completion(mesh, where, g.partial, cut);
+    bool const one = way.size == 1, ours = g.memory.unique();
+    if (one && ours && way[0].kind == step_kind::all_reduce) {
       T* const p = data_of<T>(g.memory);
       started_.push_back(backend_->start_all_reduce(way[0].axes, combine::sum, static_cast<T const*>(p), p,
                                                     static_cast<std::size_t>(n)));
       g.memory->completed_axes = g.partial;
+    } else if (one && way[0].kind == step_kind::reduce_scatter && way[0].axes == cut) {  // the shard is the message
+      auto const part = make_buffer<T>(*backend_, way[0].elements_out);
+      auto& slot = scattered_[scatters_++ % scattered_.size()];
+      settle(slot);
+      slot.request = backend_->start_reduce_scatter(cut, static_cast<T const*>(data_of<T>(g.memory)), data_of<T>(part),
+                                                    static_cast<std::size_t>(way[0].elements_out));
+      slot.terms = g.memory;
+      slot.ours = ours;
+      g.memory->completed = part;
+      g.memory->completed_axes = g.partial;
+      g.memory->completed_cut = cut;
     } else {
-      completed<T>(where, g.partial, g.memory);
+      completed<T>(where, g.partial, g.memory, cut);
+      if (cut != 0 && ours) g.memory->forget_terms();
     }
   }
 
@@ -59,6 +78,7 @@ class completion {
     small_.clear();
     for (auto& s : started_) backend_->wait(s);
     started_.clear();
+    for (auto& s : scattered_) settle(s);
   }
 
  private:
@@ -71,6 +91,18 @@ class completion {
     index elements;
     index times;  // on a trace: for how many equal layers it stands
   };
+  /// A reduce-scatter under way. A few at a time, for each holds the memory of its terms.
+  struct scatter {
+    buffer<Backend> terms;
+    bool ours = false;  // nobody else holds them
+    typename Backend::request request{};
+  };
+  constexpr void settle(scatter& s) {
+    if (!s.terms) return;
+    backend_->wait(s.request);
+    if (s.ours) s.terms->forget_terms();
+    s.terms = {};
+  }
   [[nodiscard]] constexpr index times() const {
     if constexpr (Backend::holds_data)
       return 1;
@@ -120,6 +152,8 @@ class completion {
   Backend* backend_;
   std::vector<waiting> small_;
   std::vector<typename Backend::request> started_;
+  std::array<scatter, 2> scattered_{};
+  std::size_t scatters_ = 0;
 };
 
 }  // namespace mtf::detail

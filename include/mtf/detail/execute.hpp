@@ -73,20 +73,28 @@ constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> 
   return now;
 }
 
-/// The sum over `axes` of what the ranks hold. `s` tells the cuts.
+/// The sum over `axes` of what the ranks hold. `s` tells the cuts. With `cut` only this rank's part along these axes of
+/// it (cut_further): a reduce-scatter where that is enough, and of a known sum a part of the same memory.
 template <class T, class Backend>
-constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x) {
-  if (axes == 0) return x;
-  if (x->completed_axes == axes) {
-    if (x->completed) return x->completed;
-    return x;
-  }
+constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x, axis_mask cut = 0) {
   Backend& b = *x->backend;
-  operation<Backend> const of(b, s);
-  auto out = execute<T>(b, derive_completion(b.ranks().mesh(), s, axes), x);
-  x->completed = out;
-  x->completed_axes = axes;
-  return out;
+  mesh_shape const& mesh = b.ranks().mesh();
+  auto const remember = [&](buffer<Backend> const& sum, axis_mask known_cut) {
+    x->completed = sum;
+    x->completed_axes = axes;
+    x->completed_cut = known_cut;
+  };
+  if (axes != 0 && x->completed_axes != axes) {
+    operation<Backend> const of(b, s);
+    remember(execute<T>(b, derive_completion(mesh, s, axes, cut), x), cut);
+  } else if (axes != 0 && x->completed_cut != 0 && x->completed_cut != cut) {
+    operation<Backend> const of(b, s);
+    remember(execute<T>(b, derive_relayout(mesh, cut_further(s, x->completed_cut, mesh), s), x->completed), 0);
+  }
+  auto known = x;
+  if (axes != 0 && x->completed) known = x->completed;
+  if (cut == 0 || (axes != 0 && x->completed_cut == cut)) return known;
+  return part_of<T>(known, part_offset(s, cut, mesh, b.ranks().rank()));
 }
 
 }  // namespace mtf::detail

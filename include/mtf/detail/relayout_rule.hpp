@@ -431,10 +431,10 @@ constexpr steps derive_relayout(mesh_shape const& mesh, sharding const& from, sh
   return relayout_derivation(mesh, from, to).derive();
 }
 
-/// Completing a sum over some axes, the cuts unchanged.
-constexpr steps derive_completion(mesh_shape const& mesh, sharding from, axis_mask axes) {
+/// Completing a sum over some axes; the cuts are unchanged, but for the further ones of the first dimension.
+constexpr steps derive_completion(mesh_shape const& mesh, sharding from, axis_mask axes, axis_mask cut = 0) {
   from.partial |= axes;
-  sharding to = from;
+  sharding to = cut_further(from, cut, mesh);
   to.partial &= ~axes;
   return derive_relayout(mesh, from, to);
 }

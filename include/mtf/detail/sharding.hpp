@@ -89,6 +89,18 @@ struct sharding {
   bool operator==(sharding const&) const = default;
 };
 
+/// The same tensor with its first dimension cut over these axes too, the innermost. Ranks that differ along them alone,
+/// in order, hold equal parts of what was a shard, one after the other: nothing need be packed to put them together.
+constexpr sharding cut_further(sharding s, axis_mask axes, mesh_shape const& mesh) {
+  for (int a = 0; a < mesh.rank; ++a)
+    if ((axes >> static_cast<unsigned>(a)) & 1U) s[0].cut.push(a);
+  return s;
+}
+/// Where this rank's part begins in that shard.
+constexpr index part_offset(sharding const& s, axis_mask axes, mesh_shape const& mesh, int rank) {
+  return mesh.index_within(rank, axes) * (s.local_size(mesh) / mesh.size(axes));
+}
+
 /// In whatever order.
 constexpr bool same_dims(sharding const& a, sharding const& b) {
   bool same = a.rank == b.rank;

@@ -65,11 +65,13 @@ class tape {
   }
 
   /// A new slot for the gradient of a parameter, the next in line: it is final when nobody knows the slot any more.
+  /// `cut`: the axes along which each rank needs its part of it alone (cut_further).
   template <class T>
-  constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, std::array<char const*, 3> const& name) {
+  constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, axis_mask cut,
+                                                     std::array<char const*, 3> const& name) {
     auto const slot = make_ref<gradient_slot<Backend, T>>(*backend_, *this, where);
     slot->parameter = static_cast<int>(parameters_.size());
-    parameters_.push_back({.index = &slot->parameter, .name = name});
+    parameters_.push_back({.index = &slot->parameter, .cut = cut, .name = name});
     return slot;
   }
   /// Told by its slot.
@@ -78,7 +80,7 @@ class tape {
     auto& p = parameters_[static_cast<std::size_t>(i)];
     p.index = nullptr;
     p.g = std::move(g);
-    if (completes_) completion_.template add<T>(p.g, where, p.name);
+    if (completes_) completion_.template add<T>(p.g, where, p.cut, p.name);
   }
   /// The gradient of the i-th parameter, whose slot this was or is: the user's function may have kept the tensor.
   template <class T>
@@ -93,6 +95,7 @@ class tape {
  private:
   struct parameter_gradient {
     int* index;  // in the slot; null: the gradient is final
+    axis_mask cut;
     std::array<char const*, 3> name;
     cotangent<Backend> g{};
   };
@@ -185,7 +188,7 @@ class gradient_slot final : public kept_by<Backend> {
   }
   static constexpr void forget_sum(block<Backend>& b) {
     b.completed = {};
-    b.completed_axes = 0;
+    b.completed_axes = b.completed_cut = 0;
   }
   constexpr void accumulate(buffer<Backend>& into, buffer<Backend>&& x) {
     Backend& b = *backend_;

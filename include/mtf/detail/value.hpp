@@ -103,7 +103,8 @@ struct block final : kept_by<Backend> {
   std::size_t bytes;  // its own: 0 if it is a part of another block
   ref<block> whole{};  // that one
   axis_mask completed_axes = 0;
-  ref<block> completed{};  // the sum over these axes; null: it was taken in place
+  ref<block> completed{};       // the sum over these axes; null: it was taken in place
+  axis_mask completed_cut = 0;  // of that sum this rank has its part along these axes (cut_further)
 
   constexpr block(Backend& b, std::size_t n) : backend(&b), data(b.allocate(n)), bytes(n) {}
   constexpr block(ref<block> const& of, void* at) : backend(of->backend), data(at), bytes(0), whole(of) {}
@@ -120,6 +121,13 @@ struct block final : kept_by<Backend> {
       backend->release(data, bytes);
       let_go();
     }
+  }
+  /// Its terms are not needed any more: the memory goes back, the completed sum is still known.
+  constexpr void forget_terms() {
+    if (!whole) backend->release(data, bytes);
+    whole = {};
+    data = nullptr;
+    bytes = 0;
   }
   constexpr void let_go() {
     completed = {};

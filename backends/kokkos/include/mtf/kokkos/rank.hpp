@@ -58,9 +58,21 @@ class kokkos_rank {
   }
   void wait(request const& r) {
     if (!r) return;
-    Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
+    Kokkos::Profiling::ScopedRegion const region("mtf::wait");
     auto const noted = sending(0);
     r->wait();
+  }
+  template <class T>
+  request start_reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
+    if (!on_host && !device_aware) {
+      reduce_scatter(axes, in, out, count);
+      return {};
+    }
+    Kokkos::Profiling::ScopedRegion const region("mtf::reduce_scatter");
+    auto const noted =
+        sending(mtf::bytes_sent(collective::reduce_scatter, count * group(axes) * sizeof(T), size(axes)));
+    fence();
+    return ranks_->start_reduce_scatter(axes, element_of<T>, in, out, count);
   }
   template <class T>
   void reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {

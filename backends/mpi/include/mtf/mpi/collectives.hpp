@@ -123,6 +123,10 @@ class mpi_collectives final : public collectives {
     });
   }
   handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
+    if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {  // as for an all-reduce
+      node->reduce_scatter(type, in, out, count);
+      return handle(new detail::mpi_request(at("MPI_Ireduce_scatter_block", axes)));
+    }
     return start(
         "MPI_Ireduce_scatter_block", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
           auto const mpi_type = detail::mpi_type(type);
@@ -142,13 +146,15 @@ class mpi_collectives final : public collectives {
     if (auto* const node = bytes <= detail::node_group::longest_move ? node_of(axes) : nullptr)
       return node->all_gather(in, out, bytes);
     as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-      detail::mpi_check(MPI_Allgather(in, n, block, out, n, block, comm(axes)), at("MPI_Allgather", axes));
+      detail::mpi_check(MPI_Allgather(own_block(axes, type, in, out, count), n, block, out, n, block, comm(axes)),
+                        at("MPI_Allgather", axes));
     });
   }
   handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     return start("MPI_Iallgather", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
       as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-        detail::mpi_check(MPI_Iallgather(in, n, block, out, n, block, comm(axes), r.add()), place);
+        detail::mpi_check(
+            MPI_Iallgather(own_block(axes, type, in, out, count), n, block, out, n, block, comm(axes), r.add()), place);
       });
     });
   }
@@ -229,6 +235,12 @@ class mpi_collectives final : public collectives {
     else
       f(place, *fresh);
     return started;
+  }
+
+  /// What MPI calls `in` of an all-gather.
+  void const* own_block(axis_mask axes, element type, void const* in, void* out, std::size_t count) const {
+    auto const me = static_cast<std::size_t>(mesh().index_within(rank(), axes));
+    return in == static_cast<std::byte*>(out) + me * count * detail::size_of(type) ? MPI_IN_PLACE : in;
   }
 
   // f(in, out, n) for pieces of at most `largest_` elements. All ranks cut alike.
