@@ -138,7 +138,10 @@ void register_all(arrays& all) {
   kernel(all, "map gelu(x + bias)", 2 * whole + by_column,
          [](backend& b, A& a) { b.map(gelu_of_sum{}, with_bias, a.y, in(a.x), in(a.column1)); });
   kernel(all, "map_vjp gelu(x + bias)", 3 * whole + by_column, [](backend& b, A& a) {
-    b.map_vjp(gelu_of_sum{}, with_bias, {a.dx, nullptr}, in(a.dy), in(a.x), in(a.column1));
+    b.map_vjp(gelu_of_sum{}, with_bias, {{{a.dx}, {}}}, in(a.dy), in(a.x), in(a.column1));
+  });
+  kernel(all, "map_vjp gelu(x + bias), bias too", 3 * whole + 2 * by_column, [](backend& b, A& a) {
+    b.map_vjp(gelu_of_sum{}, with_bias, {{{a.dx}, {a.column2, true}}}, in(a.dy), in(a.x), in(a.column1));
   });
   kernel(all, "reduce to rows", whole + by_row,
          [](backend& b, A& a) { b.reduce(mtf::combine::sum, to_rows, a.row1, in(a.x)); });

@@ -45,6 +45,7 @@ struct map_work {
   axis_mask gradient_may_pass = 0;           // axes over which the incoming gradient may be partial
   std::array<axis_mask, N> gradient_sums{};  // axes over which each operand's gradient becomes partial
   std::array<bool, N> same_order{}, broadcast{};
+  std::array<bool, N> is_row{};  // one dense row, repeated for all others: its gradient is summed where it is computed
 };
 
 template <std::size_t N>
@@ -99,6 +100,9 @@ constexpr map_work<N> derive_map(mesh_shape const& mesh, operand_rule<N> const& 
       }
       w.same_order[i] = w.same_order[i] && in[i][d].id == w.out[d].id;
     }
+    auto const row = static_cast<std::size_t>(w.work.rank - 1);
+    w.is_row[i] = row > 0 && w.work.extent[row] == in[i].local_size(mesh) && w.work.stride[1 + i][row] == 1;
+    for (std::size_t d = 0; d < row; ++d) w.is_row[i] = w.is_row[i] && w.work.stride[1 + i][d] == 0;
   }
   return w;
 }
@@ -134,8 +138,9 @@ class map_node {
     if (!g.memory) return;
     std::array<buffer<Backend>, N> dx;
     ((dx[I] = wanted<I, T>(b, g.memory)), ...);
-    std::array<void*, N> const to{(dx[I] && !passes_gradient<F>(I) ? dx[I]->data : nullptr)...};
-    if (((to[I] != nullptr) || ...)) {
+    std::array<map_gradient, N> const to{
+        map_gradient{dx[I] && !passes_gradient<F>(I) ? dx[I]->data : nullptr, w_->is_row[I]}...};
+    if (((to[I].at != nullptr) || ...)) {
       if constexpr (saves_inputs<F>())
         b.map_vjp(f_, w_->work, to, static_cast<R const*>(data_of<R>(g.memory)),
                   static_cast<T const*>(data_of<T>(in_[I]))...);
@@ -150,13 +155,14 @@ class map_node {
   constexpr buffer<Backend> wanted(Backend& b, buffer<Backend> const& g) const {
     if (!std::get<I>(slots_)) return {};
     if (passes_gradient<F>(I)) return g;
-    return make_buffer<Ti>(b, w_->size);
+    return make_buffer<Ti>(b, w_->is_row[I] ? w_->in[I].local_size(b.ranks().mesh()) : w_->size);
   }
   template <std::size_t I, class Ti>
   constexpr void deliver(Backend& b, buffer<Backend>&& dx, axis_mask partial) {
     if (!dx) return;
     auto const& mesh = b.ranks().mesh();
-    if (!w_->same_order[I]) {
+    bool const summed = w_->is_row[I] && !passes_gradient<F>(I);
+    if (!w_->same_order[I] && !summed) {
       auto small = make_buffer<Ti>(b, w_->in[I].local_size(mesh));
       auto const r = reduction_to(mesh, w_->in[I], w_->out);
       if (w_->broadcast[I])

@@ -125,16 +125,20 @@ TEST_CASE_TEMPLATE("map broadcasts, its vjp differentiates", T, float, double, b
       array<T> dy(numbers(total * out_step, 4)), da(total * out_step), dc(total * out_step);
       device().fill(da.get(), total * out_step, convert<T>(0.0));
       device().fill(dc.get(), total * out_step, convert<T>(0.0));
-      device().map_vjp(multiply_add{}, l, std::array<void*, 3>{da.get(), nullptr, dc.get()}, dy.get(), a.get(), b.get(),
-                       c.get());
+      array<T> db(n);
+      device().map_vjp(multiply_add{}, l, {{{da.get()}, {n > 1 ? db.get() : nullptr, true}, {dc.get()}}}, dy.get(),
+                       a.get(), b.get(), c.get());
       auto const g = dy.host();
       auto expected_a = expected, expected_c = expected;
+      std::vector<double> expected_b(static_cast<std::size_t>(n));
       std::fill(expected_a.begin(), expected_a.end(), 0.0);
       std::fill(expected_c.begin(), expected_c.end(), 0.0);
       each(l, [&](auto const& at, std::size_t) {
         expected_a[at[0]] = g[at[0]] * bh[at[2]];
+        expected_b[at[2]] += g[at[0]] * ah[at[1]];
         expected_c[at[0]] = g[at[0]];
       });
+      if (n > 1) check_close(db.host(), expected_b, 24 * tolerance<T>);
       check_close(da.host(), expected_a, tolerance<T>);
       check_close(dc.host(), expected_c, tolerance<T>);
     }
@@ -152,7 +156,7 @@ TEST_CASE("map over booleans, integers and in place") {
   for (std::size_t i = 0; i < yh.size(); ++i) REQUIRE(yh[i] == std::min(ah[i], bh[i]));
 
   array<float> dy(numbers(n, 3)), da(n), db(n);
-  device().map_vjp(pick{}, three, {nullptr, da.get(), db.get()}, dy.get(), is_less.get(), a.get(), b.get());
+  device().map_vjp(pick{}, three, {{{}, {da.get()}, {db.get()}}}, dy.get(), is_less.get(), a.get(), b.get());
   auto const g = dy.host(), dah = da.host(), dbh = db.host();
   for (std::size_t i = 0; i < g.size(); ++i) {
     REQUIRE(dah[i] == (ah[i] < bh[i] ? g[i] : 0.0));

@@ -55,6 +55,13 @@ struct reduction {
   bool operator==(reduction const&) const = default;
 };
 
+/// Where the gradient of a map's operand goes (null: it is not wanted): with the strides of the result; or, of an operand
+/// that is one dense row of more than one element, repeated for all others, the sum over them.
+struct map_gradient {
+  void* at = nullptr;
+  bool row = false;
+};
+
 /// c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n], all strided. `batch` has operands (a, b, c).
 /// One of (a_m, a_k), one of (b_k, b_n) is 1, and c_n is 1, unless that extent is 1.
 struct contraction {

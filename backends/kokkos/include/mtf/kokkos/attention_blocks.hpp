@@ -66,6 +66,12 @@ struct attention_blocks {
     }
   }
   [[nodiscard]] index copied(index n) const { return std::is_same_v<T, A> ? 0 : n * what.head; }
+  /// Asks for a row that is wanted soon: rows lie apart, where the processor expects none.
+  void fetch(T const* row) const {
+    constexpr int second_level_cache = 2;
+    for (index h = 0; h < what.head; h += 64 / static_cast<index>(sizeof(T)))
+      __builtin_prefetch(row + h, 0, second_level_cache);
+  }
   static void store_row(T* to, A const* from, index n, A factor) {
     MTF_SIMD
     for (index h = 0; h < n; ++h) to[h] = convert<T>(factor * from[h]);
@@ -104,10 +110,11 @@ struct attention_forward : attention_blocks<T> {
   T const *q, *k, *v;
 
   index task_rows = 4 * rows;  // as many use a block of keys while it is in cache
+  index workers;
 
-  attention_forward(attention_shape const& shape, A scale, index workers, T* o, A* l, T const* q_, T const* k_,
+  attention_forward(attention_shape const& shape, A scale, index worker_count, T* o, A* l, T const* q_, T const* k_,
                     T const* v_)
-      : base(shape, scale), out(o), lse(l), q(q_), k(k_), v(v_) {
+      : base(shape, scale), out(o), lse(l), q(q_), k(k_), v(v_), workers(worker_count) {
     while (task_rows > rows && tasks() < 4 * workers) task_rows /= 2;
   }
 
@@ -132,8 +139,9 @@ struct attention_forward : attention_blocks<T> {
   void operator()(index task, memory const& mine) const {
     auto const& w = what;
     index const first = (blocks() - 1 - task % blocks()) * task_rows, end = std::min(first + task_rows, w.queries);
-    index at[3];
+    index at[3], next[3];
     batch.locate(task / blocks(), at);
+    batch.locate(std::min(task + workers, tasks() - 1) / blocks(), next);
     auto const query = load_rows({q + at[0] + first * w.q_row, w.q_row}, end - first, mine.q);
     strided_rows<A> const o{mine.o, w.head};
     std::fill_n(mine.max, end - first, max_op::neutral<A>());
@@ -148,9 +156,11 @@ struct attention_forward : attention_blocks<T> {
         if (n <= 0) continue;
         index const r0 = i0 - first;
         scores(m, n, i0, j0, scale, {query[r0], query.stride}, keys, mine.s);
-        for (index r = 0; r < m; ++r)
+        for (index r = 0; r < m; ++r) {
+          if (j0 == 0) fetch_rows(next, at[0], i0 + r);
           weigh(mine.s + r * pitch, visible_from(i0 + r, j0, n), n, mine.max[r0 + r], mine.sum[r0 + r],
                 j0 > 0 ? o[r0 + r] : nullptr);
+        }
         weighted(m, n, i0, j0, mine.s, values, {o[r0], w.head}, j0 > 0);
       }
     }
@@ -161,6 +171,14 @@ struct attention_forward : attention_blocks<T> {
   }
 
  private:
+  /// Rows i of a coming task, and where this one will write.
+  void fetch_rows(index const (&next)[3], index here, index i) const {
+    this->fetch(q + next[0] + i * what.q_row);
+    this->fetch(out + here + i * what.q_row);
+    if (i >= what.keys) return;
+    this->fetch(k + next[1] + i * what.k_row);
+    this->fetch(v + next[2] + i * what.v_row);
+  }
   /// Scores to weights relative to the largest so far; `o`, what was summed with the earlier weights, follows it.
   void weigh(A* s, index seen, index n, A& max, A& sum, A* o) const {
     host_team const team;

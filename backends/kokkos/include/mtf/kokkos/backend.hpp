@@ -102,10 +102,10 @@ class kokkos_backend : public detail::kokkos_rank<Exec> {
     auto const noted = moving([&] { return detail::operand_bytes<R, T...>(l, std::index_sequence_for<R, T...>{}); });
     detail::map(on_, f, l, out, in...);
   }
-  /// dx[i] = dy * (derivative of f in argument i), where dx[i] is not null; dy and dx have the strides of operand 0.
-  /// dx[i] may be dy only if it is the last one wanted.
+  /// dx[i] = dy * (derivative of f in argument i), where it is wanted; dy has the strides of operand 0. dx[i] may be dy only
+  /// if it is the last one wanted, and no row.
   template <class F, class T, class... Ts>
-  void map_vjp(F f, detail::loops<1 + static_cast<int>(sizeof...(Ts))> const& l, std::array<void*, sizeof...(Ts)> dx,
+  void map_vjp(F f, detail::loops<1 + static_cast<int>(sizeof...(Ts))> const& l, std::array<detail::map_gradient, sizeof...(Ts)> dx,
                T const* dy, Ts const*... in) {
     auto const noted = moving([&] { return detail::bytes<T>(l, 0) + detail::vjp_bytes<Ts...>(l, dx, std::index_sequence_for<Ts...>{}); });
     detail::map_vjp(on_, f, l, dx, dy, in...);

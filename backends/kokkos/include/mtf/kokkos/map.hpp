@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <mtf/detail/dual.hpp>
-#include <mtf/kokkos/nest.hpp>
+#include <mtf/kokkos/reduce.hpp>
 
 namespace mtf::detail {
 
@@ -98,6 +98,8 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
   R const* dy;
   void* dx[sizeof...(T)];
   void const* in[sizeof...(T)];
+  index block_elements = host_grain;
+  void* row_sums[sizeof...(T)] = {};  // of each block, where the sum over rows is wanted
 
   KOKKOS_FUNCTION void element(index i) const {
     index at[operands];
@@ -109,24 +111,42 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
   void block(index b) const {
     chunk_source<R> gradient;
     std::tuple<chunk_source<T>...> operand;
-    std::tuple<chunk_sink<T>...> result;
-    where.for_runs(b * host_grain, std::min(n, (b + 1) * host_grain), [&](index const(&at)[operands], index length) {
+    std::tuple<chunk_result<T>...> result;
+    index const row = where.l.extent[static_cast<std::size_t>(where.l.rank - 1)];
+    (clear<I, T>(b * row, row), ...);
+    auto const run = [&](index const(&at)[operands], index length) {
       for (index from = 0; from < length; from += map_chunk) {
         index const m = std::min(map_chunk, length - from);
         R const* g = gradient.get(dy + at[0], where.inner_stride(0), from, m, from == 0);
         std::tuple<T const*...> const x{std::get<I>(operand).get(
             static_cast<T const*>(in[I]) + at[I + 1], where.inner_stride(int(I) + 1), from, m, from == 0)...};
-        (chunk_of_operand<I>(std::get<I>(result), static_cast<T*>(dx[I]), at[0], from, m, g, std::get<I>(x)...), ...);
+        if (several()) {
+          compute_all(f, m, g, std::get<I>(x)..., std::get<I>(result).terms...);
+          (deliver<I, T>(std::get<I>(result).terms, at[0], from, m, b * row + from), ...);
+        } else {
+          (chunk_of_operand<I>(std::get<I>(result).sink, static_cast<T*>(dx[I]), at[0], from, m, g, std::get<I>(x)...),
+           ...);
+        }
       }
-    });
+    };
+    where.for_runs(b * block_elements, std::min(n, (b + 1) * block_elements), run);
   }
 
  private:
+  /// A chunk of one operand's gradient.
+  template <class D>
+  struct chunk_result {
+    chunk_sink<D> sink;
+    alignas(64) compute_t<D> terms[map_chunk];
+  };
+
   template <std::size_t J, class D, class G, class... X>
   KOKKOS_FORCEINLINE_FUNCTION void element_of_operand(D* d, index at, G g, X... x) const {
     if constexpr (is_floating<D>)
       if (d != nullptr) d[at] = convert<D>(static_cast<compute_t<D>>(g) * derivative<J>(f, x...));
   }
+
+  // One gradient is computed where it belongs.
   template <std::size_t J, class D>
   void chunk_of_operand(chunk_sink<D>& sink, D* d, index at, index from, index m, R const* g, T const*... x) const {
     if constexpr (is_floating<D>) {
@@ -142,6 +162,44 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
     for (index j = 0; j < m; ++j)
       d[j] = convert<D>(static_cast<compute_t<D>>(load(g[j])) * derivative<J>(f, load(x[j])...));
   }
+
+  // Several, or sums over rows, are computed in one loop: what their derivatives share is computed once.
+  [[nodiscard]] bool several() const {
+    return ((dx[I] != nullptr ? 1 : 0) + ...) + 2 * ((row_sums[I] != nullptr ? 1 : 0) + ...) > 1;
+  }
+  static void compute_all(F f, index m, R const* g, T const*... x, compute_t<T>*... terms) {
+    MTF_SIMD
+    for (index j = 0; j < m; ++j)
+      (
+          [&]() MTF_INLINE_LAMBDA {
+            if constexpr (is_floating<T>)
+              terms[j] = static_cast<compute_t<T>>(load(g[j])) * derivative<I>(f, load(x[j])...);
+          }(),
+          ...);
+  }
+  template <std::size_t J, class D>
+  void deliver(compute_t<D> const* terms, index at, index from, index m, index sum_at) const {
+    if constexpr (is_floating<D>) {
+      index const stride = where.inner_stride(0);
+      if (D* const d = static_cast<D*>(dx[J]); d != nullptr && stride == 1) {
+        D* const to = d + at + from;
+        MTF_SIMD
+        for (index j = 0; j < m; ++j) to[j] = convert<D>(terms[j]);
+      } else if (d != nullptr) {
+        for (index j = 0; j < m; ++j) d[at + (from + j) * stride] = convert<D>(terms[j]);
+      }
+      if (auto* const sum = static_cast<compute_t<D>*>(row_sums[J]); sum != nullptr) {
+        compute_t<D>* const to = sum + sum_at;
+        MTF_SIMD
+        for (index j = 0; j < m; ++j) to[j] += terms[j];
+      }
+    }
+  }
+  template <std::size_t J, class D>
+  void clear(index at, index count) const {
+    if constexpr (is_floating<D>)
+      if (row_sums[J] != nullptr) std::fill_n(static_cast<compute_t<D>*>(row_sums[J]) + at, count, compute_t<D>(0));
+  }
 };
 
 /// out = f(in...); operands (out, in...).
@@ -151,14 +209,60 @@ void map(device<Exec>& on, F f, loops<1 + static_cast<int>(sizeof...(T))> const&
   launch_nest("mtf::map", on.exec, kernel{nest_of(l), l.size(), f, out, {in...}});
 }
 
-/// dx_i = dy * (derivative of f in its i-th argument), where dx_i is not null, with the strides of operand 0.
+/// A map's backward pass with sums over rows: on the host each block of rows adds its own up; on devices the gradients
+/// are computed whole, and added up in passes of their own.
+template <class Exec, std::size_t... I, class F, class R, class... T>
+void map_vjp_with_rows(device<Exec>& on, map_vjp_kernel<std::index_sequence<I...>, F, R, T...> k,
+                       std::array<map_gradient, sizeof...(T)> const& dx) {
+  index const n = k.where.l.extent[static_cast<std::size_t>(k.where.l.rank - 1)], all_rows = k.n / n;
+  index rows = all_rows;
+  if constexpr (runs_on_host<Exec>) {
+    index const of_block = ceil_div(all_rows, std::clamp<index>(all_rows / 8, 1, 64));
+    k.block_elements = of_block * n;
+    rows = ceil_div(all_rows, of_block);
+  }
+  auto const each = [&](auto const& f) {
+    auto const one = [&]<class Ti>(std::size_t i, Ti const*) {
+      if constexpr (is_floating<Ti>)
+        if (dx[i].row && dx[i].at != nullptr)
+          f(i, static_cast<Ti*>(dx[i].at),
+            static_cast<std::conditional_t<runs_on_host<Exec>, compute_t<Ti>, Ti>*>(nullptr));
+    };
+    (one(I, static_cast<T const*>(nullptr)), ...);
+  };
+  index bytes = 0;
+  std::array<index, sizeof...(T)> begin{};
+  each([&]<class Number>(std::size_t i, auto*, Number*) {
+    begin[i] = bytes;
+    bytes += ceil_div(rows * n * static_cast<index>(sizeof(Number)), 64) * 64;
+  });
+  workspace<std::byte, Exec> const sums(on, bytes);
+  each([&](std::size_t i, auto*, auto*) { (runs_on_host<Exec> ? k.row_sums : k.dx)[i] = sums.get() + begin[i]; });
+  if constexpr (runs_on_host<Exec>)
+    launch_on_host("mtf::map_vjp", on.exec, rows, k.n, by_block<decltype(k)>{k});
+  else
+    launch_nest("mtf::map_vjp", on.exec, k);
+  each([&]<class Number>(std::size_t i, auto* to, Number*) {
+    add_rows_up(on, rows, n, n, to, reinterpret_cast<Number const*>(sums.get() + begin[i]));
+  });
+}
+
+/// dx_i = dy * (derivative of f in its i-th argument), where it is wanted.
 template <class Exec, class F, class R, class... T>
 void map_vjp(device<Exec>& on, F f, loops<1 + static_cast<int>(sizeof...(T))> const& l,
-             std::array<void*, sizeof...(T)> dx, R const* dy, T const*... in) {
+             std::array<map_gradient, sizeof...(T)> const& dx, R const* dy, T const*... in) {
+  if (l.size() == 0) return;
   using kernel = map_vjp_kernel<std::index_sequence_for<T...>, F, R, T...>;
   kernel k{nest_of(l), l.size(), f, dy, {}, {in...}};
-  for (std::size_t i = 0; i < sizeof...(T); ++i) k.dx[i] = dx[i];
-  launch_nest("mtf::map_vjp", on.exec, k);
+  bool rows = false;
+  for (std::size_t i = 0; i < sizeof...(T); ++i) {
+    if (!dx[i].row) k.dx[i] = dx[i].at;
+    rows = rows || (dx[i].row && dx[i].at != nullptr);
+  }
+  if (rows)
+    map_vjp_with_rows(on, k, dx);
+  else
+    launch_nest("mtf::map_vjp", on.exec, k);
 }
 
 }  // namespace mtf::detail

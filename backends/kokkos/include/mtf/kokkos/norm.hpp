@@ -1,7 +1,6 @@
 #pragma once
 // Layer norm (Centered) and RMS norm over dense rows, forward and backward, whole or in pieces. With
 // xhat = (x - mean) * rstd: y = xhat * gamma + beta; RMS norm has mean 0 and no beta.
-#include <mtf/kokkos/copy.hpp>
 #include <mtf/kokkos/reduce.hpp>
 #include <mtf/kokkos/row_kernels.hpp>
 
@@ -184,21 +183,10 @@ void norm_backward(device<Exec>& on, norm_vjp_body<Centered, T> body, T* dgamma,
   body.partial = partial.get();
   for_rows("mtf::norm_vjp", on.exec, blocks, body.n, body);
 
-  reduction blocks_of_column;
-  blocks_of_column.kept = {1, {body.n}, {{{1}, {1}}}};
-  blocks_of_column.reduced = {1, {blocks}, {{{2 * body.n}}}};
-  auto const add_blocks = [&](A const* from, T* out) {
-    if (out == nullptr) return;
-    if constexpr (std::is_same_v<T, A>) {
-      reduce(on, combine::sum, blocks_of_column, out, from, false);
-    } else {
-      workspace<A, Exec> sum(on, body.n);
-      reduce(on, combine::sum, blocks_of_column, sum.get(), from, false);
-      copy(on, blocks_of_column.kept, out, sum.get());
-    }
-  };
-  add_blocks(partial.get(), dgamma);
-  if constexpr (Centered) add_blocks(partial.get() + body.n, dbeta);
+  if (dgamma != nullptr) add_rows_up(on, blocks, 2 * body.n, body.n, dgamma, static_cast<A const*>(partial.get()));
+  if constexpr (Centered)
+    if (dbeta != nullptr)
+      add_rows_up(on, blocks, 2 * body.n, body.n, dbeta, static_cast<A const*>(partial.get() + body.n));
 }
 
 }  // namespace mtf::detail

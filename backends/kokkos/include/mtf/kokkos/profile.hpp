@@ -112,11 +112,10 @@ template <class... T, std::size_t... I, int Operands>
 double operand_bytes(loops<Operands> const& l, std::index_sequence<I...>) {
   return (bytes<T>(l, I) + ...);
 }
-// Results have the strides of operand 0.
+// Results have the strides of operand 0, or are a row.
 template <class... T, std::size_t... I, int Operands>
-double vjp_bytes(loops<Operands> const& l, std::array<void*, sizeof...(T)> const& dx,
-                        std::index_sequence<I...>) {
-  return ((bytes<T>(l, I + 1) + (dx[I] != nullptr ? bytes<T>(l, 0) : 0)) + ...);
+double vjp_bytes(loops<Operands> const& l, std::array<map_gradient, sizeof...(T)> const& dx, std::index_sequence<I...>) {
+  return ((bytes<T>(l, I + 1) + (dx[I].at != nullptr ? bytes<T>(l, dx[I].row ? I + 1 : 0) : 0)) + ...);
 }
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <mtf/collectives.hpp>
+#include <mtf/kokkos/copy.hpp>
 #include <mtf/kokkos/nest.hpp>
 #include <mtf/kokkos/team.hpp>
 
@@ -207,6 +208,19 @@ void reduce(device<Exec>& on, combine op, reduction const& r, T* out, T const* i
       return reduce_with<max_op>(on, r, out, in, accumulate);
     case combine::min:
       return reduce_with<min_op>(on, r, out, in, accumulate);
+  }
+}
+
+/// out[0..n) = the sum of `blocks` rows of n numbers, `stride` apart.
+template <class Exec, class A, class T>
+void add_rows_up(device<Exec>& on, index blocks, index stride, index n, T* out, A const* from) {
+  reduction const r{.kept = {1, {n}, {{{1}, {1}}}}, .reduced = {1, {blocks}, {{{stride}}}}};
+  if constexpr (std::is_same_v<T, A>) {
+    reduce(on, combine::sum, r, out, from, false);
+  } else {
+    workspace<A, Exec> sum(on, n);
+    reduce(on, combine::sum, r, sum.get(), from, false);
+    copy(on, r.kept, out, sum.get());
   }
 }
 
