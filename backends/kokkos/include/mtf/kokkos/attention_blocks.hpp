@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include <mtf/kokkos/block_product.hpp>
+#include <mtf/kokkos/nest.hpp>
 #include <mtf/kokkos/softmax.hpp>
 
 namespace mtf::detail {

@@ -19,6 +19,9 @@
 #define MTF_SIMD_REDUCE(op, ...)
 #endif
 
+// Behind a lambda's parameters, where GCC, Clang and nvcc take it.
+#define MTF_INLINE_LAMBDA __attribute__((always_inline))
+
 namespace mtf::detail {
 
 /// True where the host may read device pointers.

@@ -15,6 +15,7 @@
 #define R123_USE_SSE 0
 #endif
 #include <Random123/philox.h>
+#include <mtf/detail/fast_math.hpp>
 #include <mtf/kokkos/nest.hpp>
 #include <mtf/kokkos/vectors.hpp>
 

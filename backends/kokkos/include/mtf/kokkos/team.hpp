@@ -11,9 +11,6 @@
 #include <mtf/detail/fast_math.hpp>
 #include <mtf/kokkos/device.hpp>
 
-// Behind a lambda's parameters, where GCC, Clang and nvcc take it.
-#define MTF_INLINE_LAMBDA __attribute__((always_inline))
-
 namespace mtf::detail {
 
 /// Two sums taken in one loop.
