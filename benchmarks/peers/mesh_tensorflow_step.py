@@ -19,8 +19,9 @@ def loss_of(mesh, s, ids, labels):
 
     token = variable("token", vocab, d_model)
     x = mtf.gather(token, ids, vocab) + variable("position", sequence, d_model)
-    hidden = mtf.where(mtf.less(mtf.range(mesh, sequence, tf.int32), mtf.range(mesh, memory, tf.int32)), -1e9, 0.0,
-                       output_shape=mtf.Shape([sequence, memory]))
+    at = mtf.Shape([sequence, memory])
+    later = mtf.less(mtf.broadcast(mtf.range(mesh, sequence, tf.int32), at), mtf.broadcast(mtf.range(mesh, memory, tf.int32), at))
+    hidden = mtf.cast(later, tf.float32) * -1e9
     for i in range(s.layers):
         h = mtf.layers.layer_norm(x, d_model, name=f"norm1_{i}")
         q, k, v = (mtf.einsum([h, variable(f"w{n}_{i}", d_model, heads, d_head)],

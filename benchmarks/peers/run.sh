@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Peers' training steps beside ours, alternating: ROUNDS rounds (default 3) of a few steps each; prints all lines, then the
-# best of each. Makes a Python environment in build/peers unless MTF_PEERS_VENV names one. THREADS: default 2.
+# best of each. Makes Python environments in build/peers and build/peers-tensorflow unless MTF_PEERS_VENV names another than
+# the first (and that with -tensorflow behind it the second). THREADS: default 2.
 #
 #   run.sh BUILD [train-step|gpt2]     BUILD: the build tree with the benchmarks, such as build/gcc
 set -euo pipefail
@@ -17,7 +18,11 @@ if [[ ! -x "$venv/bin/python" ]]; then
   # Where the index has no wheel for CPUs alone, the common one does: only larger.
   "$venv/bin/pip" install --quiet torch numpy
   "$venv/bin/pip" install --quiet jax || echo "no JAX: left out"
-  "$venv/bin/pip" install --quiet 'tensorflow-cpu<2.13' mesh-tensorflow || echo "no Mesh-TensorFlow: left out"
+fi
+# Mesh-TensorFlow's last release needs a TensorFlow whose NumPy the others are too new for.
+if [[ ! -x "$venv-tensorflow/bin/python" ]]; then
+  python3 -m venv "$venv-tensorflow"
+  "$venv-tensorflow/bin/pip" install --quiet 'tensorflow-cpu<2.13' mesh-tensorflow || echo "no Mesh-TensorFlow: left out"
 fi
 
 ours="benchmark-train-step"
@@ -33,17 +38,17 @@ mtf() {
   "${on[@]}" "$build/benchmarks/$ours" 5 | sed -nE \
     "s/^step ([0-9.]+) ms .* ([0-9.]+) GFLOP\/s; sgemm peak ([0-9.]+) GFLOP\/s; share of peak ([0-9.]+)/mtf, $shape: \1 ms a step, \2 GFLOP\/s, sgemm \3 GFLOP\/s, share \4/p"
 }
-has() { "$venv/bin/python" -c "import $1" 2> /dev/null; }
-peer() { "${on[@]}" "$venv/bin/python" "$here/$1" --shape "$shape" --steps 5 "${@:2}"; }
+has() { "$1/bin/python" -c "import $2" 2> /dev/null; }
+peer() { "${on[@]}" "$1/bin/python" "$here/$2" --shape "$shape" --steps 5 "${@:3}"; }
 
 for ((round = 0; round < rounds; round++)); do
   mtf
-  if has torch; then
-    peer pytorch.py
-    peer pytorch.py --eager
+  if has "$venv" torch; then
+    peer "$venv" pytorch.py
+    peer "$venv" pytorch.py --eager
   fi
-  if has jax; then peer jax_step.py; fi
-  if has mesh_tensorflow; then peer mesh_tensorflow_step.py; fi
+  if has "$venv" jax; then peer "$venv" jax_step.py; fi
+  if has "$venv-tensorflow" mesh_tensorflow; then peer "$venv-tensorflow" mesh_tensorflow_step.py; fi
 done 2> >(grep -i 'error' >&2) | tee "$lines"
 
 echo

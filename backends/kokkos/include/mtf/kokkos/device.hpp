@@ -9,14 +9,12 @@
 #include <mtf/element.hpp>
 #include <mtf/kokkos/pool.hpp>
 
-// Asserts that the iterations of the next loop are independent (but for the reductions it names).
+// Asserts that the iterations of the next loop are independent.
 #define MTF_PRAGMA(text) _Pragma(#text)
 #if defined(_OPENMP) || defined(MTF_OPENMP_SIMD)
 #define MTF_SIMD MTF_PRAGMA(omp simd)
-#define MTF_SIMD_REDUCE(op, ...) MTF_PRAGMA(omp simd reduction(op : __VA_ARGS__))
 #else
 #define MTF_SIMD
-#define MTF_SIMD_REDUCE(op, ...)
 #endif
 
 // Behind a lambda's parameters, where GCC, Clang and nvcc take it.
