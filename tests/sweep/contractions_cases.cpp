@@ -18,6 +18,7 @@ SWEEP_OF_THREE(of_three, (real<a, b>, real<b, c>, real<c, d>), mtf::einsum<a, d>
 SWEEP_OF_THREE(of_three_batched, (real<b, c>, real<c, d, b>, real<d>), mtf::einsum<b>(x, y, z))
 
 SWEEP_OF_THREE(biased, (real<a, b>, real<b, c>, real<c>), mtf::linear<a, c>(x, y, z))
+SWEEP_OF_THREE(biased_parts_of_rows, (real<a, b>, real<b, c, d>, real<d>), mtf::linear<a, c, d>(x, y, z))
 SWEEP_OF_THREE(biased_batches, (real<a, b, d>, real<d, c>, real<b>), mtf::linear<b, a, c>(x, y, z))
 
 documentation const einsum{
@@ -171,6 +172,20 @@ std::vector<operation> operations_of_contractions() {
                       return y;
                     },
                     forms::linear({0, 2}), linear),
+      entry<biased_parts_of_rows>("linear<a, c, d>(x[a, b], y[b, c, d], z[d])",
+                                  [](all x) {
+                                    numbers y(A * C * D);
+                                    for (std::size_t i = 0; i < A; ++i)
+                                      for (std::size_t k = 0; k < C; ++k)
+                                        for (std::size_t l = 0; l < D; ++l) {
+                                          double& to = y[(i * C + k) * D + l];
+                                          to = x[2][l];
+                                          for (std::size_t j = 0; j < B; ++j)
+                                            to += x[0][i * B + j] * x[1][(j * C + k) * D + l];
+                                        }
+                                    return y;
+                                  },
+                                  forms::linear({0, 2, 3}), linear),
       entry<biased_batches>("linear<b, a, c>(x[a, b, d], y[d, c], z[b])",
                             [](all x) {
                               numbers y(B * A * C);
