@@ -47,6 +47,7 @@ constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const
   auto a = a_from, b = b_from;
   Backend& k = *a->backend;
   auto const copied = [&](buffer<Backend> const& x, loops<2> const& order, index size) {
+    if constexpr (!Backend::holds_data) k.reorders();
     auto to = make_buffer<T>(k, size);
     k.copy(order, data_of<T>(to), static_cast<T const*>(data_of<T>(x)));
     return to;

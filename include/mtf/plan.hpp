@@ -32,6 +32,7 @@ struct plan {
   std::array<std::string_view, mesh_shape::max_axes> axis_names{};
   std::array<planned_collective, Collectives> collectives{};
   std::array<planned_loop, Loops> loops{};  // an outer one after those inside it
+  std::uint64_t reordered = 0;   // tensors that contractions copy into another order, which no strides could express
   std::uint64_t peak_bytes = 0;  // of tensors on a rank at one time: parameters, inputs, what is kept for backward, gradients
 
   /// How often the i-th collective is done in one step.
@@ -142,7 +143,7 @@ class planned_program {
     std::size_t size = 0, loop_count = 0;
     std::array<planned_collective, most> collectives{};
     std::array<planned_loop, most> loops{};
-    std::uint64_t peak = 0;
+    std::uint64_t peak = 0, reordered = 0;
     std::size_t unused_rule = 0;
   };
   static constexpr recording run() {
@@ -153,6 +154,7 @@ class planned_program {
     for (auto const& l : b.loops())
       if (l.count > 1) r.loops[r.loop_count++] = l;
     r.peak = b.peak_bytes();
+    r.reordered = b.reordered();
     while (Layout::rules[r.unused_rule].dim != 0 && b.has_seen(Layout::rules[r.unused_rule].dim)) ++r.unused_rule;
     return r;
   }
@@ -185,6 +187,7 @@ class planned_program {
     for (std::size_t i = 0; i < recorded.size; ++i) p.collectives[i] = recorded.collectives[i];
     for (std::size_t i = 0; i < recorded.loop_count; ++i) p.loops[i] = recorded.loops[i];
     p.peak_bytes = recorded.peak;
+    p.reordered = recorded.reordered;
     return p;
   }
 };
@@ -300,6 +303,7 @@ std::string describe(plan<C, L> const& p) {
         text += "  " + std::string(name_of(kind)) + " over " + axes(m) + ": " + bytes(p.bytes_sent_per_rank(same)) + " in " +
                 std::to_string(n) + "\n";
     }
+  text += "tensors that contractions copy into another order: " + std::to_string(p.reordered) + "\n";
   text += "memory of tensors on a rank: " + bytes(p.peak_bytes) + "\n";
   return text;
 }

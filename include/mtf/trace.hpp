@@ -72,6 +72,7 @@ class trace {
   /// Outer loops after the loops inside them.
   [[nodiscard]] constexpr std::vector<planned_loop> const& loops() const { return loops_; }
   [[nodiscard]] constexpr std::uint64_t peak_bytes() const { return peak_; }
+  [[nodiscard]] constexpr std::uint64_t reordered() const { return reordered_; }
   /// Did the program have a tensor with this dimension?
   [[nodiscard]] constexpr bool has_seen(std::uint64_t dim) const {
     for (auto const id : seen_)
@@ -87,6 +88,8 @@ class trace {
   }
   constexpr void leave() { scopes_.pop_back(); }
   constexpr pass change(pass p) { return std::exchange(pass_, p); }
+  /// A contraction copies a tensor into another order, as no strides of a library's product express the one it has.
+  constexpr void reorders() { reordered_ += times_; }
   /// How often what happens now is done.
   [[nodiscard]] constexpr std::uint64_t times() const { return times_; }
   constexpr void saw(detail::sharding const& tensor) {
@@ -252,6 +255,7 @@ class trace {
   std::vector<scope> scopes_;
   std::vector<std::uint64_t> seen_;
   std::vector<detail::kept*> kept_;
+  std::uint64_t reordered_ = 0;
   pass pass_ = pass::forward;
   std::uint64_t live_ = 0, peak_ = 0, times_ = 1;
 };

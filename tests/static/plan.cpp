@@ -96,6 +96,14 @@ static_assert([] {
 static_assert((many.peak_bytes - six.peak_bytes) % 42 == 0);
 static_assert(seven.peak_bytes - six.peak_bytes == (many.peak_bytes - six.peak_bytes) / 42);
 
+// Copies for contractions: the Transformer needs none; two contracted dimensions that lie in another order, with one
+// between them, cannot be one loop.
+static_assert(six.reordered == 0 && many.reordered == 0);
+constexpr auto turned = mtf::plan_of<mtf::layout<machine>>(
+    [](auto const& x, auto const& w) { return mtf::einsum<batch, digit>(x, w); },
+    mtf::input<float, batch, hidden, heads>{}, mtf::input<float, heads, digit, hidden>{});
+static_assert(turned.reordered == 1);
+
 // Gradients that are completed during the backward pass: the same messages, in another order.
 struct wide : mtf::dim<"wide", 4096> {};
 template <template <class...> class Tensor>
