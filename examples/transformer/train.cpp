@@ -1,4 +1,6 @@
 // Trains the language model of model.hpp on the bytes of a text. See --help.
+#include <cmath>
+
 #include "options.hpp"
 #include "peak.hpp"
 #include "report.hpp"

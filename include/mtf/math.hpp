@@ -1,7 +1,6 @@
 #pragma once
 // Elementwise functions on numbers, for use in function objects given to `mtf::map`: they take float, double and the dual
 // numbers by which mtf differentiates, and vectorize on the host.
-#include <cmath>
 #include <type_traits>
 
 #include <mtf/detail/dual.hpp>
@@ -43,7 +42,7 @@ MTF_FUNCTION T tanh(T x) {
 /// Also in constant expressions, as a program's plan is one: there by Newton's method, for finite x >= 0.
 template <detail::number T>
 MTF_FUNCTION constexpr T sqrt(T x) {
-  if (!std::is_constant_evaluated()) return std::sqrt(x);
+  if (!std::is_constant_evaluated()) return detail::library_sqrt(x);
   T root = x > T(1) ? x : T(1);
   for (T next = root; x > T(0) && (next = (root + x / root) / 2) < root;) root = next;
   return x > T(0) ? root : T(0);

@@ -1,9 +1,9 @@
 #pragma once
 // Optimizers: they complete the gradients, once a step, and update the parameters in place.
-#include <cmath>
 #include <numbers>
 #include <string_view>
 
+#include <mtf/detail/fast_math.hpp>
 #include <mtf/grad.hpp>
 
 namespace mtf {
@@ -20,7 +20,7 @@ struct warmup_cosine {
     if (step < warmup) return peak * (step + 1) / warmup;
     if (step >= total) return floor;
     double const progress = static_cast<double>(step - warmup) / (total - warmup);
-    return floor + 0.5 * (peak - floor) * (1 + std::cos(std::numbers::pi * progress));
+    return floor + 0.5 * (peak - floor) * (1 + detail::library_cos(std::numbers::pi * progress));
   }
 };
 
@@ -61,7 +61,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
   double sum = 0;
   b.to_host(&sum, total, sizeof sum);
   if constexpr (Backend::holds_data)
-    return std::sqrt(sum);
+    return detail::library_sqrt(sum);
   else
     return sum;
 }
@@ -127,8 +127,8 @@ class adamw {
     detail::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     ++steps_;
-    double const correction1 = 1 / (1 - std::pow(options_.beta1, steps_));
-    double const correction2 = 1 / (1 - std::pow(options_.beta2, steps_));
+    double const correction1 = 1 / (1 - detail::library_pow(options_.beta1, steps_));
+    double const correction2 = 1 / (1 - detail::library_pow(options_.beta2, steps_));
     for_each_tensor(
         [&](std::string_view name, auto& p, auto const& g, auto& m, auto& v) {
           using X = std::remove_cvref_t<decltype(p)>;

@@ -70,14 +70,15 @@ struct watched {
 template <class F, class... X>
 class quiet_program {
   using mesh_type = typename first_mesh<typename mesh_in<X>::type...>::type;
+  using tape_type = tape<std::conditional_t<true, trace, F>>;  // not before it is needed: including this header is to be cheap
 
   static constexpr planned_collective first_sent() {
     trace b(mesh_type::shape());
-    tape<trace> t(b);
+    tape_type t(b);
     run(t, watched<typename untouched<X>::type>(b, t).value...);
     return b.planned().empty() ? planned_collective{} : b.planned().front();
   }
-  static constexpr void run(tape<trace>& t, auto const&... x) {
+  static constexpr void run(tape_type& t, auto const&... x) {
     auto const out = F{}(x...);
     if constexpr (tensor_type<std::remove_cvref_t<decltype(out)>>)
       if (out.value().slot) {

@@ -1,4 +1,6 @@
 // Gradients of every operation against central differences, in double.
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include <mtf/kokkos.hpp>

@@ -1,5 +1,7 @@
 // Causal attention and its gradients against plain loops in double: in blocks, ragged ones, and in several orders of
 // dimensions.
+#include <cmath>
+
 #include "kernels_fixture.hpp"
 
 namespace kernels {

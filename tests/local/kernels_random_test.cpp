@@ -1,5 +1,6 @@
 // Random numbers (the same wherever the layout puts an element; moments) and optimizers.
 #include <algorithm>
+#include <cmath>
 
 #include "kernels_fixture.hpp"
 

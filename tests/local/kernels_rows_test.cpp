@@ -1,4 +1,6 @@
 // Row kernels (softmax, norms, cross entropy), embedding: against plain loops in double, whole and in pieces.
+#include <cmath>
+
 #include "kernels_fixture.hpp"
 
 namespace kernels {

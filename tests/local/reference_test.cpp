@@ -1,5 +1,7 @@
 // The example's model against an independent PyTorch implementation (tests/reference): loss and all gradients at step 0,
 // the losses of 20 steps of AdamW with clipping and schedule, and the parameters after them.
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include <mtf/kokkos.hpp>

@@ -1,6 +1,8 @@
 #pragma once
 // The example's model, small, under a mesh and layout against one rank: equal losses for 20 steps with dropout, equal
 // gradients at step 0, the same initial parameters to the bit, and every gradient sent once.
+#include <cmath>
+
 #include "mpi_main.hpp"
 
 #include <mtf/single_rank.hpp>

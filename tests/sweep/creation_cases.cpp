@@ -1,4 +1,6 @@
 // Tensors from nothing: numbers, positions, random numbers, the host.
+#include <cmath>
+
 #include "define.hpp"
 #include "philox.hpp"
 

@@ -1,4 +1,6 @@
 // Functions of one tensor, element by element.
+#include <cmath>
+
 #include "define.hpp"
 
 namespace sweep {

@@ -1,4 +1,6 @@
 // The same values elsewhere: cut, ordered, named, repeated or stored differently; rows by number; dropout.
+#include <cmath>
+
 #include "define.hpp"
 #include "philox.hpp"
 

@@ -1,4 +1,6 @@
 // Functions of two or three tensors, element by element, with broadcasting by name.
+#include <cmath>
+
 #include "define.hpp"
 
 namespace sweep {

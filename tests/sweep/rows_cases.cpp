@@ -1,4 +1,6 @@
 // Reductions, and operations on rows: softmax, norms, the loss.
+#include <cmath>
+
 #include "define.hpp"
 
 namespace sweep {
