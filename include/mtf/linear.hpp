@@ -29,11 +29,10 @@ constexpr bool adds_bias(mesh_shape const& mesh, einsum_work const& w, sharding 
 template <class Rule, class Pair, class Backend, class T>
 constexpr value<Backend, T> run_linear(value<Backend, T> const& x, value<Backend, T> const& w,
                                        value<Backend, T> const& b) {
-  constexpr auto const& sum = map_work_of<Rule>;
   auto const product = run_einsum(Pair::work, x, w, b.memory);
   value<Backend, T> out(product.memory);
-  record(tape_of(product, b), out, sum.out, [&](auto const& slot) {
-    return map_node<Backend, functions::add, T, T, T>({}, sum, slot, product, b);
+  record(tape_of(product, b), out, map_work_of<Rule>.out, [&](auto const& slot) {
+    return map_node<Backend, functions::add, T, T, T>({}, map_work_of<Rule>, slot, product, b);
   });
   return out;
 }

@@ -17,29 +17,25 @@
 
 namespace mtf::detail {
 
-// The standard library's functions of double. As builtins: <cmath>, with all of its special functions, would be a fifth of
-// what including mtf costs.
+// The standard library's functions. As builtins: <cmath>, with all of its special functions, would be a fifth of what
+// including mtf costs.
 #if defined(MTF_DEVICE_PASS)
-MTF_INLINE double library_exp(double x) { return ::exp(x); }
-MTF_INLINE double library_log(double x) { return ::log(x); }
-MTF_INLINE double library_tanh(double x) { return ::tanh(x); }
+MTF_INLINE double fast_exp(double x) { return ::exp(x); }
+MTF_INLINE double fast_log(double x) { return ::log(x); }
+MTF_INLINE double fast_tanh(double x) { return ::tanh(x); }
 MTF_INLINE double library_sqrt(double x) { return ::sqrt(x); }
 MTF_INLINE float library_sqrt(float x) { return ::sqrtf(x); }
 #else
-MTF_INLINE double library_exp(double x) { return __builtin_exp(x); }
-MTF_INLINE double library_log(double x) { return __builtin_log(x); }
-MTF_INLINE double library_tanh(double x) { return __builtin_tanh(x); }
+MTF_INLINE double fast_exp(double x) { return __builtin_exp(x); }
+MTF_INLINE double fast_log(double x) { return __builtin_log(x); }
+MTF_INLINE double fast_tanh(double x) { return __builtin_tanh(x); }
 MTF_INLINE double library_sqrt(double x) { return __builtin_sqrt(x); }
 MTF_INLINE float library_sqrt(float x) { return __builtin_sqrtf(x); }
 #endif
+MTF_INLINE double fast_exp_down(double x) { return fast_exp(x); }
+MTF_INLINE double fast_sqrt(double x) { return library_sqrt(x); }
 inline double library_cos(double x) { return __builtin_cos(x); }
 inline double library_pow(double x, double y) { return __builtin_pow(x, y); }
-
-MTF_INLINE double fast_exp(double x) { return library_exp(x); }
-MTF_INLINE double fast_exp_down(double x) { return library_exp(x); }
-MTF_INLINE double fast_log(double x) { return library_log(x); }
-MTF_INLINE double fast_tanh(double x) { return library_tanh(x); }
-MTF_INLINE double fast_sqrt(double x) { return library_sqrt(x); }
 
 #if defined(MTF_DEVICE_PASS)
 
