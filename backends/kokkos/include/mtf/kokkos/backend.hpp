@@ -147,8 +147,7 @@ class kokkos_backend : public detail::kokkos_rank<Exec> {
     if constexpr (detail::contractor<Exec>::adds_bias) {
       contractor_.contract(on_, what, a, b, c, accumulate, bias);
     } else {
-      detail::loops<2> const rows{.rank = 2, .extent = {what.m, what.n}, .stride = {{{what.c_m, what.c_n}, {0, 1}}}};
-      if (bias != nullptr) detail::copy(on_, rows, c, bias);
+      if (bias != nullptr) detail::fill_rows(on_, what, c, bias);
       contractor_.contract(on_, what, a, b, c, accumulate || bias != nullptr);
     }
   }

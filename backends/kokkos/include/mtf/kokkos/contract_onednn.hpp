@@ -95,8 +95,7 @@ class contractor {
       [[maybe_unused]] onednn_threads const team(on.exec.concurrency());
       if constexpr (std::is_same_v<T, float>)
         if (sgemm_is_faster(what) && (bias == nullptr || what.k >= 1024)) {  // it must find the bias in c
-          loops<2> const rows{.rank = 2, .extent = {what.m, what.n}, .stride = {{{what.c_m, what.c_n}, {0, 1}}}};
-          if (bias != nullptr) copy(on, rows, c, bias);
+          if (bias != nullptr) fill_rows(on, what, c, bias);
           on.exec.fence();
           return sgemm(what, a, b, c, accumulate || bias != nullptr);
         }

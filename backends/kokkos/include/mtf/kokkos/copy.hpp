@@ -183,4 +183,11 @@ void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
   }
 }
 
+/// Each row of a contraction's result = bias: for products that add to what they find, and have no bias of their own.
+template <class Exec, class T>
+void fill_rows(device<Exec>& on, contraction const& what, T* c, T const* bias) {
+  loops<2> const rows{.rank = 2, .extent = {what.m, what.n}, .stride = {{{what.c_m, what.c_n}, {0, 1}}}};
+  copy(on, rows, c, bias);
+}
+
 }  // namespace mtf::detail
