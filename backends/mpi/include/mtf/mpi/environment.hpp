@@ -1,8 +1,10 @@
 #pragma once
 // MPI's life in a program, and how ranks leave together after an error.
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -41,19 +43,22 @@ class mpi_environment {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
 
-  /// Runs `body` and gives its exit code; a user_error that all ranks throw becomes exit code 2 on all. Every other
-  /// exception ends all ranks here, before the stack unwinds further: destructors could wait for ranks that wait
-  /// elsewhere.
+  /// Runs `body`, waits until it has ended on all ranks and gives its exit code, or 2 if a rank threw a user_error. Every
+  /// other exception ends all ranks here, and so does a user_error while others still run, before the stack unwinds
+  /// further: destructors could wait for ranks that wait elsewhere. Guards may enclose each other.
   template <class Body>
-  int guard(Body const& body) const {
+  int guard(Body const& body) {
     try {
-      return body();
+      return leave(body());
     } catch (user_error const& e) {
-      if (!all_leave()) {
+      auto const ended = agree(true);
+      if (!ended) {
         auto const seconds = std::to_string(patience.count());
         end_all(std::string(e.what()) + " (not all ranks reported an error within " + seconds + " s)", user_exit);
       }
-      return report(e.what());
+      if (ended->all_failed) return report(e.what());
+      if (ended->first_failed == rank_) print(named(e.what()));
+      return user_exit;
     } catch (std::exception const& e) {
       end_all(e.what(), other_exit);
     } catch (...) {
@@ -72,12 +77,32 @@ class mpi_environment {
     std::fputs((line + "\n").c_str(), stderr);
     std::fflush(stderr);
   }
-  [[nodiscard]] bool all_leave() const {
+  // Of the guards that enclose each other the innermost that was reached asks.
+  [[nodiscard]] int leave(int code) {
+    if (left_) return code;
+    auto const ended = agree(false);
+    return ended && ended->first_failed < size_ ? user_exit : code;
+  }
+  struct ending {
+    int first_failed;  // size_ if no rank failed
+    bool all_failed;
+  };
+  // How the ranks end, which each says once; nothing if this one failed and not all others have ended in time. MPI's own
+  // end is no place to wait in for ranks that may still fail: MPI_Abort then hangs at times (mpirun of Open MPI 4.1.4).
+  [[nodiscard]] std::optional<ending> agree(bool failed) {
+    left_ = true;
+    std::array<int, 2> const mine{failed ? rank_ : size_, failed ? 1 : 0};
+    std::array<int, 2> least{};
     MPI_Request arrived = MPI_REQUEST_NULL;
-    return MPI_Ibarrier(leaving_, &arrived) == MPI_SUCCESS && done_in_time(arrived);
+    if (MPI_Iallreduce(mine.data(), least.data(), 2, MPI_INT, MPI_MIN, leaving_, &arrived) != MPI_SUCCESS) return {};
+    if (failed ? !done_in_time(arrived) : MPI_Wait(&arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS) return {};
+    return ending{least[0], least[1] != 0};
+  }
+  [[nodiscard]] std::string named(std::string const& text) const {
+    return "mtf: rank " + std::to_string(rank_) + ": " + text;
   }
   [[noreturn]] void end_all(std::string const& text, int code) const {
-    print("mtf: rank " + std::to_string(rank_) + ": " + text);
+    print(named(text));
     MPI_Abort(MPI_COMM_WORLD, code);
     std::_Exit(code);
   }
@@ -85,6 +110,7 @@ class mpi_environment {
   bool owner_ = false;
   int rank_ = 0;
   int size_ = 1;
+  bool left_ = false;
   MPI_Comm leaving_ = MPI_COMM_NULL;
 };
 

@@ -16,10 +16,11 @@ namespace mtf {
 /// makes a `Backend` from the rank's collectives and calls `f(backend)`. Gives f's exit code, 0 if f returns nothing.
 ///
 /// A user_error that all ranks throw is printed once: exit code 2. Any other exception, or one that the other ranks do
-/// not share, is printed by its rank and ends all ranks: exit code 1, or 2 for a user_error. No rank waits for ever.
+/// not share, is printed by its rank and ends all ranks: exit code 1, or 2 for a user_error. No rank waits for ever for
+/// one that failed.
 template <class Mesh, class Backend, class F>
 int run(int& argc, char**& argv, F&& f) {
-  detail::mpi_environment const mpi(argc, argv);
+  detail::mpi_environment mpi(argc, argv);
   if (auto const needed = Mesh::shape().size(); mpi.size() != needed)
     return mpi.report(detail::wrong_rank_count(Mesh::text(), needed, mpi.size()));
   return mpi.guard([&] {
