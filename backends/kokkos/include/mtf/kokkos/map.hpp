@@ -163,19 +163,22 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
       d[j] = convert<D>(static_cast<compute_t<D>>(load(g[j])) * derivative<J>(f, load(x[j])...));
   }
 
-  // Several, or sums over rows, are computed in one loop: what their derivatives share is computed once.
+  // Several, or sums over rows, are computed in one loop: what their derivatives share is computed once, for which all
+  // of an element's are computed before the first is stored (a compiler must assume that terms lie where x does).
   [[nodiscard]] bool several() const {
     return ((dx[I] != nullptr ? 1 : 0) + ...) + 2 * ((row_sums[I] != nullptr ? 1 : 0) + ...) > 1;
   }
   static void compute_all(F f, index m, R const* g, T const*... x, compute_t<T>*... terms) {
     MTF_SIMD
     for (index j = 0; j < m; ++j)
-      (
-          [&]() MTF_INLINE_LAMBDA {
-            if constexpr (is_floating<T>)
-              terms[j] = static_cast<compute_t<T>>(load(g[j])) * derivative<I>(f, load(x[j])...);
-          }(),
-          ...);
+      [&](auto... term) MTF_INLINE_LAMBDA { ((terms[j] = term), ...); }(term<I, T>(f, load(g[j]), load(x[j])...)...);
+  }
+  template <std::size_t J, class D, class G, class... X>
+  KOKKOS_FORCEINLINE_FUNCTION static compute_t<D> term(F const& f, G g, X... x) {
+    if constexpr (is_floating<D>)
+      return static_cast<compute_t<D>>(g) * derivative<J>(f, x...);
+    else
+      return {};
   }
   template <std::size_t J, class D>
   void deliver(compute_t<D> const* terms, index at, index from, index m, index sum_at) const {

@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <Kokkos_Core.hpp>
@@ -16,7 +19,7 @@
 
 namespace mtf {
 
-/// Bytes: in use, the most ever in use, held from the system; and how often the system was asked.
+/// Bytes: in use, the most ever in use, held from the system; and how often blocks were taken from the system.
 struct memory_use {
   std::size_t live = 0, peak = 0, reserved = 0;
   std::uint64_t system_allocations = 0;
@@ -24,16 +27,45 @@ struct memory_use {
 
 namespace detail {
 
-/// Asks for large pages where they fit: with 4 KiB each, products of large matrices wait for the translation of addresses
-/// (oneDNN's sgemm of 2048^3: 4% faster; a step of GPT-2's shape: 5%). The system may decline.
-inline void prefer_large_pages([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) {
+/// The system's memory for large blocks on the host, in slabs of large pages that blocks share: with pages of 4 KiB,
+/// products of large matrices wait for the translation of addresses (oneDNN's sgemm of 2048^3: 4%; a step of GPT-2's shape:
+/// 5%), and large pages for each block alone leave half of its memory out (train-step: 2%). The system may decline.
+/// Nothing is returned before the end.
+class host_slabs {
+ public:
+  host_slabs() = default;
+  host_slabs(host_slabs const&) = delete;
+  host_slabs& operator=(host_slabs const&) = delete;
+  ~host_slabs() {
+    for (void* p : slabs_) Kokkos::kokkos_free<Kokkos::HostSpace>(p);
+  }
+
+  /// `bytes`: a multiple of the alignment that is wanted.
+  void* take(std::size_t bytes) {
+    if (bytes > left_) add(bytes);
+    left_ -= bytes;
+    return std::exchange(next_, next_ + bytes);
+  }
+
+ private:
+  static constexpr std::size_t page = std::size_t{2} << 20U, slab = 32 * page;
+
+  void add(std::size_t least) {
+    std::size_t const bytes = std::max(slab, (least + page - 1) / page * page);
+    slabs_.push_back(nullptr);
+    slabs_.back() = Kokkos::kokkos_malloc<Kokkos::HostSpace>("mtf::pool", bytes + page);
+    auto const begin = (reinterpret_cast<std::uintptr_t>(slabs_.back()) + page - 1) / page * page;
+    next_ = reinterpret_cast<std::byte*>(begin);
+    left_ = bytes;
 #if defined(__linux__)
-  constexpr std::size_t page = std::size_t{2} << 20U;
-  auto const begin = (reinterpret_cast<std::uintptr_t>(p) + page - 1) / page * page;
-  auto const end = (reinterpret_cast<std::uintptr_t>(p) + bytes) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+    ::madvise(next_, bytes, MADV_HUGEPAGE);
 #endif
-}
+  }
+
+  std::vector<void*> slabs_;
+  std::byte* next_ = nullptr;
+  std::size_t left_ = 0;
+};
 
 /// Blocks of `MemorySpace`, aligned to 64 bytes.
 template <class MemorySpace>
@@ -69,15 +101,6 @@ class memory_pool {
   [[nodiscard]] memory_use use() const { return use_; }
   void reset_peak() { use_.peak = use_.live; }
 
-  /// Gives the cached blocks back to the system. The execution space must be idle.
-  void trim() {
-    for (auto& [block, cached] : free_) {
-      for (void* p : cached) Kokkos::kokkos_free<MemorySpace>(p);
-      use_.reserved -= block * cached.size();
-      cached.clear();
-    }
-  }
-
   static constexpr std::size_t alignment = 64;
   static constexpr std::size_t rounded(std::size_t bytes) {
     return std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
@@ -90,22 +113,35 @@ class memory_pool {
   }
 
  private:
+  static constexpr bool on_host = std::is_same_v<MemorySpace, Kokkos::HostSpace>;
+  static constexpr bool in_slab(std::size_t block) { return on_host && block >= std::size_t{256} << 10U; }
+
   void* from_system(std::size_t block) {
     ++use_.system_allocations;
-    void* p = nullptr;
+    use_.reserved += block;
+    if constexpr (on_host)
+      if (in_slab(block)) return slabs_.take(block);
     try {
-      p = Kokkos::kokkos_malloc<MemorySpace>("mtf::pool", block);
+      return Kokkos::kokkos_malloc<MemorySpace>("mtf::pool", block);
     } catch (std::exception const&) {
       Kokkos::fence("mtf::pool: out of memory, giving back cached blocks");
       trim();
-      p = Kokkos::kokkos_malloc<MemorySpace>("mtf::pool", block);
+      return Kokkos::kokkos_malloc<MemorySpace>("mtf::pool", block);
     }
-    if constexpr (std::is_same_v<MemorySpace, Kokkos::HostSpace>) prefer_large_pages(p, block);
-    use_.reserved += block;
-    return p;
+  }
+
+  // Gives the cached blocks back, but for those in slabs. The execution space must be idle.
+  void trim() {
+    for (auto& [block, cached] : free_) {
+      if (in_slab(block)) continue;
+      for (void* p : cached) Kokkos::kokkos_free<MemorySpace>(p);
+      use_.reserved -= block * cached.size();
+      cached.clear();
+    }
   }
 
   std::map<std::size_t, std::vector<void*>> free_;
+  [[no_unique_address]] std::conditional_t<on_host, host_slabs, std::monostate> slabs_;
   memory_use use_;
 };
 
