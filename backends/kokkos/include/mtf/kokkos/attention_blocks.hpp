@@ -4,6 +4,7 @@
 // logarithm of the whole sum. Backward, the scores are computed again; blocks of keys are outermost (Dao 2023), so that
 // their gradients stay in cache. Each worker is one thread with scratch memory of its own; tasks are handed out as
 // workers get free.
+#include <array>
 #include <atomic>
 #include <cstring>
 
@@ -32,6 +33,38 @@ class scratch_memory {
   index bytes_ = 0;
 };
 
+/// Rows that the next task begins with: they lie apart, where the processor expects none. A few are asked for at each
+/// tile of this task's products, so that memory is as busy as the arithmetic.
+template <class T>
+class coming_rows {
+ public:
+  explicit coming_rows(index head) : head_(head) {}
+  void add(T const* at, index stride, index count) { parts_[static_cast<std::size_t>(size_++)] = {at, stride, count}; }
+
+  void ask_for_some() {
+    constexpr index some = 4;
+    for (index n = 0; n < some && now_ < size_; ++n) {
+      part const& p = parts_[static_cast<std::size_t>(now_)];
+      T const* const row = p.at + row_ * p.stride;
+      constexpr int second_level_cache = 2;
+      for (index h = 0; h < head_; h += 64 / static_cast<index>(sizeof(T)))
+        __builtin_prefetch(row + h, 0, second_level_cache);
+      if (++row_ == p.count) {
+        row_ = 0;
+        ++now_;
+      }
+    }
+  }
+
+ private:
+  struct part {
+    T const* at;
+    index stride, count;
+  };
+  std::array<part, 8> parts_;
+  index head_, size_ = 0, now_ = 0, row_ = 0;
+};
+
 template <class T>
 struct attention_blocks {
   using A = compute_t<T>;
@@ -54,47 +87,49 @@ struct attention_blocks {
   /// How many of the `n` keys from j0 on query i sees.
   [[nodiscard]] static index visible_from(index i, index j0, index n) { return std::clamp(i - j0 + 1, index{0}, n); }
 
+  /// A dense copy of rows that are read often: at powers of two apart they would displace each other from the caches.
+  [[nodiscard]] strided_rows<A const> copy_rows(strided_rows<T const> x, index n, A* copy) const {
+    for (index r = 0; r < n; ++r) {
+      MTF_SIMD
+      for (index h = 0; h < what.head; ++h) copy[r * what.head + h] = load(x[r][h]);
+    }
+    return {copy, what.head};
+  }
   /// The rows themselves where T is computed in T, else a copy.
   [[nodiscard]] strided_rows<A const> load_rows(strided_rows<T const> x, index n, A* copy) const {
-    if constexpr (std::is_same_v<T, A>) {
+    if constexpr (std::is_same_v<T, A>)
       return x;
-    } else {
-      for (index r = 0; r < n; ++r) {
-        MTF_SIMD
-        for (index h = 0; h < what.head; ++h) copy[r * what.head + h] = load(x[r][h]);
-      }
-      return {copy, what.head};
-    }
+    else
+      return copy_rows(x, n, copy);
   }
   [[nodiscard]] index copied(index n) const { return std::is_same_v<T, A> ? 0 : n * what.head; }
-  /// Asks for a row that is wanted soon: rows lie apart, where the processor expects none.
-  void fetch(T const* row) const {
-    constexpr int second_level_cache = 2;
-    for (index h = 0; h < what.head; h += 64 / static_cast<index>(sizeof(T)))
-      __builtin_prefetch(row + h, 0, second_level_cache);
-  }
   static void store_row(T* to, A const* from, index n, A factor) {
     MTF_SIMD
     for (index h = 0; h < n; ++h) to[h] = convert<T>(factor * from[h]);
   }
 
   /// s[i, j] = factor a[i] b[j] where query i0 + i sees key j0 + j, and somewhat beyond.
-  void scores(index m, index n, index i0, index j0, A factor, strided_rows<A const> a, panels<A> b, A* s) const {
+  void scores(index m, index n, index i0, index j0, A factor, strided_rows<A const> a, panels<A> b, A* s,
+              coming_rows<T>& coming) const {
     multiply_block(m, round_up(n, panels<A>::width), factor, {a.at, a.stride, 1}, b, {s, pitch}, false,
                    [&](index i, index r, index j) {
+                     coming.ask_for_some();
                      return term_range{0, i0 + i + r > j0 + j ? what.head : 0};
                    });
   }
   /// c[i] (+)= the sum of s[i, j] b[j] over what query i0 + i sees of the n keys from j0 on.
   void weighted(index m, index n, index i0, index j0, A const* s, panels<A> b, strided_rows<A> c,
-                bool accumulate) const {
-    multiply_block(m, what.head, A(1), {s, pitch, 1}, b, c, accumulate, [=](index i, index r, index) {
+                bool accumulate, coming_rows<T>& coming) const {
+    multiply_block(m, what.head, A(1), {s, pitch, 1}, b, c, accumulate, [&](index i, index r, index) {
+      coming.ask_for_some();
       return term_range{0, visible_from(i0 + i + r - 1, j0, n)};
     });
   }
   /// c[j] += the sum of s[i, j] b[i] over those of the m queries from i0 on that see key j0 + j.
-  void transposed_weighted(index m, index n, index i0, index j0, A const* s, panels<A> b, strided_rows<A> c) const {
-    multiply_block(n, what.head, A(1), {s, 1, pitch}, b, c, true, [=](index j, index, index) {
+  void transposed_weighted(index m, index n, index i0, index j0, A const* s, panels<A> b, strided_rows<A> c,
+                           coming_rows<T>& coming) const {
+    multiply_block(n, what.head, A(1), {s, 1, pitch}, b, c, true, [&](index j, index, index) {
+      coming.ask_for_some();
       return term_range{std::max(index{0}, j0 + j - i0), m};
     });
   }
@@ -104,7 +139,7 @@ template <class T>
 struct attention_forward : attention_blocks<T> {
   using base = attention_blocks<T>;
   using A = typename base::A;
-  using base::visible_from, base::copied, base::load_rows, base::store_row, base::scores, base::weighted;
+  using base::visible_from, base::copied, base::copy_rows, base::load_rows, base::store_row, base::scores, base::weighted;
   using base::what, base::batch, base::scale, base::rows, base::columns, base::pitch;
   T* out;
   A* lse;
@@ -128,7 +163,7 @@ struct attention_forward : attention_blocks<T> {
             m.take<A>(r * h),
             m.take<A>(r),
             m.take<A>(r),
-            m.take<A>(copied(r)),
+            m.take<A>(r * h),
             m.take<A>(copied(c)),
             m.take<A>(panels<A>::size(h, c)),
             m.take<A>(panels<A>::size(c, h))};
@@ -140,10 +175,10 @@ struct attention_forward : attention_blocks<T> {
   void operator()(index task, memory const& mine) const {
     auto const& w = what;
     index const first = (blocks() - 1 - task % blocks()) * task_rows, end = std::min(first + task_rows, w.queries);
-    index at[3], next[3];
+    index at[3];
     batch.locate(task / blocks(), at);
-    batch.locate(std::min(task + workers, tasks() - 1) / blocks(), next);
-    auto const query = load_rows({q + at[0] + first * w.q_row, w.q_row}, end - first, mine.q);
+    auto coming = after(task, at[0] + first * w.q_row, end - first);
+    auto const query = copy_rows({q + at[0] + first * w.q_row, w.q_row}, end - first, mine.q);
     strided_rows<A> const o{mine.o, w.head};
     std::fill_n(mine.max, end - first, max_op::neutral<A>());
     std::fill_n(mine.sum, end - first, A(0));
@@ -156,13 +191,11 @@ struct attention_forward : attention_blocks<T> {
         index const m = std::min(rows, end - i0), n = std::min(width, i0 + m - j0);
         if (n <= 0) continue;
         index const r0 = i0 - first;
-        scores(m, n, i0, j0, scale, {query[r0], query.stride}, keys, mine.s);
-        for (index r = 0; r < m; ++r) {
-          if (j0 == 0) fetch_rows(next, at[0], i0 + r);
+        scores(m, n, i0, j0, scale, {query[r0], query.stride}, keys, mine.s, coming);
+        for (index r = 0; r < m; ++r)
           weigh(mine.s + r * pitch, visible_from(i0 + r, j0, n), n, mine.max[r0 + r], mine.sum[r0 + r],
                 j0 > 0 ? o[r0 + r] : nullptr);
-        }
-        weighted(m, n, i0, j0, mine.s, values, {o[r0], w.head}, j0 > 0);
+        weighted(m, n, i0, j0, mine.s, values, {o[r0], w.head}, j0 > 0, coming);
       }
     }
     for (index r = 0; r < end - first; ++r) {
@@ -172,13 +205,20 @@ struct attention_forward : attention_blocks<T> {
   }
 
  private:
-  /// Rows i of a coming task, and where this one will write.
-  void fetch_rows(index const (&next)[3], index here, index i) const {
-    this->fetch(q + next[0] + i * what.q_row);
-    this->fetch(out + here + i * what.q_row);
-    if (i >= what.keys) return;
-    this->fetch(k + next[1] + i * what.k_row);
-    this->fetch(v + next[2] + i * what.v_row);
+  /// Where this task will write, and what the worker's next one reads.
+  [[nodiscard]] coming_rows<T> after(index task, index here, index n) const {
+    auto const& w = what;
+    coming_rows<T> rows(w.head);
+    rows.add(out + here, w.q_row, n);
+    if (index const then = task + workers; then < tasks()) {
+      index at[3];
+      batch.locate(then / blocks(), at);
+      index const first = (blocks() - 1 - then % blocks()) * task_rows, end = std::min(first + task_rows, w.queries);
+      rows.add(q + at[0] + first * w.q_row, w.q_row, end - first);
+      rows.add(k + at[1], w.k_row, std::min(columns, w.keys));
+      rows.add(v + at[2], w.v_row, std::min(columns, w.keys));
+    }
+    return rows;
   }
   /// Scores to weights relative to the largest so far; `o`, what was summed with the earlier weights, follows it.
   void weigh(A* s, index seen, index n, A& max, A& sum, A* o) const {
@@ -203,19 +243,30 @@ template <class T>
 struct attention_backward : attention_blocks<T> {
   using base = attention_blocks<T>;
   using A = typename base::A;
-  using base::visible_from, base::copied, base::load_rows, base::store_row, base::scores, base::weighted,
+  using base::visible_from, base::copied, base::copy_rows, base::load_rows, base::store_row, base::scores, base::weighted,
       base::transposed_weighted;
   using base::what, base::batch, base::scale, base::rows, base::columns, base::pitch;
   T *dq, *dk, *dv;
   T const *q, *k, *v, *out;
   A const* lse;
   T const* dout;
+  index workers;
   index parts = 1;    // tasks that share the blocks of keys of one sequence
   A* sums = nullptr;  // of each task, for dq; null: they are dq
 
-  attention_backward(attention_shape const& shape, A scale, index workers, T* dq_, T* dk_, T* dv_, T const* q_,
+  attention_backward(attention_shape const& shape, A scale, index worker_count, T* dq_, T* dk_, T* dv_, T const* q_,
                      T const* k_, T const* v_, T const* o, A const* l, T const* g)
-      : base(shape, scale), dq(dq_), dk(dk_), dv(dv_), q(q_), k(k_), v(v_), out(o), lse(l), dout(g) {
+      : base(shape, scale),
+        dq(dq_),
+        dk(dk_),
+        dv(dv_),
+        q(q_),
+        k(k_),
+        v(v_),
+        out(o),
+        lse(l),
+        dout(g),
+        workers(worker_count) {
     index const sequences = batch.l.size();
     while (columns >= 2 * rows && sequences * blocks() < workers) base::set_columns(columns / 2);
     while (parts < blocks() && sequences * parts < 4 * workers && sequences * parts % workers != 0) ++parts;
@@ -230,10 +281,10 @@ struct attention_backward : attention_blocks<T> {
             m.take<A>(r * pitch),
             m.take<A>(c * h),
             m.take<A>(c * h),
-            m.take<A>(copied(r)),
+            m.take<A>(r * h),
             m.take<A>(copied(c)),
             m.take<A>(copied(c)),
-            m.take<A>(copied(r)),
+            m.take<A>(r * h),
             m.take<A>(panels<A>::size(h, c)),
             m.take<A>(panels<A>::size(c, h)),
             m.take<A>(panels<A>::size(h, c)),
@@ -252,11 +303,14 @@ struct attention_backward : attention_blocks<T> {
     index at[3];
     batch.locate(task / parts, at);
     strided_rows<A> const to = sums_of(task, at[0]);
-    for (index i = 0; i < w.queries; ++i) std::fill_n(to[i], w.head, A(0));
-    // Blocks of later keys are seen by fewer queries: dealt forth and back, the parts are about equal.
-    for (index c = 0; c < blocks(); ++c)
-      if (index const turn = c % (2 * parts), part = task % parts; turn == part || turn == 2 * parts - 1 - part)
-        keys(task / parts, at, c * columns, to, mine);
+    auto coming = after(task, at);
+    // Blocks of later keys are seen by fewer queries: dealt forth and back, the parts are about equal. A part's first
+    // block is its `part`th, which earlier queries do not see.
+    index const part = task % parts;
+    for (index i = 0; i < std::min(part * columns, w.queries); ++i) std::fill_n(to[i], w.head, A(0));
+    for (index c = part; c < blocks(); ++c)
+      if (index const turn = c % (2 * parts); turn == part || turn == 2 * parts - 1 - part)
+        keys(task / parts, at, c * columns, to, c > part, mine, coming);
   }
 
  private:
@@ -267,7 +321,8 @@ struct attention_backward : attention_blocks<T> {
   }
 
   /// All gradients that one block of keys has a part in.
-  void keys(index sequence, index const (&at)[3], index j0, strided_rows<A> const& to, memory const& mine) const {
+  void keys(index sequence, index const (&at)[3], index j0, strided_rows<A> const& to, bool accumulate,
+            memory const& mine, coming_rows<T>& coming) const {
     auto const& w = what;
     index const width = std::min(columns, w.keys - j0);
     auto const key = load_rows({k + at[1] + j0 * w.k_row, w.k_row}, width, mine.k);
@@ -281,19 +336,19 @@ struct attention_backward : attention_blocks<T> {
       index const m = std::min(rows, w.queries - i0), n = std::min(width, i0 + m - j0);
       if (n <= 0) continue;
       strided_rows<T const> const o{out + at[0] + i0 * w.q_row, w.q_row};
-      auto const query = load_rows({q + at[0] + i0 * w.q_row, w.q_row}, m, mine.q);
-      auto const g = load_rows({dout + at[0] + i0 * w.q_row, w.q_row}, m, mine.g);
-      scores(m, n, i0, j0, scale, query, key_panels, mine.s);
-      scores(m, n, i0, j0, A(1), g, value_panels, mine.ds);
+      auto const query = copy_rows({q + at[0] + i0 * w.q_row, w.q_row}, m, mine.q);
+      auto const g = copy_rows({dout + at[0] + i0 * w.q_row, w.q_row}, m, mine.g);
+      scores(m, n, i0, j0, scale, query, key_panels, mine.s, coming);
+      scores(m, n, i0, j0, A(1), g, value_panels, mine.ds, coming);
       for (index r = 0; r < m; ++r)
         differentiate(mine.s + r * pitch, mine.ds + r * pitch, visible_from(i0 + r, j0, n), n,
                       lse[sequence * w.queries + i0 + r], dot(g[r], o[r]));
       panels<A> const g_rows{mine.g_rows, m}, query_rows{mine.query_rows, m};
       g_rows.pack(g, w.head);
       query_rows.pack(query, w.head);
-      transposed_weighted(m, n, i0, j0, mine.s, g_rows, {mine.dv, w.head});
-      transposed_weighted(m, n, i0, j0, mine.ds, query_rows, {mine.dk, w.head});
-      weighted(m, n, i0, j0, mine.ds, key_rows, {to[i0], to.stride}, true);
+      transposed_weighted(m, n, i0, j0, mine.s, g_rows, {mine.dv, w.head}, coming);
+      transposed_weighted(m, n, i0, j0, mine.ds, query_rows, {mine.dk, w.head}, coming);
+      weighted(m, n, i0, j0, mine.ds, key_rows, {to[i0], to.stride}, accumulate, coming);
     }
     for (index j = 0; j < width; ++j) {
       store_row(dk + at[1] + (j0 + j) * w.k_row, mine.dk + j * w.head, w.head, A(1));
@@ -301,6 +356,22 @@ struct attention_backward : attention_blocks<T> {
     }
   }
 
+  /// Where this task will write, and what the worker's next one begins with.
+  [[nodiscard]] coming_rows<T> after(index task, index const (&here)[3]) const {
+    auto const& w = what;
+    coming_rows<T> rows(w.head);
+    index const n = std::min(columns, w.keys);
+    rows.add(dk + here[1], w.k_row, n);
+    rows.add(dv + here[2], w.v_row, n);
+    if (index const then = task + workers; then < tasks()) {
+      index at[3];
+      batch.locate(then / parts, at);
+      rows.add(k + at[1], w.k_row, n);
+      rows.add(v + at[2], w.v_row, n);
+      for (T const* x : {q, dout, out, static_cast<T const*>(dq)}) rows.add(x + at[0], w.q_row, w.queries);
+    }
+    return rows;
+  }
   [[nodiscard]] A dot(A const* g, T const* o) const {
     return host_team{}.template sum<A>(what.head, [=](index h) MTF_INLINE_LAMBDA { return g[h] * load(o[h]); });
   }
