@@ -140,10 +140,18 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
     alignas(64) compute_t<D> terms[map_chunk];
   };
 
+  /// What one element adds to the gradient of the J-th operand.
+  template <std::size_t J, class D, class G, class... X>
+  KOKKOS_FORCEINLINE_FUNCTION static compute_t<D> term(F const& f, G g, X... x) {
+    if constexpr (is_floating<D>)
+      return static_cast<compute_t<D>>(g) * derivative<J>(f, x...);
+    else
+      return {};
+  }
   template <std::size_t J, class D, class G, class... X>
   KOKKOS_FORCEINLINE_FUNCTION void element_of_operand(D* d, index at, G g, X... x) const {
     if constexpr (is_floating<D>)
-      if (d != nullptr) d[at] = convert<D>(static_cast<compute_t<D>>(g) * derivative<J>(f, x...));
+      if (d != nullptr) d[at] = convert<D>(term<J, D>(f, g, x...));
   }
 
   // One gradient is computed where it belongs.
@@ -159,8 +167,7 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
   template <std::size_t J, class D>
   static void compute(F f, index m, D* d, R const* g, T const*... x) {
     MTF_SIMD
-    for (index j = 0; j < m; ++j)
-      d[j] = convert<D>(static_cast<compute_t<D>>(load(g[j])) * derivative<J>(f, load(x[j])...));
+    for (index j = 0; j < m; ++j) d[j] = convert<D>(term<J, D>(f, load(g[j]), load(x[j])...));
   }
 
   // Several, or sums over rows, are computed in one loop: what their derivatives share is computed once, for which all
@@ -172,13 +179,6 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
     MTF_SIMD
     for (index j = 0; j < m; ++j)
       [&](auto... term) MTF_INLINE_LAMBDA { ((terms[j] = term), ...); }(term<I, T>(f, load(g[j]), load(x[j])...)...);
-  }
-  template <std::size_t J, class D, class G, class... X>
-  KOKKOS_FORCEINLINE_FUNCTION static compute_t<D> term(F const& f, G g, X... x) {
-    if constexpr (is_floating<D>)
-      return static_cast<compute_t<D>>(g) * derivative<J>(f, x...);
-    else
-      return {};
   }
   template <std::size_t J, class D>
   void deliver(compute_t<D> const* terms, index at, index from, index m, index sum_at) const {

@@ -117,8 +117,12 @@ class memory_pool {
   static constexpr bool in_slab(std::size_t block) { return on_host && block >= std::size_t{256} << 10U; }
 
   void* from_system(std::size_t block) {
+    void* const p = take(block);
     ++use_.system_allocations;
     use_.reserved += block;
+    return p;
+  }
+  void* take(std::size_t block) {
     if constexpr (on_host)
       if (in_slab(block)) return slabs_.take(block);
     try {
