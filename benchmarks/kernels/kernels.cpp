@@ -48,6 +48,7 @@ struct arrays {
 };
 
 using operand = mtf::detail::extents;  // the strides of one
+constexpr mtf::detail::loops<2> flat{.rank = 1, .extent = {size}, .stride = {operand{1}, operand{1}}};
 constexpr mtf::detail::loops<2> transposed{
     .rank = 2, .extent = {width, count}, .stride = {operand{count, 1}, operand{1, width}}};
 constexpr mtf::detail::loops<3> with_bias{
@@ -134,6 +135,7 @@ void register_all(arrays& all) {
   using in = float const*;
   kernel(all, "fill", whole, [](backend& b, A& a) { b.fill(a.y, size, 1.0F); });
   kernel(all, "add", 3 * whole, [](backend& b, A& a) { b.add(size, a.y, in(a.x)); });
+  kernel(all, "copy", 2 * whole, [](backend& b, A& a) { b.copy(flat, a.y, in(a.x)); });
   kernel(all, "transpose", 2 * whole, [](backend& b, A& a) { b.copy(transposed, a.y, in(a.x)); });
   kernel(all, "map gelu(x + bias)", 2 * whole + by_column,
          [](backend& b, A& a) { b.map(gelu_of_sum{}, with_bias, a.y, in(a.x), in(a.column1)); });

@@ -201,6 +201,38 @@ TEST_CASE_TEMPLATE("copy: permutations, slices, broadcasts, conversions", T, flo
   CHECK(x.host() == std::vector<double>{0, 1, 1, 1});
 }
 
+TEST_CASE("arrays too large for the caches, whose rows begin anywhere in a cache line") {
+  index const m = 4100, n = 4099, total = m * n;
+  REQUIRE(mtf::detail::exceeds_caches<float>(total));
+  array<float> a(numbers(total, 1)), b(numbers(n, 2)), c(numbers(total, 3)), y(total);
+  auto const ah = a.raw(), bh = b.raw(), ch = c.raw();
+  auto const check = [&](auto const& expected) {
+    auto const got = y.raw();
+    index wrong = 0;
+    for (index i = 0; i < m; ++i)
+      for (index j = 0; j < n; ++j)
+        if (got[static_cast<std::size_t>(i * n + j)] !=
+            expected(static_cast<std::size_t>(i), static_cast<std::size_t>(j)))
+          ++wrong;
+    CHECK(wrong == 0);
+    device().fill(y.get(), total, 0.0F);
+  };
+  std::size_t const width = n, height = m;
+  loops<4> const l{2, {m, n}, {{{n, 1}, {n, 1}, {0, 1}, {n, 1}}}};
+  device().map(multiply_add{}, l, y.get(), a.get(), b.get(), c.get());
+  check([&](std::size_t i, std::size_t j) { return ah[i * width + j] * bh[j] + ch[i * width + j]; });
+  device().map_vjp(multiply_add{}, l, {{{y.get()}, {}, {}}}, c.get(), a.get(), b.get(), c.get());
+  check([&](std::size_t i, std::size_t j) { return ch[i * width + j] * bh[j]; });
+  array<float> db(n);
+  device().map_vjp(multiply_add{}, l, {{{y.get()}, {db.get(), true}, {}}}, c.get(), a.get(), b.get(), c.get());
+  check([&](std::size_t i, std::size_t j) { return ch[i * width + j] * bh[j]; });
+  device().copy(loops<2>{2, {m, n}, {{{n, 1}, {1, m}}}}, y.get(), a.get());
+  check([&](std::size_t i, std::size_t j) { return ah[j * height + i]; });
+  // From the second element on, so that nothing lies where a line begins.
+  device().copy(loops<2>{2, {m, n - 1}, {{{n, 1}, {n, 1}}}}, y.get() + 1, a.get());
+  check([&](std::size_t i, std::size_t j) { return j == 0 ? 0.0F : ah[i * width + j - 1]; });
+}
+
 TEST_CASE_TEMPLATE("reduce over any loops", T, float, double, bfloat16) {
   auto const check = [](mtf::detail::reduction const& r, index out_size, index in_size) {
     for (combine op : {combine::sum, combine::max, combine::min})

@@ -6,6 +6,7 @@
 
 #include <mtf/kokkos/nest.hpp>
 #include <mtf/kokkos/transpose_block.hpp>
+#include <mtf/kokkos/vectors.hpp>
 
 namespace mtf::detail {
 
@@ -23,9 +24,12 @@ struct copy_kernel {
   }
   void block(index b) const {
     index const to_stride = where.inner_stride(0), from_stride = where.inner_stride(1);
+    bool const streams = exceeds_caches<To>(n);
     where.for_runs(b * host_grain, std::min(n, (b + 1) * host_grain), [&](index const(&at)[2], index m) {
       To* const to = out + at[0];
       From const* const from = in + at[1];
+      if constexpr (std::is_same_v<To, From>)
+        if (streams && to_stride == 1 && from_stride == 1) return stream(to, from, m);
       if (to_stride == 1 && from_stride == 1) {
         MTF_SIMD
         for (index j = 0; j < m; ++j) to[j] = convert<To>(from[j]);
@@ -37,6 +41,7 @@ struct copy_kernel {
         for (index j = 0; j < m; ++j) to[j * to_stride] = convert<To>(from[j * from_stride]);
       }
     });
+    if (streams) stream_fence();
   }
 };
 
@@ -70,21 +75,30 @@ struct transpose_kernel {
   }
 };
 
-/// Tiles of whole cache lines, a strip of them along j at a time. Their lines lie far apart, where the processor
-/// expects none: they are asked for early.
+/// Tiles of two cache lines each way, a strip of them along j at a time. Their lines lie far apart, where the processor
+/// expects none: they are asked for early. What is too large for the caches is written past them.
 template <class To, class From>
 struct host_transpose {
-  static constexpr int tile = static_cast<int>(64 / std::min(sizeof(To), sizeof(From)));
-  static constexpr index strip = 32 * tile, ahead = 2 * tile;
+  static constexpr int tile = static_cast<int>(128 / std::min(sizeof(To), sizeof(From)));
+  static constexpr index strip = 32 * tile, ahead = tile;
   transpose_kernel<To, From, tile> kernel;
+  bool streams;
 
   [[nodiscard]] index strips() const { return kernel.tiles(strip); }
   void operator()(index s) const {
     auto const all = kernel.tile_at(s, strip);
     for (index j = 0; j < all.j_size; j += tile) {
       if (j + ahead < all.j_size) fetch(part(all, j + ahead));
-      transpose(part(all, j));
+      place const p = part(all, j);
+      if (streams) {
+        alignas(64) To buffer[tile * tile];
+        transpose(p, buffer, tile);
+        for (index i = 0; i < p.i_size; ++i) stream(p.out + i * kernel.i_stride, buffer + i * tile, p.j_size);
+      } else {
+        transpose(p, p.out, kernel.i_stride);
+      }
     }
+    if (streams) stream_fence();
   }
 
  private:
@@ -95,22 +109,22 @@ struct host_transpose {
   void fetch(place const& p) const {
     constexpr int second_level_cache = 2;  // in the first, rows that lie powers of two apart displace each other
     for (index j = 0; j < p.j_size; ++j) __builtin_prefetch(p.in + j * kernel.j_stride, 0, second_level_cache);
+    if (streams) return;
     for (index i = 0; i < p.i_size; ++i) __builtin_prefetch(p.out + i * kernel.i_stride, 1, second_level_cache);
   }
-  void transpose(place const& p) const {
+  void transpose(place const& p, To* out, index out_stride) const {
     index i_blocks = 0, j_blocks = 0;  // elements that go in blocks
     if constexpr (has_block_transpose && std::is_same_v<To, From> && sizeof(To) >= 2) {
       i_blocks = p.i_size / 8 * 8;
       j_blocks = p.j_size / 8 * 8;
       for (index i = 0; i < i_blocks; i += 8)
         for (index j = 0; j < j_blocks; j += 8)
-          transpose_block(p.out + i * kernel.i_stride + j, kernel.i_stride, p.in + i + j * kernel.j_stride,
-                          kernel.j_stride);
+          transpose_block(out + i * out_stride + j, out_stride, p.in + i + j * kernel.j_stride, kernel.j_stride);
       if (i_blocks == p.i_size && j_blocks == p.j_size) return;
     }
     for (index i = 0; i < p.i_size; ++i)
       for (index j = i < i_blocks ? j_blocks : 0; j < p.j_size; ++j)
-        p.out[i * kernel.i_stride + j] = convert<To>(p.in[i + j * kernel.j_stride]);
+        out[i * out_stride + j] = convert<To>(p.in[i + j * kernel.j_stride]);
   }
 };
 
@@ -168,7 +182,8 @@ void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
   if constexpr (runs_on_host<Exec>) {
     using body = host_transpose<To, From>;
     auto const kernel = kernel_of(std::integral_constant<int, body::tile>{});
-    launch_on_host("mtf::transpose", on.exec, body{kernel}.strips(), n, body{kernel});
+    body const strips{kernel, exceeds_caches<To>(n)};
+    launch_on_host("mtf::transpose", on.exec, strips.strips(), n, strips);
   } else {
     using body = device_transpose<Exec, To, From>;
     auto const kernel = kernel_of(std::integral_constant<int, body::tile>{});

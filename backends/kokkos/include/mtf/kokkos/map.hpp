@@ -8,6 +8,7 @@
 
 #include <mtf/detail/dual.hpp>
 #include <mtf/kokkos/reduce.hpp>
+#include <mtf/kokkos/vectors.hpp>
 
 namespace mtf::detail {
 
@@ -31,15 +32,23 @@ struct chunk_source {
   }
 };
 
-/// Writes contiguous results of a host map to a strided run.
+/// Writes contiguous results of a host map to a run: in place, or from a buffer where it is strided, or too large for
+/// the caches.
 template <class T>
 struct chunk_sink {
+  bool streams;
   alignas(64) T buffer[map_chunk];
 
-  T* get(T* run, index stride, index from) { return stride == 1 ? run + from : buffer; }
+  explicit chunk_sink(index elements) : streams(exceeds_caches<T>(elements)) {}
+  ~chunk_sink() {
+    if (streams) stream_fence();
+  }
+  T* get(T* run, index stride, index from) { return stride == 1 && !streams ? run + from : buffer; }
   void put(T* run, index stride, index from, index n) {
     if (stride != 1)
       for (index j = 0; j < n; ++j) run[(from + j) * stride] = buffer[j];
+    else if (streams)
+      stream(run + from, buffer, n);
   }
 };
 
@@ -64,9 +73,9 @@ struct map_kernel<std::index_sequence<I...>, F, R, T...> {
 
   /// One block of elements: what a host thread does.
   void block(index b) const {
-    chunk_sink<R> result;
+    chunk_sink<R> result(n);
     std::tuple<chunk_source<T>...> operand;
-    bool const direct = where.contiguous();
+    bool const direct = where.contiguous() && !result.streams;
     where.for_runs(b * host_grain, std::min(n, (b + 1) * host_grain), [&](index const(&at)[operands], index length) {
       index const step = direct ? length : map_chunk;
       for (index from = 0; from < length; from += step) {
@@ -111,7 +120,7 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
   void block(index b) const {
     chunk_source<R> gradient;
     std::tuple<chunk_source<T>...> operand;
-    std::tuple<chunk_result<T>...> result;
+    std::tuple<chunk_result<T>...> result(((void)I, n)...);
     index const row = where.l.extent[static_cast<std::size_t>(where.l.rank - 1)];
     (clear<I, T>(b * row, row), ...);
     auto const run = [&](index const(&at)[operands], index length) {
@@ -122,7 +131,7 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
             static_cast<T const*>(in[I]) + at[I + 1], where.inner_stride(int(I) + 1), from, m, from == 0)...};
         if (several()) {
           compute_all(f, m, g, std::get<I>(x)..., std::get<I>(result).terms...);
-          (deliver<I, T>(std::get<I>(result).terms, at[0], from, m, b * row + from), ...);
+          (deliver<I, T>(std::get<I>(result), at[0], from, m, b * row + from), ...);
         } else {
           (chunk_of_operand<I>(std::get<I>(result).sink, static_cast<T*>(dx[I]), at[0], from, m, g, std::get<I>(x)...),
            ...);
@@ -138,6 +147,8 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
   struct chunk_result {
     chunk_sink<D> sink;
     alignas(64) compute_t<D> terms[map_chunk];
+
+    explicit chunk_result(index elements) : sink(elements) {}
   };
 
   /// What one element adds to the gradient of the J-th operand.
@@ -181,15 +192,15 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
       [&](auto... term) MTF_INLINE_LAMBDA { ((terms[j] = term), ...); }(term<I, T>(f, load(g[j]), load(x[j])...)...);
   }
   template <std::size_t J, class D>
-  void deliver(compute_t<D> const* terms, index at, index from, index m, index sum_at) const {
+  void deliver(chunk_result<D>& result, index at, index from, index m, index sum_at) const {
     if constexpr (is_floating<D>) {
-      index const stride = where.inner_stride(0);
-      if (D* const d = static_cast<D*>(dx[J]); d != nullptr && stride == 1) {
-        D* const to = d + at + from;
+      compute_t<D> const* const terms = result.terms;
+      if (D* const d = static_cast<D*>(dx[J]); d != nullptr) {
+        index const stride = where.inner_stride(0);
+        D* const to = result.sink.get(d + at, stride, from);
         MTF_SIMD
         for (index j = 0; j < m; ++j) to[j] = convert<D>(terms[j]);
-      } else if (d != nullptr) {
-        for (index j = 0; j < m; ++j) d[at + (from + j) * stride] = convert<D>(terms[j]);
+        result.sink.put(d + at, stride, from, m);
       }
       if (auto* const sum = static_cast<compute_t<D>*>(row_sums[J]); sum != nullptr) {
         compute_t<D>* const to = sum + sum_at;

@@ -1,5 +1,6 @@
 #pragma once
-// Vector registers of the host, for the few loops that compilers do not vectorize well on their own.
+// Vector registers of the host, for the few loops that compilers do not vectorize well on their own, and stores past
+// the caches, which they do not emit.
 #include <cstdint>
 #include <cstring>
 
@@ -41,6 +42,53 @@ inline vector_of<std::uint64_t>::type product_of_low_halves(vector_of<std::uint6
   return (a & 0xffffffffU) * b;
 #endif
 }
+
+/// One vector to an aligned place past the caches. GCC has no word for it on other processors.
+template <class T>
+void stream_vector(T* to, T const* from) {
+  typename vector_of<float>::type v;
+  std::memcpy(&v, from, sizeof v);
+#if defined(__clang__)
+  __builtin_nontemporal_store(v, reinterpret_cast<decltype(v)*>(to));
+#elif defined(__AVX512F__)
+  __builtin_ia32_movntps512(reinterpret_cast<float*>(to), v);
+#elif defined(__AVX__)
+  __builtin_ia32_movntps256(reinterpret_cast<float*>(to), v);
+#elif defined(__SSE__)
+  __builtin_ia32_movntps(reinterpret_cast<float*>(to), v);
+#else
+  std::memcpy(to, &v, sizeof v);
 #endif
+}
+#else
+template <class T>
+void stream_vector(T* to, T const* from) {
+  std::copy_n(from, vector_lanes<T>, to);
+}
+#endif
+
+/// True of arrays so large that they are out of the caches before they are read. They are written past the caches:
+/// a line that is written into a cache is read from memory first.
+template <class T>
+constexpr bool exceeds_caches(index elements) {
+  return elements * static_cast<index>(sizeof(T)) > index(64) << 20;
+}
+
+/// to[0, n) = from[0, n) past the caches. Before others read them there must be a stream_fence().
+template <class T>
+void stream(T* to, T const* from, index n) {
+  constexpr index lanes = vector_lanes<T>;
+  index const past = static_cast<index>(reinterpret_cast<std::uintptr_t>(to) % vector_bytes / sizeof(T));
+  index j = past == 0 ? 0 : std::min(n, lanes - past);
+  if (j > 0) std::copy_n(from, j, to);
+  for (; j + lanes <= n; j += lanes) stream_vector(to + j, from + j);
+  if (j < n) std::copy(from + j, from + n, to + j);
+}
+
+inline void stream_fence() {
+#if defined(__GNUC__) && defined(__SSE__)
+  __builtin_ia32_sfence();
+#endif
+}
 
 }  // namespace mtf::detail
