@@ -46,11 +46,16 @@ class norm_node {
     auto const g = out_->take(0);
     if (!g.memory) return;
     auto const& r = w_->r;
-    auto dx = make_buffer<T>(b, r.count() * r.n), dgamma = make_buffer<T>(b, r.n), dbeta = make_buffer<T>(b, r.n);
+    buffer<Backend> dx;
+    if (x_.slot && r.inner == 1) dx = x_.slot->accumulator(0);
+    bool const adds = static_cast<bool>(dx);
+    if (!adds) dx = make_buffer<T>(b, r.count() * r.n);
+    auto dgamma = make_buffer<T>(b, r.n), dbeta = make_buffer<T>(b, r.n);
     T const *dy = data_of<T>(g.memory), *x = x_.data(), *gamma = gamma_.data();
     A const *mean = data_of<A>(mean_), *rstd = data_of<A>(rstd_);
     if (w_->exchange == 0) {
-      b.template norm_vjp<Centered>(r, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd);
+      b.template norm_vjp<Centered>(r, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd,
+                                    adds);
     } else {
       auto const n = r.count();
       auto sums = make_buffer<A>(b, 2 * n);
@@ -58,9 +63,9 @@ class norm_node {
       b.template norm_vjp_sums<Centered>(r, s, s2, dy, x, gamma, mean, rstd);
       b.all_reduce(w_->exchange, combine::sum, static_cast<A const*>(s), s, static_cast<std::size_t>(2 * n));
       b.template norm_vjp_apply<Centered>(r, w_->n, static_cast<A const*>(s), static_cast<A const*>(s2),
-                                          data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd);
+                                          data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds);
     }
-    if (x_.slot) x_.slot->add({std::move(dx), 0});
+    if (x_.slot && !adds) x_.slot->add({std::move(dx), 0});
     if (gamma_.slot) gamma_.slot->add({std::move(dgamma), w_->parameter_sums});
     if (beta_) beta_->add({std::move(dbeta), w_->parameter_sums});
   }

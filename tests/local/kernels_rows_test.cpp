@@ -234,6 +234,14 @@ TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces
     check_close(dx.host(), edx, r.n == 1 ? t * 100 : t);
     check_close(dgamma.host(), edgamma, t);
     if (is_centered) check_close(dbeta.host(), edbeta, t);
+    if (r.inner == 1) {
+      array<T> added(numbers(elements(r), 5));
+      vec expected = added.host();
+      for (std::size_t e = 0; e < edx.size(); ++e) expected[e] += edx[e];
+      device().template norm_vjp<is_centered>(r, added.get(), dgamma.get(), is_centered ? dbeta.get() : nullptr,
+                                              dy.get(), x.get(), gamma.get(), mean.get(), rstd.get(), true);
+      check_close(added.host(), expected, r.n == 1 ? t * 100 : t);
+    }
 
     if (r.n % 2 != 0) return;
     index const half = r.n / 2;

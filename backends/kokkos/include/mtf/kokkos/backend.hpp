@@ -273,11 +273,12 @@ class kokkos_backend : public detail::kokkos_rank<Exec> {
     auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
     write_rows("mtf::norm", r, detail::norm_row<Centered, T>{eps, mean, rstd, gamma, beta}, y, x);
   }
-  /// Gradients of norm; dgamma and dbeta are overwritten, with the sums over this rank's rows.
+  /// Gradients of norm; dgamma and dbeta are overwritten, with the sums over this rank's rows. dx is added to what is
+  /// there if `accumulate`, which only dense rows (r.inner = 1) may be.
   template <bool Centered, class T>
   void norm_vjp(rows r, T* dx, T* dgamma, std::type_identity_t<T*> dbeta, T const* dy, T const* x, T const* gamma,
-                compute<T> const* mean, compute<T> const* rstd) {
-    norm_vjp_apply<Centered>(r, r.n, nullptr, nullptr, dx, dgamma, dbeta, dy, x, gamma, mean, rstd);
+                compute<T> const* mean, compute<T> const* rstd, bool accumulate = false) {
+    norm_vjp_apply<Centered>(r, r.n, nullptr, nullptr, dx, dgamma, dbeta, dy, x, gamma, mean, rstd, accumulate);
   }
   /// out = sum of (x - mean)^2 of each row; mean null: 0.
   template <class T>
@@ -312,13 +313,13 @@ class kokkos_backend : public detail::kokkos_rank<Exec> {
   template <bool Centered, class T>
   void norm_vjp_apply(rows r, index n_global, compute<T> const* s1, compute<T> const* s2, T* dx, T* dgamma,
                       std::type_identity_t<T*> dbeta, T const* dy, T const* x, T const* gamma, compute<T> const* mean,
-                      compute<T> const* rstd) {
-    auto const noted = moving([&] { return 3 * detail::bytes<T>(r); });
+                      compute<T> const* rstd, bool accumulate = false) {
+    auto const noted = moving([&] { return (accumulate ? 4 : 3) * detail::bytes<T>(r); });
     detail::row_result<T, Exec> out(on_, r, dx);
     detail::row_operand<T, Exec> const g(on_, r, dy), in(on_, r, x);
     detail::norm_backward(on_,
-                          detail::norm_vjp_body<Centered, T>{
-                              {g.get(), in.get(), gamma, mean, rstd}, r.n, n_global, r.count(), s1, s2, out.get()},
+                          detail::norm_vjp_body<Centered, T>{{g.get(), in.get(), gamma, mean, rstd},
+                                                             r.n, n_global, r.count(), s1, s2, out.get(), accumulate},
                           dgamma, dbeta);
   }
 

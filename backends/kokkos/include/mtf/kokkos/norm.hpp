@@ -99,7 +99,7 @@ struct norm_vjp_operands {
 
   /// s1 = sum dy gamma, s2 = sum dy gamma xhat, over row r.
   template <class Team, class... Next>
-  KOKKOS_FUNCTION two<A> sums(Team const& team, index r, index n, Next const*... next) const {
+  KOKKOS_FUNCTION two<A> sums(Team const& team, index r, index n, Next*... next) const {
     T const* const g = dy + r * n;
     T const* const in = x + r * n;
     T const* const weight = gamma;
@@ -131,8 +131,8 @@ struct norm_vjp_sums_body {
   }
 };
 
-/// The backward pass of a block of rows: dx, and the block's part of dgamma and dbeta in `partial`, which holds
-/// [block][dgamma, dbeta][n]. The row sums are taken here if s1 is null.
+/// The backward pass of a block of rows: dx, added to what is there if `accumulate`, and the block's part of dgamma and
+/// dbeta in `partial`, which holds [block][dgamma, dbeta][n]. The row sums are taken here if s1 is null.
 template <bool Centered, class T>
 struct norm_vjp_body {
   using A = compute_t<T>;
@@ -141,6 +141,7 @@ struct norm_vjp_body {
   A const* s1;
   A const* s2;
   T* dx;
+  bool accumulate;
   index block_rows = 0;
   A* partial = nullptr;
 
@@ -163,12 +164,19 @@ struct norm_vjp_body {
       else
         s = of.sums(team, r, n, out + n);
       A const mean1 = Centered ? s.first / static_cast<A>(n_global) : A(0), mean2 = s.second / static_cast<A>(n_global);
-      team.each(n, [=](index j) {
-        A const d = load(g[j]), xhat = (load(in[j]) - center) * factor;
-        out[j] = convert<T>(factor * (d * load(weight[j]) - mean1 - xhat * mean2));
-        dgamma[j] += d * xhat;
-        if constexpr (Centered) dbeta[j] += d;
-      });
+      auto const write = [&](auto adds) {
+        team.each(n, [=](index j) MTF_INLINE_LAMBDA {
+          A const d = load(g[j]), xhat = (load(in[j]) - center) * factor;
+          A const before = decltype(adds)::value ? load(out[j]) : A(0);
+          out[j] = convert<T>(before + factor * (d * load(weight[j]) - mean1 - xhat * mean2));
+          dgamma[j] += d * xhat;
+          if constexpr (Centered) dbeta[j] += d;
+        });
+      };
+      if (accumulate)
+        write(std::true_type{});
+      else
+        write(std::false_type{});
     }
   }
 };

@@ -5,7 +5,8 @@
 // loop what it wrote at the same j in an earlier one.
 //
 // A sum that computes more than it loads may name rows that are read next: the host fetches them meanwhile, or the
-// memory would rest while it computes, and the processor at the start of each row.
+// memory would rest while it computes, and the processor at the start of each row. Rows that are written (pointers to
+// other than const) it fetches as such: of lines that another processor has read too, a read gives no right to write.
 #include <limits>
 
 #include <mtf/detail/fast_math.hpp>
@@ -99,7 +100,7 @@ struct host_team {
     for (index j = 0; j < n; ++j) f(j);
   }
   template <class Op, class A, class F, class... T>
-  [[nodiscard]] MTF_INLINE A reduce(index n, F f, T const*... next) const {
+  [[nodiscard]] MTF_INLINE A reduce(index n, F f, T*... next) const {
     lanes_of<Op, A> part;
     constexpr index lanes = lanes_of<Op, A>::count;
     index j = 0;
@@ -118,7 +119,7 @@ struct host_team {
     return part.result(rest);
   }
   template <class A, class F, class... T>
-  [[nodiscard]] MTF_INLINE A sum(index n, F f, T const*... next) const {
+  [[nodiscard]] MTF_INLINE A sum(index n, F f, T*... next) const {
     return reduce<sum_op, A>(n, f, next...);
   }
   template <class A, class F>
@@ -127,7 +128,7 @@ struct host_team {
   }
   /// f returns two<A>.
   template <class A, class F, class... T>
-  [[nodiscard]] MTF_INLINE two<A> sum2(index n, F f, T const*... next) const {
+  [[nodiscard]] MTF_INLINE two<A> sum2(index n, F f, T*... next) const {
     lanes_of<sum_op, A> first, second;
     constexpr index lanes = lanes_of<sum_op, A>::count / 2;
     index j = 0;
@@ -152,9 +153,10 @@ struct host_team {
 
  private:
   template <index Elements, class T>
-  MTF_INLINE static void fetch(T const* p) {
+  MTF_INLINE static void fetch(T* p) {
     constexpr index bytes = Elements * static_cast<index>(sizeof(T)), line = 64;
-    for (index b = 0; b < bytes; b += line) __builtin_prefetch(reinterpret_cast<char const*>(p) + b);
+    for (index b = 0; b < bytes; b += line)
+      __builtin_prefetch(reinterpret_cast<char const*>(p) + b, std::is_const_v<T> ? 0 : 1);
   }
 };
 
@@ -167,14 +169,14 @@ struct device_team {
     for (index j = member.team_rank(); j < n; j += member.team_size()) f(j);
   }
   template <class Op, class A, class F, class... T>
-  [[nodiscard]] KOKKOS_FUNCTION A reduce(index n, F const& f, T const*... /*next*/) const {
+  [[nodiscard]] KOKKOS_FUNCTION A reduce(index n, F const& f, T*... /*next*/) const {
     A s = Op::template neutral<A>();
     for (index j = member.team_rank(); j < n; j += member.team_size()) s = Op::of(s, f(j));
     member.team_reduce(typename Op::template reducer<A>(s));
     return s;
   }
   template <class A, class F, class... T>
-  [[nodiscard]] KOKKOS_FUNCTION A sum(index n, F const& f, T const*... /*next*/) const {
+  [[nodiscard]] KOKKOS_FUNCTION A sum(index n, F const& f, T*... /*next*/) const {
     return reduce<sum_op, A>(n, f);
   }
   template <class A, class F>
@@ -182,7 +184,7 @@ struct device_team {
     return reduce<max_op, A>(n, f);
   }
   template <class A, class F, class... T>
-  [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f, T const*... /*next*/) const {
+  [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f, T*... /*next*/) const {
     two<A> s{A(0), A(0)};
     for (index j = member.team_rank(); j < n; j += member.team_size()) s += f(j);
     member.team_reduce(Kokkos::Sum<A>(s.first));

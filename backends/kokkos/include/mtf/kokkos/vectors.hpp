@@ -67,11 +67,11 @@ void stream_vector(T* to, T const* from) {
 }
 #endif
 
-/// True of arrays so large that they are out of the caches before they are read. They are written past the caches:
+/// True of arrays so large that much of them is out of the caches before they are read. They are written past the caches:
 /// a line that is written into a cache is read from memory first.
 template <class T>
 constexpr bool exceeds_caches(index elements) {
-  return elements * static_cast<index>(sizeof(T)) > index(64) << 20;
+  return elements * static_cast<index>(sizeof(T)) > index(8) << 20;
 }
 
 /// to[0, n) = from[0, n) past the caches. Before others read them there must be a stream_fence().
