@@ -152,7 +152,11 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
   // From here on the nodes alone hold the parameters' slots.
   if (result) {
     auto seed = make_buffer<T>(backend, 1);
-    backend.fill(data_of<T>(seed), 1, T(1));
+    {
+      during<backend_type> const backward(backend, pass::backward);
+      operation<backend_type> const here(backend, "gradient", Value::spec);
+      backend.fill(data_of<T>(seed), 1, T(1));
+    }
     result->add({std::move(seed), 0});
     result = {};
     recorded.run();

@@ -30,6 +30,7 @@ struct warmup_cosine {
 template <class Cut = state_cut_over<>, class Backend, class Gradients>
 constexpr double global_norm(Backend& b, Gradients const& gradients) {
   detail::during<Backend> const update(b, pass::update);
+  detail::operation<Backend> const norm(b, "global_norm", detail::sharding_of<shape<>, layout<mesh<>>>);
   auto memory = detail::make_buffer<double>(b, 1);
   double* total = detail::data_of<double>(memory);
   b.fill(total, 1, 0.0);
@@ -56,7 +57,6 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
           b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(part.value().data()));
       },
       gradients);
-  detail::operation<Backend> const here(b, "global_norm", detail::sharding_of<shape<>, layout<mesh<>>>);
   if (cut != 0) b.all_reduce(cut, combine::sum, static_cast<double const*>(total), total, 1);
   double sum = 0;
   b.to_host(&sum, total, sizeof sum);

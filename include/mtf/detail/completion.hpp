@@ -76,6 +76,7 @@ class completion {
       }
     }
     small_.clear();
+    operation<Backend> const here(*backend_, "gradient", several);
     for (auto& s : started_) backend_->wait(s);
     started_.clear();
     for (auto& s : scattered_) settle(s);
