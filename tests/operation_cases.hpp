@@ -200,6 +200,10 @@ void reductions(Check&& check) {
   CASE(normed, "layer_norm, inner stride", mtf::layer_norm<b>(p.x, p.gamma_b, p.beta_b));
   CASE(normed, "rms_norm", mtf::rms_norm<c>(p.x, p.gamma));
   CASE(normed, "rms_norm, inner stride", mtf::rms_norm<b>(p.x, p.gamma_b));
+  // The sum's gradient lies in x's slot before the norm's comes, in memory that it shares, or not.
+  CASE(normed, "layer_norm beside a residual", p.x + mtf::layer_norm<c>(p.x, p.gamma, p.beta));
+  CASE(normed, "layer_norm, inner stride, beside a product", 2.0 * p.x * mtf::layer_norm<b>(p.x, p.gamma_b, p.beta_b));
+  CASE(normed, "rms_norm beside a product", 2.0 * p.x * mtf::rms_norm<c>(p.x, p.gamma));
   CASE(classes, "cross_entropy", mtf::cross_entropy<v>(3 * p.logits, env.template integers<a, b>(v::extent)));
   CASE(classes, "cross_entropy, inner stride", mtf::cross_entropy<v>(p.inner, env.template integers<b, a>(v::extent)));
 }

@@ -18,7 +18,8 @@ struct check_gradients {
 
   template <template <template <class...> class> class Structure, class F>
   void operator()(char const* name, F f) const {
-    CAPTURE(name);
+    std::string const operation(name);
+    CAPTURE(operation);
     using parameters = Structure<here::tensor>;
     cases::surroundings<here, backend> const env{machine};
     auto const loss = [&](auto const& p) { return cases::weighted_sum(f(p, env)); };
