@@ -76,6 +76,22 @@ TEST_CASE("messages of several pieces, some of them odd") {
 
 TEST_CASE("groups are row-major") { for_each_mesh(checks::groups_are_row_major); }
 TEST_CASE("a reduced NaN is NaN on every rank") { for_each_mesh(checks::nan_wins); }
+TEST_CASE("processes of a node share memory that has no name, whatever others left behind") {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  auto const size = static_cast<std::size_t>(world_size());
+  mtf::detail::shared_memory const memory(MPI_COMM_WORLD, size), other(MPI_COMM_WORLD, size);
+  REQUIRE(memory.data() != nullptr);
+  REQUIRE(other.data() != nullptr);
+  memory.data()[rank] = static_cast<std::byte>(rank + 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (std::size_t r = 0; r < size; ++r) {
+    CHECK(memory.data()[r] == static_cast<std::byte>(r + 1));
+    CHECK(other.data()[r] == std::byte{0});
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 TEST_CASE("several started operations, some over other axes, one that nobody waits for") {
   for_each_mesh(checks::started_operations);
 }

@@ -196,22 +196,33 @@ class mpi_collectives final : public collectives {
     keep(here, MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here), {"MPI_Comm_split_type", text_});
     int first = rank();
     int const told = MPI_Bcast(&first, 1, MPI_INT, 0, here);
+    bool const shares = detail::shared_memory(here, 1).data() != nullptr;
     MPI_Comm_free(&here);
     detail::mpi_check(told, {"MPI_Bcast", text_});
+    if (any(!shares)) return;
     nodes_.resize(static_cast<std::size_t>(mesh().size()));
     detail::mpi_check(MPI_Allgather(&first, 1, MPI_INT, nodes_.data(), 1, MPI_INT, world_), {"MPI_Allgather", text_});
   }
-  /// The shared memory of this rank's group, made at its first use; null if the group spans nodes or has none.
+  /// True if no group along `axes` spans nodes. All groups or none share memory: sums are taken in another order than MPI's,
+  /// and ranks of several groups may compute the same.
+  [[nodiscard]] bool within_nodes(axis_mask axes) const {
+    if (nodes_.empty()) return false;
+    std::vector<int> node(nodes_.size(), -1);  // of each group
+    for (int r = 0; r < mesh().size(); ++r) {
+      int& of_group = node[static_cast<std::size_t>(mesh().group_of(r, axes))];
+      int const here = nodes_[static_cast<std::size_t>(r)];
+      if (of_group >= 0 && of_group != here) return false;
+      of_group = here;
+    }
+    return true;
+  }
+  /// The shared memory of this rank's group, made at its first use; null if groups span nodes or memory cannot be shared.
   detail::node_group* node_of(axis_mask axes) {
     auto& made = groups_[axes & wide_];
     if (!made.looked_for) {
       made.looked_for = true;
-      bool one_node = !nodes_.empty();
-      for (int r = 0; one_node && r < mesh().size(); ++r)
-        if (mesh().group_of(r, axes) == mesh().group_of(rank(), axes))
-          one_node = nodes_[static_cast<std::size_t>(r)] == nodes_[static_cast<std::size_t>(rank())];
-      if (one_node) made.shared = std::make_unique<detail::node_group>(comm(axes));
-      if (one_node && !made.shared->usable()) made.shared.reset();
+      if (within_nodes(axes)) made.shared = std::make_unique<detail::node_group>(comm(axes));
+      if (made.shared && !made.shared->usable()) made.shared.reset();
     }
     return made.shared.get();
   }
