@@ -76,8 +76,7 @@ class completion {
       }
     }
     small_.clear();
-    operation<Backend> const here(*backend_, "gradient", several);
-    for (auto& s : started_) backend_->wait(s);
+    for (auto& s : started_) wait(s);
     started_.clear();
     for (auto& s : scattered_) settle(s);
   }
@@ -98,9 +97,13 @@ class completion {
     bool ours = false;  // nobody else holds them
     typename Backend::request request{};
   };
+  constexpr void wait(typename Backend::request const& r) {
+    operation<Backend> const here(*backend_, "gradient", several);
+    backend_->wait(r);
+  }
   constexpr void settle(scatter& s) {
     if (!s.terms) return;
-    backend_->wait(s.request);
+    wait(s.request);
     if (s.ours) s.terms->forget_terms();
     s.terms = {};
   }

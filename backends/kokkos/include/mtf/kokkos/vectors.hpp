@@ -67,8 +67,8 @@ void stream_vector(T* to, T const* from) {
 }
 #endif
 
-/// True of arrays so large that much of them is out of the caches before they are read. They are written past the caches:
-/// a line that is written into a cache is read from memory first.
+/// True of arrays so large that much of them is out of the caches before they are read. They are written past the
+/// caches: a line that is written into a cache is read from memory first.
 template <class T>
 constexpr bool exceeds_caches(index elements) {
   return elements * static_cast<index>(sizeof(T)) > index(8) << 20;
