@@ -7,10 +7,27 @@
 
 namespace mtf {
 
-/// Every element is `number`.
+namespace detail {
+
+template <class T>
+constexpr bool holds(double number) {
+  if constexpr (is_floating<T>) {
+    return true;
+  } else {
+    if (!(number >= -0x1p63 && number < 0x1p63)) return false;
+    auto const whole = static_cast<std::int64_t>(number);
+    return static_cast<double>(whole) == number && static_cast<std::int64_t>(static_cast<T>(whole)) == whole;
+  }
+}
+
+}  // namespace detail
+
+/// Every element is `number`; one that integers or bools do not hold is a user_error.
 template <tensor_type X>
 constexpr X full(typename X::backend_type& b, double number) {
   using T = typename X::element_type;
+  if (!detail::holds<T>(number))
+    throw user_error("full: the number is " + std::to_string(number) + ", which an element of an integer type does not hold");
   auto v = detail::make_value<T>(b, X::local_size);
   b.fill(v.data(), X::local_size, static_cast<T>(static_cast<detail::compute_t<T>>(number)));
   return X(std::move(v));

@@ -1,8 +1,11 @@
 #pragma once
-// Arithmetic, comparisons and the usual functions on tensors: each is one `map`. Numbers are taken in the tensor's
-// compute type.
+// Arithmetic, comparisons and the usual functions on tensors: each is one `map`. A number beside a tensor is taken in the
+// type that the tensor's elements are computed in; beside integers and bools it must be an integer.
+#include <string>
 #include <type_traits>
+#include <utility>
 
+#include <mtf/error.hpp>
 #include <mtf/map.hpp>
 
 namespace mtf {
@@ -23,6 +26,45 @@ struct compute_of<X> {
 };
 template <class X>
 using compute_of_t = typename compute_of<X>::type;
+
+/// The type of a number beside elements of type T: that in which they are computed; bools count as integers, as in C++.
+template <class T>
+using number_beside_t = std::conditional_t<std::is_same_v<T, bool>, std::int32_t, compute_t<T>>;
+
+/// Integers would round a fractional number towards zero, and x * 0.5 be 0: what is meant must be said.
+template <class T, class N>
+using number_verdict_t = std::conditional_t<is_floating<T> || std::is_integral_v<N>, ok, error_fractional_number<T, N>>;
+
+/// Functions of reals take integers beside them, not alone.
+template <class T, class... U>
+using some_floating_t = std::conditional_t<(is_floating<T> || ... || is_floating<U>), ok, error_element_type<T>>;
+
+/// n as a T. Not in T's range: user_error.
+template <class T, class N>
+constexpr T number_as(N n) {
+  if constexpr (std::is_integral_v<T>)
+    if (auto const value = +n; !std::in_range<T>(value))
+      throw user_error("the number " + std::to_string(value) + " beside a tensor of " + std::to_string(8 * sizeof(T)) +
+                       "-bit integers does not fit into one of them; mtf::cast the tensor to a wider type");
+  return static_cast<T>(n);
+}
+
+/// Function{n...} of every element.
+template <template <class> class Function, class X, class... N>
+constexpr auto map_with_numbers(X const& x, N... n) {
+  if constexpr (std::is_same_v<X, refused>) {
+    return refused{};
+  } else {
+    using verdict = first_failed_t<number_verdict_t<typename X::element_type, N>...>;
+    if constexpr (!verdict::value) {
+      require<verdict>{};
+      return refused{};
+    } else {
+      using T = number_beside_t<typename X::element_type>;
+      return map(Function<T>{number_as<T>(n)...}, x);
+    }
+  }
+}
 
 }  // namespace detail
 
@@ -49,8 +91,7 @@ constexpr auto operator-(X const& x) {
 
 template <operand X, detail::plain_number N>
 constexpr auto operator+(X const& x, N n) {
-  using T = detail::compute_of_t<X>;
-  return map(functions::shift<T>{static_cast<T>(n)}, x);
+  return detail::map_with_numbers<functions::shift>(x, n);
 }
 template <operand X, detail::plain_number N>
 constexpr auto operator+(N n, X const& x) {
@@ -58,32 +99,30 @@ constexpr auto operator+(N n, X const& x) {
 }
 template <operand X, detail::plain_number N>
 constexpr auto operator-(X const& x, N n) {
-  using T = detail::compute_of_t<X>;
-  return map(functions::shift<T>{-static_cast<T>(n)}, x);
+  return detail::map_with_numbers<functions::shift_back>(x, n);
 }
 template <operand X, detail::plain_number N>
 constexpr auto operator-(N n, X const& x) {
-  using T = detail::compute_of_t<X>;
-  return map(functions::subtract_from<T>{static_cast<T>(n)}, x);
+  return detail::map_with_numbers<functions::subtract_from>(x, n);
 }
 template <operand X, detail::plain_number N>
 constexpr auto operator*(X const& x, N n) {
-  using T = detail::compute_of_t<X>;
-  return map(functions::scale<T>{static_cast<T>(n)}, x);
+  return detail::map_with_numbers<functions::scale>(x, n);
 }
 template <operand X, detail::plain_number N>
 constexpr auto operator*(N n, X const& x) {
   return x * n;
 }
+/// Integers divide as in C++, towards zero; `x / 0` of integers is a user_error.
 template <operand X, detail::plain_number N>
 constexpr auto operator/(X const& x, N n) {
-  using T = detail::compute_of_t<X>;
-  return map(functions::scale<T>{T(1) / static_cast<T>(n)}, x);
+  if constexpr (std::is_integral_v<detail::compute_of_t<X>>)
+    if (n == 0) throw user_error("a tensor of integers is divided by the number 0");
+  return detail::map_with_numbers<functions::divide_by>(x, n);
 }
 template <operand X, detail::plain_number N>
 constexpr auto operator/(N n, X const& x) {
-  using T = detail::compute_of_t<X>;
-  return map(functions::divide_into<T>{static_cast<T>(n)}, x);
+  return detail::map_with_numbers<functions::divide_into>(x, n);
 }
 
 #define MTF_COMPARE(OP, NAME)                              \
@@ -93,8 +132,7 @@ constexpr auto operator/(N n, X const& x) {
   }                                                        \
   template <operand X, detail::plain_number N>             \
   constexpr auto operator OP(X const& x, N n) {                      \
-    using T = detail::compute_of_t<X>;                     \
-    return map(functions::NAME##_number<T>{static_cast<T>(n)}, x); \
+    return detail::map_with_numbers<functions::NAME##_number>(x, n); \
   }
 MTF_COMPARE(<, less)
 MTF_COMPARE(>, greater)
@@ -132,21 +170,46 @@ template <operand X, operand Y>
 constexpr auto min(X const& x, Y const& y) {
   return map(functions::min{}, x, y);
 }
-/// x^y for x > 0.
+/// x^y; of a negative x for whole y only, else NaN. Refused: integers alone.
 template <operand X, operand Y>
 constexpr auto pow(X const& x, Y const& y) {
-  return map(functions::pow{}, x, y);
+  if constexpr (detail::any_refused<X, Y>) {
+    return refused{};
+  } else {
+    using verdict = detail::some_floating_t<typename X::element_type, typename Y::element_type>;
+    if constexpr (!verdict::value) {
+      detail::require<verdict>{};
+      return refused{};
+    } else {
+      return map(functions::pow{}, x, y);
+    }
+  }
 }
+/// x^n. Whole exponents are products, so of negative x and of integers too; else a negative x gives NaN. A negative exponent
+/// of integers is a user_error. Refused: a fractional exponent of integers.
 template <operand X, detail::plain_number N>
-constexpr auto pow(X const& x, N exponent) {
-  using T = detail::compute_of_t<X>;
-  return map(functions::power<T>{static_cast<T>(exponent)}, x);
+constexpr auto pow(X const& x, N n) {
+  if constexpr (std::is_same_v<X, refused>) {
+    return refused{};
+  } else {
+    using verdict = detail::number_verdict_t<typename X::element_type, N>;
+    if constexpr (!verdict::value) {
+      detail::require<verdict>{};
+      return refused{};
+    } else if constexpr (!detail::is_floating<typename X::element_type>) {
+      auto const exponent = detail::number_as<std::int32_t>(n);
+      if (exponent < 0) throw user_error("pow of a tensor of integers: the exponent " + std::to_string(exponent) + " is negative");
+      return map(functions::whole_power{exponent}, x);
+    } else {
+      if (math::is_whole_exponent(n)) return map(functions::whole_power{static_cast<std::int32_t>(n)}, x);
+      return detail::map_with_numbers<functions::power>(x, n);
+    }
+  }
 }
 /// min(max(x, low), high)
 template <operand X, detail::plain_number N>
 constexpr auto clip(X const& x, N low, N high) {
-  using T = detail::compute_of_t<X>;
-  return map(functions::clip<T>{static_cast<T>(low), static_cast<T>(high)}, x);
+  return detail::map_with_numbers<functions::clip>(x, low, high);
 }
 /// if_true where c holds, else if_false. c is a tensor of bool, as comparisons make it.
 template <operand C, operand X, operand Y>

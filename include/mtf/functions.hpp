@@ -7,6 +7,8 @@
 //   saves_inputs        false: the derivatives do not depend on the operands, which are freed early (default: true)
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <type_traits>
 
 #include <mtf/detail/operand_rule.hpp>
 #include <mtf/math.hpp>
@@ -44,7 +46,7 @@ struct divide {
   static constexpr linearity linear = linearity::first;
   template <class A, class B>
   MTF_FUNCTION constexpr auto operator()(A a, B b) const {
-    return a / b;
+    return math::divide(a, b);
   }
 };
 struct negate {
@@ -78,6 +80,17 @@ struct shift {
     return a + number;
   }
 };
+/// x - number
+template <class T>
+struct shift_back {
+  static constexpr std::array derivative_is_one{true};
+  static constexpr bool saves_inputs = false;
+  T number;
+  template <class A>
+  MTF_FUNCTION constexpr auto operator()(A a) const {
+    return a - number;
+  }
+};
 /// number - x
 template <class T>
 struct subtract_from {
@@ -88,22 +101,41 @@ struct subtract_from {
     return number - a;
   }
 };
+/// x / number; of integers not linear, as each quotient is rounded.
+template <class T>
+struct divide_by {
+  static constexpr linearity linear = std::is_integral_v<T> ? linearity::none : linearity::multiplicative;
+  static constexpr bool saves_inputs = false;
+  T number;
+  template <class A>
+  MTF_FUNCTION constexpr auto operator()(A a) const {
+    return math::divide(a, number);
+  }
+};
 /// number / x
 template <class T>
 struct divide_into {
   T number;
   template <class A>
   MTF_FUNCTION constexpr auto operator()(A a) const {
-    return number / a;
+    return math::divide(number, a);
   }
 };
-/// x^exponent for x > 0
+/// x^exponent; a negative x gives NaN
 template <class T>
 struct power {
   T exponent;
   template <class A>
   MTF_FUNCTION auto operator()(A a) const {
     return math::pow(a, exponent);
+  }
+};
+/// x^exponent by products
+struct whole_power {
+  std::int32_t exponent;
+  template <class A>
+  MTF_FUNCTION constexpr auto operator()(A a) const {
+    return math::whole_power(a, exponent);
   }
 };
 template <class T>

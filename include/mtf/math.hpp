@@ -1,7 +1,10 @@
 #pragma once
 // Elementwise functions on numbers, for use in function objects given to `mtf::map`: they take float, double and the dual
 // numbers by which mtf differentiates, and vectorize on the host.
+#include <cstdint>
+#include <limits>
 #include <type_traits>
+#include <utility>
 
 #include <mtf/detail/dual.hpp>
 #include <mtf/detail/fast_math.hpp>
@@ -118,10 +121,67 @@ MTF_FUNCTION X gelu(X x) {
   using T = number_t<X>;
   return T(0.5) * x * (T(1) + tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));
 }
-/// x^y for x > 0.
+/// a / b; of integers as in C++, towards zero, and 0 where C++ leaves it undefined: by zero, and the lowest by -1.
 template <class A, class B>
+MTF_FUNCTION constexpr auto divide(A a, B b) {
+  using R = decltype(a / b);
+  if constexpr (std::is_integral_v<R>) {
+    R const x = a, y = b;
+    bool const defined = y != 0 && (y != -1 || x != std::numeric_limits<R>::lowest());
+    return defined ? static_cast<R>(x / y) : R(0);
+  } else {
+    return a / b;
+  }
+}
+
+/// Whether `whole_power` takes this exponent.
+template <detail::number N>
+constexpr bool is_whole_exponent(N n) {
+  if constexpr (std::is_integral_v<N>)
+    return std::in_range<std::int32_t>(+n);
+  else
+    return n >= N(-0x1p31) && n < N(0x1p31) && static_cast<N>(static_cast<std::int32_t>(n)) == n;
+}
+/// x^n as products, and for n < 0 one division; x^0 is 1. n >= 0 for integers.
+template <class X>
+MTF_FUNCTION constexpr auto whole_power(X x, std::int32_t n) {
+  using R = decltype(x * x);
+  R power = x, y = number_t<R>(1);
+  for (auto left = n < 0 ? 0U - static_cast<std::uint32_t>(n) : static_cast<std::uint32_t>(n); left != 0; left >>= 1U) {
+    if ((left & 1U) != 0) y = y * power;
+    if (left > 1) power = power * power;
+  }
+  if constexpr (!std::is_integral_v<R>)
+    if (n < 0) return R(number_t<R>(1) / y);
+  return y;
+}
+/// x^y; of a negative x for whole y only, else NaN; x^0 is 1.
+template <detail::number A, detail::number B>
 MTF_FUNCTION auto pow(A x, B y) {
-  return exp(log(x) * y);
+  using T = std::common_type_t<A, B>;
+  auto const base = static_cast<T>(x), exponent = static_cast<T>(y);
+  T const size = exp(log(abs(base)) * exponent), half = exponent / 2;
+  bool const whole = detail::library_floor(exponent) == exponent, odd = whole && detail::library_floor(half) != half;
+  T const of_negative = whole ? (odd ? -size : size) : std::numeric_limits<T>::quiet_NaN();
+  T const power = base < T(0) ? of_negative : size;
+  return exponent == T(0) ? T(1) : power;
+}
+// y x^(y-1), and x^y log(x): at 0 the limit of the latter for y > 0.
+template <class T>
+MTF_FUNCTION detail::dual<T> pow(detail::dual<T> x, detail::dual<T> y) {
+  T const power = pow(x.v, y.v), slope = x.v == T(0) ? T(0) : power * log(x.v);
+  return {power, x.d * (y.v * pow(x.v, y.v - T(1))) + y.d * slope};
+}
+template <class T, detail::number B>
+MTF_FUNCTION detail::dual<T> pow(detail::dual<T> x, B y) {
+  auto const exponent = static_cast<T>(y);
+  return {pow(x.v, exponent), x.d * (exponent * pow(x.v, exponent - T(1)))};
+}
+template <detail::number A, class T>
+MTF_FUNCTION detail::dual<T> pow(A x, detail::dual<T> y) {
+  auto const base = static_cast<T>(x);
+  T const power = pow(base, y.v);
+  return {power, y.d * (base == T(0) ? T(0) : power * log(base))};
 }
 template <class X>
 MTF_FUNCTION X clip(X x, number_t<X> low, number_t<X> high) {

@@ -91,14 +91,17 @@ constexpr value<Backend, T> run_dropout(sharding const& s, std::uint64_t key, do
 
 }  // namespace detail
 
-/// Each element is 0 with probability `rate`, else divided by 1 - rate (Srivastava et al. 2014); rate 0 is the identity.
-/// The rate is rounded to a multiple of 2^-16, in both places, so that one random word serves two elements.
+/// Each element is 0 with probability `rate`, else divided by 1 - rate (Srivastava et al. 2014); rate 0 is the identity,
+/// rate 1 gives zeros. The rate, in [0, 1] or a user_error, is rounded to a multiple of 2^-16, in both places, so that one
+/// random word serves two elements.
 /// The mask depends on the key and the global position only. A partial tensor stays partial; nothing is sent.
 template <operand X>
 constexpr auto dropout(X const& x, double rate, random_key key) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
   } else {
+    if (!(rate >= 0 && rate <= 1))
+      throw user_error("dropout: the rate is " + std::to_string(rate) + "; a probability, from 0 to 1, was expected");
     if (rate == 0) return x;
     return X(detail::run_dropout(X::spec, key.bits(), rate, x.value()));
   }

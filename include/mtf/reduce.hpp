@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 
+#include <mtf/cast.hpp>
 #include <mtf/elementwise.hpp>
 
 namespace mtf {
@@ -133,6 +134,11 @@ struct reduce_rule {
   static constexpr sharding out = work.out;
 };
 
+template <class X, class T>
+inline constexpr bool has_elements = false;
+template <tensor_type X, class T>
+inline constexpr bool has_elements<X, T> = std::is_same_v<typename X::element_type, T>;
+
 template <combine Op, class... D, class X>
 constexpr auto reduce(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {
@@ -152,31 +158,42 @@ constexpr auto reduce(X const& x) {
 
 }  // namespace detail
 
-/// The sum along the named dimensions; along all if none is named. The result is partial over the axes that cut them:
-/// nothing is sent. Backward: a broadcast, nothing is sent. Refused: a dimension that the tensor lacks.
+/// The sum along the named dimensions; along all if none is named; of bools, as int32, the number of those that are set.
+/// The result is partial over the axes that cut them: nothing is sent. Backward: a broadcast, nothing is sent. Refused: a
+/// dimension that the tensor lacks.
 template <dimension... Dims, operand X>
 constexpr auto sum(X const& x) {
-  return detail::reduce<combine::sum, Dims...>(x);
+  if constexpr (detail::has_elements<X, bool>)
+    return detail::reduce<combine::sum, Dims...>(cast<std::int32_t>(x));
+  else
+    return detail::reduce<combine::sum, Dims...>(x);
 }
 
-/// The arithmetic mean along the named dimensions, or all: a sum, scaled. Communication as for `sum`.
+/// The arithmetic mean along the named dimensions, or all: a sum, scaled; of integers and bools as float. Communication as
+/// for `sum`.
 template <dimension... Dims, operand X>
 constexpr auto mean(X const& x) {
-  auto const s = detail::reduce<combine::sum, Dims...>(x);
-  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(s)>, refused>)
+  if constexpr (std::is_same_v<X, refused>) {
     return refused{};
-  else
-    return s * (1.0 / detail::reduce_rule<combine::sum, typename X::description, Dims...>::work.count);
+  } else if constexpr (!detail::is_floating<typename X::element_type>) {
+    return mean<Dims...>(cast<float>(x));
+  } else {
+    auto const s = detail::reduce<combine::sum, Dims...>(x);
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(s)>, refused>)
+      return refused{};
+    else
+      return s * (1.0 / detail::reduce_rule<combine::sum, typename X::description, Dims...>::work.count);
+  }
 }
 
-/// The largest element along the named dimensions, or all. One all-reduce of the result over the axes that cut them, at
-/// once. Backward: the gradient goes to all elements that equal the maximum.
+/// The largest element along the named dimensions, or all; of bools: is any set? One all-reduce of the result over the axes
+/// that cut them, at once. Backward: the gradient goes to all elements that equal the maximum.
 template <dimension... Dims, operand X>
 constexpr auto reduce_max(X const& x) {
   return detail::reduce<combine::max, Dims...>(x);
 }
 
-/// The smallest element along the named dimensions, or all; see `reduce_max`.
+/// The smallest element along the named dimensions, or all; of bools: are all set? See `reduce_max`.
 template <dimension... Dims, operand X>
 constexpr auto reduce_min(X const& x) {
   return detail::reduce<combine::min, Dims...>(x);

@@ -61,6 +61,8 @@ template <class Element1, class Element2>
 struct error_element_types_differ : detail::failed {};
 template <class Element>
 struct error_element_type : detail::failed {};
+template <class Element, class Number>
+struct error_fractional_number : detail::failed {};
 template <class Name, class... Known>
 struct error_unknown_name : detail::failed {};
 template <class Entry>
@@ -184,6 +186,12 @@ struct require<error_element_types_differ<T1, T2>> {
 template <class T>
 struct require<error_element_type<T>> {
   static_assert(never<T>, "mtf: an operation does not take tensors of this element type");
+};
+template <class T, class N>
+struct require<error_fractional_number<T, N>> {
+  static_assert(never<T>,
+                "mtf: a tensor of integers or bools meets a floating-point number, which would be rounded; convert the "
+                "tensor by mtf::cast<float>(x), or write an integer");
 };
 template <class N, class... K>
 struct require<error_unknown_name<N, K...>> {

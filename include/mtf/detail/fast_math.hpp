@@ -24,12 +24,16 @@ MTF_INLINE double fast_exp(double x) { return ::exp(x); }
 MTF_INLINE double fast_log(double x) { return ::log(x); }
 MTF_INLINE double fast_tanh(double x) { return ::tanh(x); }
 MTF_INLINE double library_sqrt(double x) { return ::sqrt(x); }
+MTF_INLINE double library_floor(double x) { return ::floor(x); }
+MTF_INLINE float library_floor(float x) { return ::floorf(x); }
 MTF_INLINE float library_sqrt(float x) { return ::sqrtf(x); }
 #else
 MTF_INLINE double fast_exp(double x) { return __builtin_exp(x); }
 MTF_INLINE double fast_log(double x) { return __builtin_log(x); }
 MTF_INLINE double fast_tanh(double x) { return __builtin_tanh(x); }
 MTF_INLINE double library_sqrt(double x) { return __builtin_sqrt(x); }
+MTF_INLINE double library_floor(double x) { return __builtin_floor(x); }
+MTF_INLINE float library_floor(float x) { return __builtin_floorf(x); }
 MTF_INLINE float library_sqrt(float x) { return __builtin_sqrtf(x); }
 #endif
 MTF_INLINE double fast_exp_down(double x) { return fast_exp(x); }

@@ -16,6 +16,7 @@
 #endif
 #include <Random123/philox.h>
 #include <mtf/detail/fast_math.hpp>
+#include <mtf/kokkos/elements.hpp>
 #include <mtf/kokkos/nest.hpp>
 #include <mtf/kokkos/vectors.hpp>
 
@@ -270,14 +271,17 @@ struct dropout_kernel {
   }
 };
 
-/// The rate, rounded to a multiple of 2^-16, is what is taken into account: the expectation stays that of x.
+/// The rate, rounded to a multiple of 2^-16, is what is taken into account: the expectation stays that of x, unless the
+/// rate is 1.
 template <class Exec, class T>
 void dropout(device<Exec>& on, placement const& p, std::uint64_t key, double rate, T* y, T const* x) {
   using A = compute_t<T>;
-  auto const threshold = static_cast<std::uint16_t>(std::min(65535.0, rate * 0x1p16 + 0.5));
+  constexpr std::uint32_t all = 1U << 16U;
+  auto const dropped = static_cast<std::uint32_t>(rate * all + 0.5);  // of `all` half words
+  if (dropped == all) return for_elements("mtf::dropout", on.exec, p.local.size(), fill_body<T>{y, T(0)});
   launch_nest("mtf::dropout", on.exec,
-              dropout_kernel<T>{nest_of(p.local), p.local.size(), p.offset, key, threshold,
-                                static_cast<A>(0x1p16 / (0x1p16 - threshold)), y, x});
+              dropout_kernel<T>{nest_of(p.local), p.local.size(), p.offset, key, static_cast<std::uint16_t>(dropped),
+                                static_cast<A>(static_cast<double>(all) / (all - dropped)), y, x});
 }
 
 /// out[o, j, i] = j + offset.
