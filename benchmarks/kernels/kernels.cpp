@@ -163,7 +163,7 @@ void register_all(arrays& all) {
   kernel(all, "cross_entropy", whole + 3 * by_row,
          [](backend& b, A& a) { b.cross_entropy(rows, a.row1, a.row2, in(a.x), a.ids); });
   kernel(all, "cross_entropy_vjp", 2 * whole + 3 * by_row,
-         [](backend& b, A& a) { b.cross_entropy_vjp(rows, 0, a.dx, in(a.x), a.ids, a.row2, in(a.row1)); });
+         [](backend& b, A& a) { b.cross_entropy_vjp(rows, 0, rows.n, a.dx, in(a.x), a.ids, a.row2, in(a.row1)); });
   kernel(all, "layer_norm", 2 * whole + 2 * by_row + 2 * by_column, [](backend& b, A& a) {
     b.norm<true>(rows, 1e-5F, a.y, a.row1, a.row2, in(a.x), in(a.column1), in(a.column2));
   });
@@ -176,7 +176,7 @@ void register_all(arrays& all) {
     b.norm_vjp<false>(rows, a.dx, a.column2, nullptr, in(a.dy), in(a.x), in(a.column1), nullptr, a.row2);
   });
   kernel(all, "take_rows", 2 * whole,
-         [](backend& b, A& a) { b.take_rows(count, width, count, 0, a.y, in(a.x), a.ids); });
+         [](backend& b, A& a) { b.take_rows(count, width, count, 0, count, a.y, in(a.x), a.ids); });
   kernel(all, "add_rows", 3 * whole,
          [](backend& b, A& a) { b.add_rows(count, width, count, 0, a.dx, in(a.dy), a.ids); });
   kernel(all, "dropout", 2 * whole, [](backend& b, A& a) { b.dropout(arrays::everywhere(), 1, 0.1, a.y, in(a.x)); });

@@ -81,6 +81,36 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
   return X(std::move(v));
 }
 
+namespace detail {
+
+/// "batch 3, sequence 17": the place of a global element, counted from 0.
+template <class... D>
+std::string place_text(shape<D...> const*, std::size_t at) {
+  std::string text;
+  auto const step = [&](std::string_view name, std::int64_t extent) {
+    text = std::string(name) + " " + std::to_string(static_cast<std::int64_t>(at) % extent) + (text.empty() ? "" : ", ") + text;
+    at /= static_cast<std::size_t>(extent);
+  };
+  std::array<std::pair<std::string_view, std::int64_t>, sizeof...(D)> const dims{std::pair{D::name, D::extent}...};
+  for (std::size_t d = dims.size(); d-- > 0;) step(dims[d].first, dims[d].second);
+  return text;
+}
+
+}  // namespace detail
+
+/// The same for positions along Dim, such as labels or token numbers. A negative one stands for none. One at or above the
+/// extent is a user_error that says where it is.
+template <tensor_type X, dimension Dim>
+X from_global(typename X::backend_type& b, std::span<typename X::element_type const> global) {
+  for (std::size_t i = 0; i < global.size(); ++i)
+    if (global[i] >= Dim::extent)
+      throw user_error("from_global: " + std::string(Dim::name) + " has " + std::to_string(Dim::extent) +
+                       " positions, 0 to " + std::to_string(Dim::extent - 1) + " (negative: none), but the element at [" +
+                       detail::place_text(static_cast<typename X::shape_type const*>(nullptr), i) + "] is " +
+                       std::to_string(global[i]));
+  return from_global<X>(b, global);
+}
+
 /// All elements of the global tensor, row-major over its shape, on every rank: sums are taken, shards gathered.
 template <tensor_type X>
 auto to_global(X const& x) {

@@ -38,8 +38,8 @@ class cross_entropy_node {
     auto const g = out_->take(~w_->logits.cut_axes());  // whole over the axes that cut the classes
     if (!g.memory) return;
     auto dx = make_buffer<T>(b, w_->r.count() * w_->r.n);
-    b.cross_entropy_vjp(w_->r, shard_offset(w_->logits, w_->dim, b.ranks().mesh(), b.ranks().rank()), data_of<T>(dx),
-                        static_cast<T const*>(logits_.data()), static_cast<std::int32_t const*>(data_of<std::int32_t>(labels_)),
+    b.cross_entropy_vjp(w_->r, shard_offset(w_->logits, w_->dim, b.ranks().mesh(), b.ranks().rank()),
+                        w_->logits[w_->dim].extent, data_of<T>(dx), static_cast<T const*>(logits_.data()), static_cast<std::int32_t const*>(data_of<std::int32_t>(labels_)),
                         static_cast<A const*>(data_of<A>(lse_)), static_cast<T const*>(data_of<T>(g.memory)));
     logits_.memory = {};
     logits_.slot->add({std::move(dx), g.partial});
@@ -76,7 +76,8 @@ constexpr value<Backend, T> run_cross_entropy(cross_entropy_work const& w, value
     b.all_reduce(w.exchange, combine::max, static_cast<A const*>(max), max, count);
     b.cross_entropy_local(r, first, static_cast<A const*>(max), sum, x, label);
     b.all_reduce(w.exchange, combine::sum, static_cast<A const*>(sum), sum, 2 * count);
-    b.cross_entropy_finish(n, out.data(), data_of<A>(lse), static_cast<A const*>(max), static_cast<A const*>(sum));
+    b.cross_entropy_finish(n, w.logits[w.dim].extent, out.data(), data_of<A>(lse), static_cast<A const*>(max),
+                           static_cast<A const*>(sum), label);
   }
   record(tape_of(logits), out, w.out, [&](auto const& slot) {
     return cross_entropy_node<Backend, T>(w, logits, labels.memory, lse, slot);
@@ -93,9 +94,11 @@ struct cross_entropy_rule {
 }  // namespace detail
 
 /// -log softmax(logits)[label] along Classes, for every other element of the logits: the result has their dimensions
-/// without Classes, which are also those of `labels`, a tensor of int32 in [0, extent of Classes). If Classes is cut: an
-/// all-reduce of one number an element (maximum), and one of two (sum, the label's logit); none backward unless the
-/// gradient arrives partial over the axes of Classes.
+/// without Classes, which are also those of `labels`, a tensor of int32 in [0, extent of Classes). A negative label is
+/// ignored: its loss is 0 and has no gradient; the mean of the others is `weighted_mean(losses, labels >= 0)`. A label at
+/// or above the extent gives NaN; `from_global<X, Classes>` refuses it before. If Classes is cut: an all-reduce of one
+/// number an element (maximum), and one of two (sum, the label's logit); none backward unless the gradient arrives partial
+/// over the axes of Classes.
 /// Refused: labels of another shape, or cut differently.
 template <dimension Classes, operand X, operand Labels>
 constexpr auto cross_entropy(X const& logits, Labels const& labels) {

@@ -62,8 +62,8 @@ constexpr value<Backend, T> run_embedding(embedding_work const& w, value<Backend
   operation<Backend> const here(b, "embedding", w.out);
   auto const table = completed_value(operand, w.table, w.complete_table);
   auto out = make_value<T>(b, w.count * w.width);
-  b.take_rows(w.count, w.width, w.vocabulary, shard_offset(w.table, 0, b.ranks().mesh(), b.ranks().rank()), out.data(),
-              static_cast<T const*>(table.data()), static_cast<std::int32_t const*>(ids.data()));
+  b.take_rows(w.count, w.width, w.vocabulary, shard_offset(w.table, 0, b.ranks().mesh(), b.ranks().rank()),
+              w.table[0].extent, out.data(), static_cast<T const*>(table.data()), static_cast<std::int32_t const*>(ids.data()));
   record(tape_of(table), out, w.out, [&](auto const& slot) {
     return embedding_node<Backend, T>(w, table.slot, ids.memory, slot);
   });
@@ -97,7 +97,8 @@ struct rows_verdict<V, Ids, shape<D...>>
 }  // namespace detail
 
 /// The rows of `table` along Vocabulary that `ids` (int32, in [0, extent)) name: the result has the dimensions of ids,
-/// then the others of the table. If Vocabulary is cut, the result is partial over its axes and nothing is sent. Backward:
+/// then the others of the table. A negative id gives zeros, one at or above the extent NaN (0 in a table of integers);
+/// `from_global<X, Vocabulary>` refuses the latter before. If Vocabulary is cut, the result is partial over its axes and nothing is sent. Backward:
 /// rows are added up, partial over the axes that cut the ids.
 template <dimension Vocabulary, operand Table, operand Ids>
 constexpr auto embedding(Table const& table, Ids const& ids) {

@@ -186,6 +186,30 @@ constexpr auto mean(X const& x) {
   }
 }
 
+/// sum(x weights) / sum(weights) along the named dimensions, or all: the mean of what counts. The weights, numbers or bools,
+/// have the dimensions of x. Both sums are global, whatever share of the weights a rank has; weights that are all 0 give NaN.
+/// Communication: as for `sum`, and one all-reduce of the sum of the weights over the axes that cut the dimensions. Refused:
+/// an x of integers, weights of other dimensions.
+template <dimension... Dims, operand X, operand W>
+constexpr auto weighted_mean(X const& x, W const& weights) {
+  if constexpr (detail::any_refused<X, W>) {
+    return refused{};
+  } else {
+    using T = typename X::element_type;
+    using verdict = detail::first_failed_t<
+        std::conditional_t<detail::is_floating<T>, ok, error_element_type<T>>,
+        std::conditional_t<detail::same_dims(X::spec, W::spec), ok,
+                           error_shapes_differ<typename W::shape_type, typename X::shape_type>>>;
+    if constexpr (!verdict::value) {
+      detail::require<verdict>{};
+      return refused{};
+    } else {
+      auto const w = cast<T>(weights);
+      return sum<Dims...>(x * w) / sum<Dims...>(w);
+    }
+  }
+}
+
 /// The largest element along the named dimensions, or all; of bools: is any set? One all-reduce of the result over the axes
 /// that cut them, at once. Backward: the gradient goes to all elements that equal the maximum.
 template <dimension... Dims, operand X>

@@ -323,7 +323,8 @@ class kokkos_backend : public detail::kokkos_rank<Exec> {
                           dgamma, dbeta);
   }
 
-  // Cross entropy of logits [outer, n, inner] with a global class number for each row ---------------------------------
+  // Cross entropy of logits [outer, n, inner] with a global class number for each row: none where it is negative, NaN
+  // where it is not below `classes`, their global number ----------------------------------------------------------------
 
   /// loss = lse - logits[label], lse = logsumexp(logits) of each row.
   template <class T>
@@ -334,11 +335,11 @@ class kokkos_backend : public detail::kokkos_rank<Exec> {
   }
   /// dlogits = dloss * (exp(logits - lse) - [class == label]); class j here is class_offset + j.
   template <class T>
-  void cross_entropy_vjp(rows r, index class_offset, T* dlogits, T const* logits, std::int32_t const* labels,
-                         compute<T> const* lse, T const* dloss) {
+  void cross_entropy_vjp(rows r, index class_offset, index classes, T* dlogits, T const* logits,
+                         std::int32_t const* labels, compute<T> const* lse, T const* dloss) {
     auto const noted = moving([&] { return 2 * detail::bytes<T>(r); });
-    write_rows("mtf::cross_entropy_vjp", r, detail::cross_entropy_vjp_row<T>{class_offset, labels, lse, dloss}, dlogits,
-               logits);
+    write_rows("mtf::cross_entropy_vjp", r, detail::cross_entropy_vjp_row<T>{class_offset, classes, labels, lse, dloss},
+               dlogits, logits);
   }
   /// With global maxima: the sums of exponentials of the classes here, then the labels' logits (0 where not here);
   /// both are summed over ranks.
@@ -351,22 +352,23 @@ class kokkos_backend : public detail::kokkos_rank<Exec> {
         detail::cross_entropy_local_body<T>{r.n, r.count(), class_offset, max, sum_and_picked, in.get(), labels});
   }
   template <class T>
-  void cross_entropy_finish(index count, T* loss, compute<T>* lse, compute<T> const* max,
-                            compute<T> const* sum_and_picked) {
+  void cross_entropy_finish(index count, index classes, T* loss, compute<T>* lse, compute<T> const* max,
+                            compute<T> const* sum_and_picked, std::int32_t const* labels) {
     auto const noted = moving([&] { return 4 * detail::bytes<T>(count); });
     detail::for_elements("mtf::cross_entropy_finish", on_.exec, count,
-                         detail::cross_entropy_finish_body<T>{count, loss, lse, max, sum_and_picked});
+                         detail::cross_entropy_finish_body<T>{count, classes, loss, lse, max, sum_and_picked, labels});
   }
 
   // Embedding: table [vocab, width] holds global rows from vocab_offset on; ids are global ----------------------------
 
-  /// out[c] = table[ids[c]]; zeros where that row is not here.
+  /// out[c] = table[ids[c]]; zeros where that row is not here, NaN where the table of all ranks, of vocab_global rows, ends
+  /// before it.
   template <class T>
-  void take_rows(index count, index width, index vocab, index vocab_offset, T* out, T const* table,
+  void take_rows(index count, index width, index vocab, index vocab_offset, index vocab_global, T* out, T const* table,
                  std::int32_t const* ids) {
     auto const noted = moving([&] { return 2 * detail::bytes<T>(count * width); });
     detail::for_rows("mtf::take_rows", on_.exec, count, width,
-                     detail::take_rows_body<T>{{width, vocab, vocab_offset, ids}, out, table});
+                     detail::take_rows_body<T>{{width, vocab, vocab_offset, ids}, vocab_global, out, table});
   }
   /// table_gradient[ids[c]] += dy[c] for the rows that are here.
   template <class T>

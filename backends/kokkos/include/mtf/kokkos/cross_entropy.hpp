@@ -1,10 +1,18 @@
 #pragma once
-// Cross entropy of dense rows of logits with one integer label a row: loss = logsumexp(logits) - logits[label].
+// Cross entropy of dense rows of logits with one integer label a row: loss = logsumexp(logits) - logits[label]. A row whose
+// label is negative is ignored: loss and gradient are 0. A label beyond the classes makes both NaN: a kernel cannot stop.
 #include <cstdint>
+#include <limits>
 
 #include <mtf/kokkos/softmax.hpp>
 
 namespace mtf::detail {
+
+/// The loss of a row, from its logsumexp and its label's logit.
+template <class A>
+KOKKOS_FORCEINLINE_FUNCTION A cross_entropy_of(index label, index classes, A lse, A picked) {
+  return label < 0 ? A(0) : label < classes ? lse - picked : std::numeric_limits<A>::quiet_NaN();
+}
 
 template <class T>
 struct cross_entropy_body {
@@ -23,14 +31,14 @@ struct cross_entropy_body {
       A const total = max + fast_log(sum);
       auto const label = static_cast<index>(labels[r]);
       lse[r] = total;
-      loss[r] = convert<T>(label >= 0 && label < n ? total - load(in[label]) : total);
+      loss[r] = convert<T>(cross_entropy_of(label, n, total, label >= 0 && label < n ? load(in[label]) : A(0)));
     });
   }
 };
 
 template <class T>
 struct cross_entropy_vjp_row {
-  index class_offset;
+  index class_offset, classes;
   std::int32_t const* labels;
   compute_t<T> const* lse;
   T const* dloss;
@@ -38,8 +46,9 @@ struct cross_entropy_vjp_row {
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
     using A = compute_t<T>;
-    A const total = lse[r], g = load(dloss[r]);
-    auto const label = static_cast<index>(labels[r]) - class_offset;
+    auto const global = static_cast<index>(labels[r]), label = global - class_offset;
+    if (global < 0) return team.each(n, [=](index j) { out[j] = T(0); });
+    A const total = lse[r], g = global < classes ? load(dloss[r]) : std::numeric_limits<A>::quiet_NaN();
     team.each(n, [=](index j) {
       A const p = fast_exp_down(load(in[j]) - total);
       out[j] = convert<T>(g * (j == label ? p - A(1) : p));
@@ -71,15 +80,16 @@ struct cross_entropy_local_body {
 template <class T>
 struct cross_entropy_finish_body {
   using A = compute_t<T>;
-  index count;
+  index count, classes;
   T* loss;
   A* lse;
   A const* max;
   A const* sum_and_picked;
+  std::int32_t const* labels;
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const {
     A const total = max[r] + fast_log(sum_and_picked[r]);
     lse[r] = total;
-    loss[r] = convert<T>(total - sum_and_picked[count + r]);
+    loss[r] = convert<T>(cross_entropy_of(static_cast<index>(labels[r]), classes, total, sum_and_picked[count + r]));
   }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // Rows of a table by integer ids, and the sum of gradients back into the table.
 #include <cstdint>
+#include <limits>
 
 #include <mtf/kokkos/team.hpp>
 
@@ -20,7 +21,9 @@ struct table_ids {
 
 template <class T>
 struct take_rows_body {
+  using A = compute_t<T>;
   table_ids ids;
+  index vocab_global;
   T* out;
   T const* table;
 
@@ -32,7 +35,9 @@ struct take_rows_body {
       T const* const from = table + begin;
       team.each(ids.width, [=](index j) { to[j] = from[j]; });
     } else {
-      team.each(ids.width, [=](index j) { to[j] = T(0); });
+      bool const none = static_cast<index>(ids.id[r]) < vocab_global || !std::numeric_limits<A>::has_quiet_NaN;
+      T const fill = convert<T>(none ? A(0) : std::numeric_limits<A>::quiet_NaN());  // a kernel cannot stop
+      team.each(ids.width, [=](index j) { to[j] = fill; });
     }
   }
 };
