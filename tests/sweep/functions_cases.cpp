@@ -20,6 +20,8 @@ SWEEP_OF_ONE(silu, (real<a, b, c>), mtf::silu(x))
 SWEEP_OF_ONE(square, (real<a, b, c>), mtf::square(x))
 SWEEP_OF_ONE(abs, (real<a, b, c>), mtf::abs(x))
 SWEEP_OF_ONE(power, (real<a, b, c>), mtf::pow(x, 1.5))
+SWEEP_OF_ONE(whole_power, (real<a, b, c>), mtf::pow(x, -3))
+SWEEP_OF_ONE(divide_integers, (whole<a, b, c>), x / 3)
 SWEEP_OF_ONE(clip, (real<a, b, c>), mtf::clip(x, -0.5, 0.25))
 SWEEP_OF_ONE(add_number, (real<a, b, c>), x + 0.75)
 SWEEP_OF_ONE(number_add, (real<a, b, c>), 0.75 + x)
@@ -45,7 +47,8 @@ documentation const functions{
     .partial = "completed"};
 documentation const shifts{.names = {"operator+", "operator-", "operator/", "pow"},
                            .call = "x + n, n + x, x - n, n - x, n / x, pow(x, n)",
-                           .meaning = "Arithmetic of every element with a number.",
+                           .meaning = "Arithmetic of every element with a number; integers divide as in C++, whole exponents "
+                                      "are products.",
                            .forward = "nothing",
                            .backward = "nothing",
                            .partial = "completed"};
@@ -83,6 +86,14 @@ operation comparison(std::string name, double (*f)(double), bool integers) {
   return op;
 }
 
+template <class Op>
+operation integers(std::string name, documentation const& text, double (*f)(double)) {
+  operation op = entry<Op>(std::move(name), text, f, -20, 20);
+  op.in[0].grid = 0;
+  op.differentiable = false;
+  return op;
+}
+
 }  // namespace
 
 std::vector<operation> operations_of_functions() {
@@ -104,6 +115,8 @@ std::vector<operation> operations_of_functions() {
       entry<square>("square(x)", functions, [](double x) { return x * x; }),
       entry<abs>("abs(x)", functions, [](double x) { return std::fabs(x); }),
       entry<power>("pow(x, 1.5)", shifts, [](double x) { return std::pow(x, 1.5); }, 0.5, 2),
+      entry<whole_power>("pow(x, -3)", shifts, [](double x) { return 1 / (x * x * x); }, -2, -0.5),
+      integers<divide_integers>("x / 3 of integers", shifts, [](double x) { return std::trunc(x / 3); }),
       entry<clip>("clip(x, -0.5, 0.25)", functions, [](double x) { return x < -0.5 ? -0.5 : x > 0.25 ? 0.25 : x; }),
       entry<add_number>("x + 0.75", shifts, [](double x) { return x + 0.75; }),
       entry<number_add>("0.75 + x", shifts, [](double x) { return x + 0.75; }),

@@ -12,6 +12,9 @@ SWEEP_OF_ONE(sum_ac, (real<a, b, c>), mtf::sum<c, a>(x))
 SWEEP_OF_ONE(sum_all, (real<a, b>), mtf::sum(x))
 SWEEP_OF_ONE(mean_a, (real<a, b, c>), mtf::mean<a>(x))
 SWEEP_OF_ONE(mean_all, (real<a, b>), mtf::mean(x))
+SWEEP_OF_ONE(mean_integers, (whole<a, c>), mtf::mean<c>(x))
+SWEEP_OF_TWO(weighted_b, (real<a, b>, real<b, a>), mtf::weighted_mean<b>(x, y))
+SWEEP_OF_TWO(weighted_all, (real<a, c>, whole<a, c>), mtf::weighted_mean(x, y))
 SWEEP_OF_ONE(max_b, (real<a, b, c>), mtf::reduce_max<b>(x))
 SWEEP_OF_ONE(max_tied, (real<a, b, c>), mtf::reduce_max<a>(x))
 SWEEP_OF_ONE(min_ac, (real<a, b, c>), mtf::reduce_min<a, c>(x))
@@ -34,11 +37,19 @@ SWEEP_OF_TWO(loss_b, (real<a, b, c>, whole<c, a>), mtf::cross_entropy<b>(x, y))
 
 documentation const sums{.names = {"sum", "mean"},
                          .call = "sum<dims...>(x), mean<dims...>(x)",
-                         .meaning = "The sum or mean along the dimensions; along all if none is named.",
+                         .meaning = "The sum or mean along the dimensions; along all if none is named. Means of integers and "
+                                    "bools are float, sums of bools counts.",
                          .forward = "nothing; the result is partial over the axes of a summed dimension",
                          .backward = "nothing; a gradient that arrives partial over an axis that cuts x is completed: one "
                                      "all-reduce of the result",
                          .partial = "stays partial"};
+documentation const weighted_means{
+    .names = {"weighted_mean"},
+    .call = "weighted_mean<dims...>(x, weights)",
+    .meaning = "sum(x weights) / sum(weights), both along the dimensions or all, of all ranks.",
+    .forward = "one all-reduce of the sum of the weights over the axes of a summed dimension; the result is partial over them",
+    .backward = "as for a product, two sums and a quotient",
+    .partial = "x stays partial, weights are completed"};
 documentation const extremes{.names = {"reduce_max", "reduce_min"},
                              .call = "reduce_max<dims...>(x), reduce_min<dims...>(x)",
                              .meaning = "The largest or smallest element along the dimensions, or all; the gradient goes to every "
@@ -92,6 +103,25 @@ documentation const losses{
     .forward = "the classes: an all-reduce of one number a row and one of two; others: nothing",
     .backward = "as for logsumexp",
     .partial = "completed"};
+
+/// Several operations one after the other, each of which has a form of its own.
+closed_form composed(set gone) {
+  return [=](situation const& s) {
+    answer a;
+    a.out = s.in[0].without(gone);
+    a.sends_known = a.partial_known = false;
+    return a;
+  };
+}
+closed_form completed_sum(set gone) {
+  return [=](situation const& s) {
+    situation whole = s;
+    whole.in[0].partial = 0;
+    answer a = forms::sum(gone)(whole);
+    a.forward = forms::complete()(s).forward;
+    return a;
+  };
+}
 
 using all = std::vector<numbers> const&;
 using definition = std::function<numbers(std::vector<numbers> const&)>;
@@ -229,6 +259,33 @@ std::vector<operation> operations_of_rows() {
                         return numbers{s / (24 * 12)};
                       },
                       forms::sum(bit(0) | bit(1))),
+      entry<mean_integers>("mean<c>(x[a, c]) of integers", sums, one_a_row(C, 1, [](numbers const& x) {
+                             double s = 0;
+                             for (double const v : x) s += v;
+                             return s / 4;
+                           }),
+                           completed_sum(bit(2))),
+      entry<weighted_b>("weighted_mean<b>(x[a, b], weights[b, a])", weighted_means,
+                        [](all x) {
+                          numbers y(A);
+                          for (std::size_t i = 0; i < A; ++i) {
+                            double s = 0, w = 0;
+                            for (std::size_t j = 0; j < B; ++j) {
+                              s += x[0][i * B + j] * x[1][j * A + i];
+                              w += x[1][j * A + i];
+                            }
+                            y[i] = s / w;
+                          }
+                          return y;
+                        },
+                        composed(bit(1))),
+      entry<weighted_all>("weighted_mean(x[a, c], weights[a, c]), integers", weighted_means,
+                          [](all x) {
+                            double s = 0, w = 0;
+                            for (std::size_t i = 0; i < A * C; ++i) s += x[0][i] * x[1][i], w += x[1][i];
+                            return numbers{s / w};
+                          },
+                          composed(bit(0) | bit(2))),
       entry<max_b>("reduce_max<b>(x[a, b, c])", extremes, one_a_row(B, C, [](numbers const& x) {
                      double m = x[0];
                      for (double const v : x) m = v > m ? v : m;
@@ -315,6 +372,8 @@ std::vector<operation> operations_of_rows() {
                     forms::cross_entropy(1)),
   };
   for (auto& op : ops) {
+    if (op.name.starts_with("mean<c>")) op.differentiable = false, op.in[0].low = -20, op.in[0].high = 20;
+    if (op.name.starts_with("weighted_mean")) op.in[1].low = op.name.ends_with("integers") ? 0 : 0.5, op.in[1].high = 3;
     if (op.name.starts_with("cross_entropy<a>")) op.in[1].low = 0, op.in[1].high = 24;
     if (op.name.starts_with("cross_entropy<b>")) op.in[1].low = 0, op.in[1].high = 12;
     if (op.name.starts_with("reduce_") || op.name.starts_with("causal_softmax")) op.in[0].low = -3, op.in[0].high = 3;
