@@ -41,6 +41,8 @@ class gradient {
   template <class Cut>
   [[nodiscard]] constexpr detail::state_part_t<Tensor, Cut> part() const {
     using out = detail::state_part_t<Tensor, Cut>;
+    if (backend_ == nullptr) detail::has_no_value("a gradient", Tensor::spec);
+    detail::operation<backend_type> const here(*backend_, "gradient", Tensor::spec);
     if (is_zero()) return zeros<out>(*backend_);
     return out(detail::value<backend_type, element_type>(
         detail::completed<element_type>(Tensor::spec, g_.partial, g_.memory, detail::state_cut_axes<Tensor, Cut>)));
@@ -66,7 +68,8 @@ inline constexpr bool is_scalar_tensor<tensor<T, shape<>, L, P, B>> = true;
 template <class Backend, class S>
 constexpr Backend& backend_of(S& s) {
   Backend* b = nullptr;
-  auto const find = [&](path const&, auto const& x) {
+  auto const find = [&](path const& name, auto const& x) {
+    if (x.empty()) has_no_value("the parameter " + name.text(), std::remove_cvref_t<decltype(x)>::spec);
     if (b == nullptr) b = &x.backend();
   };
   walk(static_cast<void*>(nullptr), find, nullptr, s);
@@ -136,6 +139,7 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
         [&](path const& name, auto const& p, auto& t, auto& s) {
           using X = std::remove_cvref_t<decltype(p)>;
           using U = typename X::element_type;
+          if (tape_of(p.value()) != nullptr) gradient_of_a_gradient();
           t = X(detail::value<backend_type, U>(
               p.value().memory, recorded.template parameter<U>(X::spec, state_cut_axes<X, Cut>, name.names())));
           s.at = t.value().slot.get();
@@ -143,7 +147,10 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
         params, tracked, slots);
     auto const found = complete(f(std::as_const(tracked), args...));
     value = stop_gradient(found);
-    result = found.value().slot;
+    if (auto* const by = tape_of(found.value()); by == &recorded)
+      result = found.value().slot;
+    else if (by != nullptr)
+      gradient_of_a_gradient();
     // In constant expressions nvcc 13.0 destroys only the first element of an array that is a member.
     if constexpr (!backend_type::holds_data)
       walk_tensors(
@@ -175,7 +182,8 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
 /// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
 /// gradients for every tensor of `params`. Reverse mode: the operations on parameters are recorded and run backwards,
 /// each freeing what it kept. `Cut`, the optimizer's, says what of the gradients completed_gradients::overlapped
-/// completes. Refused: a value that is not a scalar tensor.
+/// completes. A parameter that was never given a value, and a function that is being differentiated already (gradients of
+/// gradients are not computed), are a user_error. Refused: a value that is not a scalar tensor.
 template <class Cut = state_cut_over<>, class F>
 constexpr auto value_and_grad(F f, completed_gradients when = completed_gradients::later) {
   return [f, when]<class Params, class... Args>(Params const& params, Args const&... args) {

@@ -2,6 +2,7 @@
 // Tensors: global logical arrays whose type says how they are cut.
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <mtf/detail/tape.hpp>
@@ -16,6 +17,15 @@ template <class T, class Shape, class Layout, class Partial = partial<>, class B
 class tensor;
 
 namespace detail {
+
+/// Not constexpr: a plan of such a program ends here. `what`: the tensor in the user's words.
+[[noreturn]] inline void has_no_value(std::string const& what, sharding const& tensor) {
+  std::string dims;
+  for (int d = 0; d < tensor.rank; ++d) dims += (d == 0 ? "" : ", ") + std::string(tensor[d].name);
+  throw user_error(what + " [" + dims +
+                   "] has no value: it was declared and never filled; fill it by mtf::zeros, mtf::from_global, a random "
+                   "initialization or the result of an operation");
+}
 
 /// What a tensor's type says, but for its backend. Rules are asked of descriptions: a program that is planned, and runs on
 /// one backend or two, computes each once.
@@ -54,8 +64,12 @@ class tensor : public detail::described<T, Shape, Layout, Partial> {
     if constexpr (!Backend::holds_data) backend().saw(spec);
   }
 
-  [[nodiscard]] constexpr detail::value<Backend, T> const& value() const { return value_; }
-  [[nodiscard]] constexpr Backend& backend() const { return value_.backend(); }
+  /// For operations. A tensor that was never given a value is a user_error.
+  [[nodiscard]] constexpr detail::value<Backend, T> const& value() const {
+    if (empty()) detail::has_no_value("a tensor", spec);
+    return value_;
+  }
+  [[nodiscard]] constexpr Backend& backend() const { return value().backend(); }
   [[nodiscard]] constexpr bool empty() const { return !value_.memory; }
 
   /// The rank's shard, copied to the host.

@@ -243,6 +243,7 @@ class trace {
 
   template <class T>
   constexpr void note(collective kind, axis_mask axes, std::size_t count) {
+    if (mesh_.size(axes) == 1) return;  // nothing is sent to others
     auto const payload = payload_count(kind, count, mesh_.size(axes)) * sizeof(T);
     auto const now = scopes_.empty() ? scope{} : scopes_.back();
     planned_.push_back({kind, axes, payload, pass_, now.name, now.tensor, now.parameter});

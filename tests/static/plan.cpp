@@ -197,3 +197,35 @@ using x_type = mtf::place<float, where>::tensor<batch, hidden>;
 using w_type = mtf::place<float, where>::tensor<hidden, digit>;
 static_assert(std::is_same_v<decltype(mtf::without_communication(contraction)(std::declval<x_type>(), std::declval<w_type>())),
                              decltype(contraction(std::declval<x_type>(), std::declval<w_type>()))>);
+
+// --- a parameter used twice -----------------------------------------------------------------------------------------------
+
+// Its gradient is whole in one use and partial in the other: completed once, in the message of the small ones, and no
+// collective is without a name.
+template <template <class...> class Tensor>
+struct one_row {
+  Tensor<hidden> w;
+  MTF_FIELDS(w);
+};
+constexpr auto decayed = [](auto const& p, auto const& x) { return mtf::mean(x * p.w) + mtf::sum(p.w * p.w); };
+constexpr auto twice = mtf::plan_of<mtf::layout<mtf::mesh<rows>, mtf::split<batch, rows>>>(
+    decayed, mtf::parameters<one_row>{}, mtf::input<float, batch, hidden>{});
+static_assert(twice.count() == 2);  // the loss and the gradient
+static_assert(twice.collectives[1].operation == std::string_view("gradient") &&
+              twice.collectives[1].parameter[0] == std::string_view("w") &&
+              twice.collectives[1].payload == 128 * sizeof(float));
+static_assert(mtf::plan_of<mtf::layout<mtf::mesh<rows>, mtf::split<batch, rows>>, mtf::completed_gradients::overlapped>(
+                  decayed, mtf::parameters<one_row>{}, mtf::input<float, batch, hidden>{})
+                  .count() == 2);
+
+// --- axes of one rank -----------------------------------------------------------------------------------------------------
+
+// Nothing is sent over them, so nothing is planned; over two axes, of which one has one rank, it is.
+struct only : mtf::axis<"only", 1> {};
+struct alone : mtf::axis<"alone", 1> {};
+constexpr auto nothing = mtf::plan_of<mtf::layout<mtf::mesh<only, alone>, mtf::split<batch, only>, mtf::split<hidden, alone>>>(
+    loss, mtf::parameters<mlp>{}, mtf::input<float, batch, vocab>{}, mtf::input<std::int32_t, batch>{});
+static_assert(nothing.count() == 0 && nothing.bytes_sent_per_rank() == 0);
+constexpr auto some = mtf::plan_of<mtf::layout<mtf::mesh<rows, alone>, mtf::split<batch, rows>, mtf::split<hidden, alone>>>(
+    loss, mtf::parameters<mlp>{}, mtf::input<float, batch, vocab>{}, mtf::input<std::int32_t, batch>{});
+static_assert(some.count() == 3);  // the loss, the large gradient, the small ones

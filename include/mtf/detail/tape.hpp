@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <mtf/detail/completion.hpp>
+#include <mtf/error.hpp>
 
 namespace mtf::detail {
 
@@ -35,20 +36,47 @@ class recorded final : public node {
 
 template <class Backend, class T>
 class gradient_slot;
+template <class Backend>
+class tape;
+
+/// Where a tape is, until it ends: slots outlive it where the user's function kept a tensor.
+template <class Backend>
+struct tape_place final : kept_by<Backend> {
+  int references = 1;
+  Backend* backend;
+  tape<Backend>* tape_;  // null: it ended, and what its tensors had to do with it
+
+  constexpr tape_place(Backend& b, tape<Backend>& t) : backend(&b), tape_(&t) {}
+  constexpr void unreferenced() {
+    if constexpr (Backend::holds_data) destroy_object(*backend, this);
+  }
+  constexpr void let_go() {}
+  constexpr void destroy() { delete this; }
+};
+
+// Not constexpr: a plan of such a program ends here.
+[[noreturn]] inline void gradient_of_a_gradient() {
+  throw user_error(
+      "value_and_grad inside a function that is being differentiated: gradients of gradients are not computed. Where the "
+      "inner gradient is meant as a constant, give it mtf::stop_gradient(x) of what the outer function differentiates");
+}
 
 /// The nodes of one program, and the gradients that it is run for.
 template <class Backend>
 class tape {
  public:
   /// `completes`: gradients are completed as soon as nothing more is added to them, while the others are computed.
-  constexpr explicit tape(Backend& b, bool completes = false) : backend_(&b), completes_(completes), completion_(b) {}
+  constexpr explicit tape(Backend& b, bool completes = false)
+      : backend_(&b), completes_(completes), place_(make_ref<tape_place<Backend>>(b, b, *this)), completion_(b) {}
   tape(tape const&) = delete;
   tape& operator=(tape const&) = delete;
   constexpr ~tape() {
     for (auto& p : parameters_)  // after an error, or kept by the user's function
       if (p.index != nullptr) *p.index = -1;
     while (last_) take_last();
+    place_->tape_ = nullptr;
   }
+  [[nodiscard]] constexpr ref<tape_place<Backend>> const& place() const { return place_; }
   /// A node with the body make(out...).
   template <class Make, class... Slot>
   constexpr void push(Make const& make, Slot const&... out) {
@@ -107,6 +135,7 @@ class tape {
 
   Backend* backend_;
   bool completes_;
+  ref<tape_place<Backend>> place_;
   std::vector<parameter_gradient> parameters_;
   completion<Backend> completion_;
   ref<node> last_{};
@@ -123,7 +152,7 @@ class gradient_slot final : public kept_by<Backend> {
   /// `where`: the tensor's sharding; its partial axes are of no concern here. It must outlive the slot: operations pass
   /// constants.
   constexpr gradient_slot(tape<Backend>& owner, sharding const& where)
-      : backend_(&owner.backend()), owner_(&owner), where_(&where) {}
+      : backend_(&owner.backend()), owner_(owner.place()), where_(&where) {}
   constexpr void unreferenced() {
     if (parameter >= 0) finalize();
     if constexpr (Backend::holds_data)
@@ -133,12 +162,17 @@ class gradient_slot final : public kept_by<Backend> {
   }
   /// Nothing more is added: hands the gradient to the tape.
   constexpr void finalize() {
-    owner_->template is_final<T>(std::exchange(parameter, -1), take(), *where_);
+    owner().template is_final<T>(std::exchange(parameter, -1), together(), *where_);
   }
-  constexpr void let_go() { clear(); }
+  constexpr void let_go() {
+    clear();
+    owner_ = {};
+  }
   constexpr void destroy() { delete this; }
 
-  [[nodiscard]] constexpr tape<Backend>& owner() const { return *owner_; }
+  /// The tape; `living` is null when it ended.
+  [[nodiscard]] constexpr tape<Backend>& owner() const { return *owner_->tape_; }
+  [[nodiscard]] constexpr tape<Backend>* living() const { return owner_->tape_; }
   [[nodiscard]] constexpr sharding const& where() const { return *where_; }
   /// f(contribution) for each that is partial over other axes.
   template <class F>
@@ -186,6 +220,43 @@ class gradient_slot final : public kept_by<Backend> {
     first_ = {};
     more_.clear();
   }
+  /// As take(), but sums nothing between ranks: contributions that are partial over different axes become one that is
+  /// partial over all of these. What is whole along some of them is there the contribution of one rank alone. So the
+  /// parameter's gradient is completed once, by whom and with what others are.
+  constexpr cotangent<Backend> together() {
+    if (more_.empty()) return {std::exchange(first_.memory, {}), std::exchange(first_.partial, 0)};
+    Backend& b = *backend_;
+    cotangent<Backend> sum;
+    each([&](auto const& g) { sum.partial |= g.partial; });
+    auto const add_term = [&](cotangent<Backend>& g) {
+      auto x = std::exchange(g.memory, {});
+      if (b.ranks().mesh().index_within(b.ranks().rank(), sum.partial & ~g.partial) != 0) return;
+      if (sum.memory) return accumulate(sum.memory, std::move(x));
+      sum.memory = std::move(x);
+      if (g.partial != sum.partial) make_own(sum.memory);  // other ranks' terms are not those that it is known with
+    };
+    add_term(first_);
+    for (auto& g : more_) add_term(g);
+    more_.clear();
+    if (!sum.memory) {
+      auto const n = where_->local_size(b.ranks().mesh());
+      sum.memory = make_buffer<T>(b, n);
+      b.fill(data_of<T>(sum.memory), n, T(0));
+    }
+    return sum;
+  }
+  /// Memory that nobody else holds, and whose sum is not known.
+  constexpr void make_own(buffer<Backend>& x) {
+    Backend& b = *backend_;
+    if (!x.unique()) {  // the same memory is someone else's gradient too
+      auto const n = where_->local_size(b.ranks().mesh());
+      auto copy = make_buffer<T>(b, n);
+      loops<2> flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
+      b.copy(flat, data_of<T>(copy), static_cast<T const*>(data_of<T>(x)));
+      x = std::move(copy);
+    }
+    forget_sum(*x);
+  }
   static constexpr void forget_sum(block<Backend>& b) {
     b.completed = {};
     b.completed_axes = b.completed_cut = 0;
@@ -194,28 +265,28 @@ class gradient_slot final : public kept_by<Backend> {
     Backend& b = *backend_;
     auto const n = where_->local_size(b.ranks().mesh());
     if (!into.unique() && x.unique()) std::swap(into, x);
-    if (!into.unique()) {  // the same memory is someone else's gradient too
-      auto copy = make_buffer<T>(b, n);
-      loops<2> flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
-      b.copy(flat, data_of<T>(copy), static_cast<T const*>(data_of<T>(into)));
-      into = std::move(copy);
-    }
-    forget_sum(*into);
+    make_own(into);
     b.add(n, data_of<T>(into), static_cast<T const*>(data_of<T>(x)));
   }
 
   Backend* backend_;
-  tape<Backend>* owner_;
+  ref<tape_place<Backend>> owner_;
   sharding const* where_;
   cotangent<Backend> first_;
   std::vector<cotangent<Backend>> more_;  // rarely any
 };
 
-/// The tape on which an operation with these operands is recorded; null if none is tracked.
+/// The tape on which an operation with these operands is recorded; null if none is tracked, or no more.
 template <class Backend, class... T>
 constexpr tape<Backend>* tape_of(value<Backend, T> const&... x) {
   tape<Backend>* t = nullptr;
-  ((t = x.slot ? &x.slot->owner() : t), ...);
+  auto const look = [&](auto const& slot) {
+    tape<Backend>* const living = slot ? slot->living() : nullptr;
+    if (living == nullptr) return;
+    if (t != nullptr && t != living) gradient_of_a_gradient();
+    t = living;
+  };
+  (look(x.slot), ...);
   return t;
 }
 

@@ -32,13 +32,14 @@ class kokkos_rank {
   /// From now on the time of every primitive is noted there; null: no longer. Between operations.
   void profile(profile_table* to) { profile_ = to; }
 
-  // Collectives on device memory: as in class collectives -------------------------------------------------------------
+  // Collectives on device memory: as in class collectives. Over axes of one rank they are copies, and not counted ----------
 
   /// True: MPI reads and writes device memory itself. False: data goes through pinned host memory.
   bool device_aware = device_aware_by_default;
 
   template <class T>
   void all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return;
     Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
     auto const noted = sending(mtf::bytes_sent(collective::all_reduce, count * sizeof(T), size(axes)));
     moved(in, count, out, count,
@@ -47,6 +48,7 @@ class kokkos_rank {
   using request = mtf::collectives::handle;
   template <class T>
   request start_all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return {};
     if (!on_host && !device_aware) {
       all_reduce(axes, op, in, out, count);
       return {};
@@ -64,6 +66,7 @@ class kokkos_rank {
   }
   template <class T>
   request start_reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return {};
     if (!on_host && !device_aware) {
       reduce_scatter(axes, in, out, count);
       return {};
@@ -76,6 +79,7 @@ class kokkos_rank {
   }
   template <class T>
   void reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return;
     Kokkos::Profiling::ScopedRegion const region("mtf::reduce_scatter");
     auto const noted = sending(mtf::bytes_sent(collective::reduce_scatter, count * group(axes) * sizeof(T), size(axes)));
     moved(in, count * group(axes), out, count,
@@ -83,6 +87,7 @@ class kokkos_rank {
   }
   template <class T>
   void all_gather(axis_mask axes, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return;
     Kokkos::Profiling::ScopedRegion const region("mtf::all_gather");
     auto const noted = sending(mtf::bytes_sent(collective::all_gather, count * sizeof(T), size(axes)));
     moved(in, count, out, count * group(axes),
@@ -90,6 +95,7 @@ class kokkos_rank {
   }
   template <class T>
   void all_to_all(axis_mask axes, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return;
     Kokkos::Profiling::ScopedRegion const region("mtf::all_to_all");
     auto const noted = sending(mtf::bytes_sent(collective::all_to_all, count * group(axes) * sizeof(T), size(axes)));
     moved(in, count * group(axes), out, count * group(axes),
@@ -97,6 +103,7 @@ class kokkos_rank {
   }
   template <class T>
   void permute(axis_mask axes, T const* in, T* out, std::size_t count, int to, int from) {
+    if (alone(axes, in, out, count)) return;
     Kokkos::Profiling::ScopedRegion const region("mtf::permute");
     auto const noted = sending(count * sizeof(T));
     moved(in, count, out, count,
@@ -124,6 +131,17 @@ class kokkos_rank {
  private:
   [[nodiscard]] int size(axis_mask axes) const { return ranks_->mesh().size(axes); }
   [[nodiscard]] std::size_t group(axis_mask axes) const { return static_cast<std::size_t>(size(axes)); }
+
+  template <class T>
+  bool alone(axis_mask axes, T const* in, T* out, std::size_t count) {
+    if (size(axes) > 1) return false;
+    if (in != out) {
+      using from = Kokkos::View<T const*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
+      using to = Kokkos::View<T*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
+      Kokkos::deep_copy(on_.exec, to(out, count), from(in, count));
+    }
+    return true;
+  }
 
   /// Calls `collective` with pointers that MPI can read and write.
   template <class T, class Collective>
