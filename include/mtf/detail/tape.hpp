@@ -195,10 +195,7 @@ class gradient_slot final : public kept_by<Backend> {
     auto const n = where_->local_size(b.ranks().mesh());
     if (!into.unique() && x.unique()) std::swap(into, x);
     if (!into.unique()) {  // the same memory is someone else's gradient too
-      auto copy = make_buffer<T>(b, n);
-      loops<2> flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
-      b.copy(flat, data_of<T>(copy), static_cast<T const*>(data_of<T>(into)));
-      into = std::move(copy);
+      into = copy_of<T>(into, n);
     }
     forget_sum(*into);
     b.add(n, data_of<T>(into), static_cast<T const*>(data_of<T>(x)));
