@@ -110,7 +110,9 @@ void draw(auto& machine, S& p) {
 
 /// The distance of T's numbers near 1, halved: what rounding once may cost.
 template <class T>
-constexpr double half_unit = std::is_same_v<T, double> ? 0x1p-53 : std::is_same_v<T, float> ? 0x1p-24 : 0x1p-8;
+constexpr double half_unit = std::is_same_v<T, double>  ? 0x1p-53
+                             : std::is_same_v<T, float> ? 0x1p-24
+                                                        : 0x1p-8;
 
 /// Four steps; from the third on `late` gets a gradient. `held`: someone keeps the parameters of before each update.
 template <class Kind, class T, class Layout, class Cut, class Backend>

@@ -31,7 +31,8 @@ template <class Optimizer, class T>
 void trains(backend& machine, Optimizer optimizer, double rate) {
   parameters_of<T> p;
   draw(machine, p);
-  auto const x = mtf::random_normal<typename mtf::place<T, layout, backend>::template tensor<batch, in>>(machine, mtf::random_key(4));
+  auto const x = mtf::random_normal<typename mtf::place<T, layout, backend>::template tensor<batch, in>>(
+      machine, mtf::random_key(4));
   double first = 0, last = 0;
   for (int step = 0; step < 30; ++step) {
     auto const [value, gradients] = mtf::value_and_grad(loss<true>{})(p, x);
@@ -96,9 +97,11 @@ TEST_CASE_TEMPLATE("of the example's parameters those on this list decay", Tied,
 TEST_CASE("biases and scales are known by their last names") {
   mtf::place<float, layout, backend>::tensor<in, wide> const matrix;
   mtf::place<float, layout, backend>::tensor<in> const vector;
-  for (auto const* name : {"b", "b1", "bq", "b12", "b_out", "bias", "bias1", "blocks.3.bk", "beta", "beta_f", "gamma2", "scale", "norm.scale_q", "gammas"})
+  for (auto const* name : {"b", "b1", "bq", "b12", "b_out", "bias", "bias1", "blocks.3.bk", "beta", "beta_f", "gamma2",
+                           "scale", "norm.scale_q", "gammas"})
     CHECK_FALSE(mtf::decay_weights::decays(name, matrix));
-  for (auto const* name : {"w", "w1", "output", "blocks.3.wq", "b1.w", "bilinear", "block", "blocks", "biased", "scaling", "embedding"})
+  for (auto const* name :
+       {"w", "w1", "output", "blocks.3.wq", "b1.w", "bilinear", "block", "blocks", "biased", "scaling", "embedding"})
     CHECK(mtf::decay_weights::decays(name, matrix));
   CHECK_FALSE(mtf::decay_weights::decays("w", vector));
 }
@@ -198,7 +201,8 @@ TEST_CASE("a part of someone's memory is theirs") {
   CHECK(local(t.p.up) != numbers(static_cast<std::size_t>(n), 1.0));
 }
 
-TEST_CASE_TEMPLATE("where nobody else holds them, nothing is copied", Optimizer, mtf::adamw<parameters>, mtf::sgd<parameters>) {
+TEST_CASE_TEMPLATE("where nobody else holds them, nothing is copied", Optimizer, mtf::adamw<parameters>,
+                   mtf::sgd<parameters>) {
   training t;
   Optimizer optimizer(t.machine, {.clip_norm = 1});
   auto const where = addresses(t.p);
