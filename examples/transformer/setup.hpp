@@ -30,7 +30,7 @@ using tokens_on =
 /// Of ranks that hold the same parameters, and other examples or other positions, each has the state of a part of them.
 using state_cut = mtf::state_cut_over<config::batch, config::sequence>;
 template <class Backend>
-using optimizer_on = mtf::adamw<parameters_on<Backend>, mtf::decay_matrices, state_cut>;
+using optimizer_on = mtf::adamw<parameters_on<Backend>, mtf::decay_weights, state_cut>;
 
 inline constexpr auto gradients_are_completed = mtf::completed_gradients::overlapped;
 

@@ -1,5 +1,6 @@
 #pragma once
-// Optimizers: they complete the gradients, once a step, and update the parameters in place.
+// Optimizers: they complete the gradients, once a step, and update the parameters. Those that no gradient came to are left
+// alone, as is memory that someone else holds: copies of tensors share it, but are values.
 #include <numbers>
 #include <string_view>
 
@@ -26,7 +27,8 @@ struct warmup_cosine {
 
 /// The Euclidean norm of all gradients together, in double. Each element counts once: a rank adds its shard only if it
 /// is the first of those that hold the same. Completes the gradients, for an optimizer with `Cut` each rank's part of
-/// them; then one all-reduce of one number over the axes that cut any of them.
+/// them; then one all-reduce of one number over the axes that cut any of them. Gradients that are zero, since nothing
+/// flowed there, send nothing.
 template <class Cut = state_cut_over<>, class Backend, class Gradients>
 constexpr double global_norm(Backend& b, Gradients const& gradients) {
   detail::during<Backend> const update(b, pass::update);
@@ -39,7 +41,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
       b,
       [&](auto const&, auto const& g) {
         using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
-        cut |= detail::state_part_t<X, Cut>::spec.cut_axes();
+        if (!g.is_zero()) cut |= detail::state_part_t<X, Cut>::spec.cut_axes();
       },
       gradients);
   detail::completion<Backend> completing(b);
@@ -51,6 +53,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
       b,
       [&](auto const&, auto const& g) {
         using X = detail::state_part_t<typename std::remove_cvref_t<decltype(g)>::tensor_type, Cut>;
+        if (g.is_zero()) return;
         detail::operation<Backend> const here(b, "global_norm", X::spec);
         auto const part = g.template part<Cut>();
         if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
@@ -85,6 +88,27 @@ struct states_of<Structure<Tensor>, Cut> {
 template <class Params, class Cut>
 using state_t = typename states_of<Params, Cut>::type;
 
+/// For each tensor, how many updates it had: fewer than others if it got no gradient in some steps.
+struct update_count {
+  int value = 0;
+};
+template <class...>
+using update_count_of = update_count;
+template <class Params>
+struct update_counts_of;
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct update_counts_of<Structure<Tensor>> {
+  using type = Structure<update_count_of>;
+};
+
+/// Before a tensor is written: if someone else holds its memory too, it gets a copy.
+template <class X>
+constexpr void make_own(X& x) {
+  using T = typename X::element_type;
+  auto const& memory = x.value().memory;
+  if (!memory.unique()) x = X(value<typename X::backend_type, T>(copy_of<T>(memory, X::local_size)));
+}
+
 /// min(1, limit / norm), as in PyTorch; a limit of 0 clips nothing.
 inline double clip_factor(double limit, double norm) {
   double const factor = limit / (norm + 1e-6);
@@ -93,11 +117,24 @@ inline double clip_factor(double limit, double norm) {
 
 }  // namespace detail
 
-/// Which parameters decay: those of two or more dimensions, so neither biases nor the scales of norms.
-struct decay_matrices {
+/// Which parameters decay: weights, neither biases nor the scales of norms. Dimensions alone do not tell, as biases may
+/// have several: a parameter of two or more decays unless its last name, as in "blocks.3.bq", is `b`, `bias`, `beta`,
+/// `gamma` or `scale`, by itself, with one more letter, or with a digit or _ and anything: b1, bq, b_out, gamma_f. For
+/// another rule give the optimizer a class with such a function.
+struct decay_weights {
   template <class X>
-  static constexpr bool decays(std::string_view /*name*/, X const&) {
-    return X::shape_type::rank >= 2;
+  static constexpr bool decays(std::string_view name, X const&) {
+    return X::shape_type::rank >= 2 && !is_bias_or_scale(name.substr(name.rfind('.') + 1));
+  }
+
+ private:
+  static constexpr bool is_bias_or_scale(std::string_view last) {
+    for (std::string_view const word : {"b", "bias", "beta", "gamma", "scale"}) {
+      if (!last.starts_with(word)) continue;
+      auto const rest = last.substr(word.size());
+      if (rest.size() <= 1 || rest[0] == '_' || (rest[0] >= '0' && rest[0] <= '9')) return true;
+    }
+    return false;
   }
 };
 
@@ -108,8 +145,13 @@ struct adamw_options {
 };
 
 /// Adam with decoupled weight decay and bias correction (Loshchilov & Hutter 2019). `Decay` says by name and tensor
-/// which parameters decay. Its state is cut like the parameters, and further as `Cut` says, a state_cut_over.
-template <class Params, class Decay = decay_matrices, class Cut = state_cut_over<>>
+/// which parameters decay. Its state is cut like the parameters, and further as `Cut` says, a state_cut_over. A copy of an
+/// optimizer is one of its own.
+///
+/// Of bfloat16 parameters the state is float, and an update is computed in float and rounded once; there is no second copy
+/// of them in float. Their gradients are bfloat16: sums between ranks are taken in float and rounded once, between threads
+/// and through a node's shared memory, but by MPI after each pair.
+template <class Params, class Decay = decay_weights, class Cut = state_cut_over<>>
 class adamw {
  public:
   template <class Backend>
@@ -118,25 +160,30 @@ class adamw {
       for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, *s);
   }
 
-  /// One update, in place; returns the gradients' global norm before clipping. Completes each gradient: one all-reduce
-  /// a tensor over the axes over which it is partial. Where the state is cut further: a reduce-scatter, and an
-  /// all-gather of the updated parameter.
+  /// One update; returns the gradients' global norm before clipping. In place, but where someone else holds a parameter's
+  /// memory, who keeps it as it was. A parameter whose gradient is zero, since nothing flowed there, stays with its state
+  /// as it is, and counts no step. Completes each gradient: one all-reduce a tensor over the axes over which it is
+  /// partial. Where the state is cut further: a reduce-scatter, and an all-gather of the updated parameter.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm<Cut>(b, gradients);
     detail::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
-    ++steps_;
-    double const correction1 = 1 / (1 - detail::library_pow(options_.beta1, steps_));
-    double const correction2 = 1 / (1 - detail::library_pow(options_.beta2, steps_));
     for_each_tensor(
-        [&](std::string_view name, auto& p, auto const& g, auto& m, auto& v) {
+        [&](std::string_view name, auto& p, auto const& g, auto& m, auto& v, auto& updates) {
+          if (g.is_zero()) return;
           using X = std::remove_cvref_t<decltype(p)>;
           using T = typename X::element_type;
           using A = detail::compute_t<T>;
           detail::operation<Backend> const here(b, "adamw", X::spec);
           auto const part = g.template part<Cut>();
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
+          ++updates.value;
+          double const correction1 = 1 / (1 - detail::library_pow(options_.beta1, updates.value));
+          double const correction2 = 1 / (1 - detail::library_pow(options_.beta2, updates.value));
+          detail::make_own(p);
+          detail::make_own(m);
+          detail::make_own(v);
           b.adamw(decltype(part)::local_size, detail::part_of_parameter<Cut>(p), m.value().data(), v.value().data(),
                   static_cast<T const*>(part.value().data()), static_cast<A>(learning_rate),
                   static_cast<A>(options_.beta1), static_cast<A>(options_.beta2), static_cast<A>(options_.epsilon),
@@ -144,7 +191,7 @@ class adamw {
                   static_cast<A>(factor));
           detail::share_parts<Cut>(p);
         },
-        params, gradients, first_, second_);
+        params, gradients, first_, second_, updates_);
     return norm;
   }
 
@@ -152,7 +199,7 @@ class adamw {
   adamw_options options_;
   Decay decay_;
   detail::state_t<Params, Cut> first_, second_;
-  int steps_ = 0;
+  typename detail::update_counts_of<Params>::type updates_;
 };
 
 struct sgd_options {
@@ -161,9 +208,9 @@ struct sgd_options {
   double clip_norm = 0;
 };
 
-/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay` and `Cut` as for
-/// adamw.
-template <class Params, class Decay = decay_matrices, class Cut = state_cut_over<>>
+/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay`, `Cut`, copies and
+/// bfloat16 as for adamw.
+template <class Params, class Decay = decay_weights, class Cut = state_cut_over<>>
 class sgd {
  public:
   template <class Backend>
@@ -171,7 +218,7 @@ class sgd {
     for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, momentum_);
   }
 
-  /// One update, in place; returns the gradients' global norm before clipping. Communication as for adamw.
+  /// One update; returns the gradients' global norm before clipping. What it writes, leaves alone and sends: as for adamw.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm<Cut>(b, gradients);
@@ -179,12 +226,15 @@ class sgd {
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     for_each_tensor(
         [&](std::string_view name, auto& p, auto const& g, auto& u) {
+          if (g.is_zero()) return;
           using X = std::remove_cvref_t<decltype(p)>;
           using T = typename X::element_type;
           using A = detail::compute_t<T>;
           detail::operation<Backend> const here(b, "sgd", X::spec);
           auto const part = g.template part<Cut>();
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
+          detail::make_own(p);
+          detail::make_own(u);
           b.sgd(decltype(part)::local_size, detail::part_of_parameter<Cut>(p), u.value().data(),
                 static_cast<T const*>(part.value().data()), static_cast<A>(learning_rate),
                 static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor));

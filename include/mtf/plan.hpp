@@ -169,7 +169,12 @@ class planned_program {
         differentiate<Cut>(When, F{}, first, value, gradients, rest...);
         global_norm<Cut>(b, gradients);
         during<trace> const update(b, pass::update);
-        walk_tensors(b, [](path const& name, auto const& p) { share_parts<Cut>(p, name.names()); }, first);
+        walk_tensors(
+            b,
+            [](path const& name, auto const& p, auto const& g) {
+              if (!g.is_zero()) share_parts<Cut>(p, name.names());
+            },
+            first, gradients);
       } else {
         require<std::conditional_t<std::is_same_v<loss, refused>, ok, error_loss_is_not_scalar<loss>>>{};
       }

@@ -49,7 +49,8 @@ struct described {
 
 /// A global array over the dimensions of `Shape`, cut over the mesh as `Layout` says; each rank holds its shard, dense and
 /// row-major. Over the axes of `Partial` each rank holds one term of a sum that is not taken yet. Copies share memory and
-/// are cheap. Refused: a layout that is not injective on the shape.
+/// are cheap, and are values: memory that someone else holds too is never written. Refused: a layout that is not injective
+/// on the shape.
 template <class T, class Shape, class Layout, class Partial, class Backend>
 class tensor : public detail::described<T, Shape, Layout, Partial> {
  public:

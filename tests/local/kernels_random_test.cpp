@@ -149,8 +149,8 @@ TEST_CASE("random numbers have the right moments, and agree between element type
 TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
   using A = compute_t<T>;
   for (index n : {1, 7, 1000, 20000}) {
-    array<T> p(numbers(n, 1));
-    array<A> m(numbers(n, 2)), g(numbers(n, 4));
+    array<T> p(numbers(n, 1)), g(numbers(n, 4));
+    array<A> m(numbers(n, 2));
     auto squares = numbers(n, 3);
     for (double& x : squares) x = x * x;
     array<A> v(squares);

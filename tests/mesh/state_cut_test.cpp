@@ -172,7 +172,7 @@ void equals_whole(mtf::axis_mask over, int divided) {
   mtf::adamw_options const adam{.epsilon = 1e-3, .weight_decay = 0.1, .clip_norm = 0.05};
   mtf::sgd_options const descent{.momentum = 0.9, .weight_decay = 0.1, .clip_norm = 0.05};
   using adam_whole = mtf::adamw<parameters>;
-  using adam_cut = mtf::adamw<parameters, mtf::decay_matrices, Cut>;
+  using adam_cut = mtf::adamw<parameters, mtf::decay_weights, Cut>;
   auto const want = train<T, Layout, whole, adam_whole>(machine, adam, when::later, false);
   CHECK(want.norms[0] > 0.05);  // clipped
 
@@ -207,7 +207,7 @@ void equals_whole(mtf::axis_mask over, int divided) {
   check(train<T, Layout, Cut, adam_whole>(machine, adam, when::overlapped, false), want);
   check(train<T, Layout, whole, adam_cut>(machine, adam, when::overlapped, false), want);
   check(
-      train<T, Layout, Cut, mtf::sgd<parameters, mtf::decay_matrices, Cut>>(machine, descent, when::overlapped, false),
+      train<T, Layout, Cut, mtf::sgd<parameters, mtf::decay_weights, Cut>>(machine, descent, when::overlapped, false),
       train<T, Layout, whole, mtf::sgd<parameters>>(machine, descent, when::later, false));
 }
 

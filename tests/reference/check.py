@@ -72,7 +72,7 @@ for file in ("untied.bin", "tied.bin"):
     norm = math.sqrt(sum((a["grad." + n] ** 2).sum() for n in names))
     for n in names:  # step 0: the moments, corrected for their bias, are the gradient and its square
         g = a["grad." + n] * min(1.0, 1.0 / (norm + 1e-6))
-        lr, decay = 1e-2 / 5, 0.1 if g.ndim >= 2 else 0.0
+        lr, decay = 1e-2 / 5, 0.0 if n.split(".")[-1].startswith(("b", "gamma")) else 0.1
         p[n] = p[n] * (1 - lr * decay) - lr * g / (np.abs(g) + 1e-8)
     second = abs(loss_of(p, ids[1], labels[1]) - a["loss"][1])
 

@@ -78,11 +78,16 @@ def learning_rate(t):
     return LEAST + 0.5 * (PEAK - LEAST) * (1 + math.cos(math.pi * (t - WARMUP) / (STEPS - WARMUP)))
 
 
+def decays(name):
+    """Weights decay; biases (bq, bo, b1, beta1, ...) and the scales of norms (gamma1, ...) do not."""
+    return not name.split(".")[-1].startswith(("b", "gamma"))
+
+
 def train(start, ids, labels, dtype):
     p = {n: torch.tensor(a, dtype=dtype, requires_grad=True) for n, a in start.items()}
     groups = [
-        {"params": [x for x in p.values() if x.ndim >= 2], "weight_decay": DECAY},
-        {"params": [x for x in p.values() if x.ndim < 2], "weight_decay": 0.0},
+        {"params": [x for n, x in p.items() if decays(n)], "weight_decay": DECAY},
+        {"params": [x for n, x in p.items() if not decays(n)], "weight_decay": 0.0},
     ]
     optimizer = torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.95), eps=1e-8)
     losses, norms, first = [], [], None

@@ -23,7 +23,7 @@ double train(mtf::trace& b, parameters p, tensor<batch, hidden> const& x, number
   auto const loss = [](auto const& q, auto const& inputs, auto const& l) {
     return mtf::mean(mtf::cross_entropy<digit>(mtf::einsum<batch, digit>(inputs, q.w) + q.b, l));
   };
-  mtf::adamw<parameters, mtf::decay_matrices, state_cut> optimizer(b, {});
+  mtf::adamw<parameters, mtf::decay_weights, state_cut> optimizer(b, {});
   auto const [value, gradients] = mtf::value_and_grad<state_cut>(loss)(p, x, labels);
   return optimizer.update(b, p, gradients, 1e-3);
 }

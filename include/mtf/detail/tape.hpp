@@ -247,14 +247,7 @@ class gradient_slot final : public kept_by<Backend> {
   }
   /// Memory that nobody else holds, and whose sum is not known.
   constexpr void make_own(buffer<Backend>& x) {
-    Backend& b = *backend_;
-    if (!x.unique()) {  // the same memory is someone else's gradient too
-      auto const n = where_->local_size(b.ranks().mesh());
-      auto copy = make_buffer<T>(b, n);
-      loops<2> flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
-      b.copy(flat, data_of<T>(copy), static_cast<T const*>(data_of<T>(x)));
-      x = std::move(copy);
-    }
+    if (!x.unique()) x = copy_of<T>(x, where_->local_size(backend_->ranks().mesh()));
     forget_sum(*x);
   }
   static constexpr void forget_sum(block<Backend>& b) {

@@ -54,7 +54,10 @@ class ref {
   constexpr T& operator*() const { return *at_; }
   constexpr T* get() const { return at_; }
   constexpr explicit operator bool() const { return at_ != nullptr; }
-  [[nodiscard]] constexpr bool unique() const { return at_->references == 1; }
+  /// Of memory: nobody else holds it, nor what it is a part of. Other memory is not written: tensors are values.
+  [[nodiscard]] constexpr bool unique() const {
+    return at_->references == 1 && (!at_->whole || at_->whole.unique());
+  }
 
  private:
   T* at_ = nullptr;
@@ -157,6 +160,15 @@ constexpr T* data_of(buffer<Backend> const& b, [[maybe_unused]] index offset = 0
 template <class T, class Backend>
 constexpr buffer<Backend> part_of(buffer<Backend> const& whole, index offset) {
   return make_ref<block<Backend>>(*whole->backend, whole, static_cast<void*>(data_of<T>(whole, offset)));
+}
+
+/// The same elements in memory of their own.
+template <class T, class Backend>
+constexpr buffer<Backend> copy_of(buffer<Backend> const& from, index elements) {
+  auto copy = make_buffer<T>(*from->backend, elements);
+  loops<2> const flat{.rank = 1, .extent = {elements}, .stride = {extents{1}, extents{1}}};
+  from->backend->copy(flat, data_of<T>(copy), static_cast<T const*>(data_of<T>(from)));
+  return copy;
 }
 
 template <class Backend>

@@ -408,19 +408,19 @@ class kokkos_backend : public detail::kokkos_rank<Exec> {
 
   /// Adam with decoupled weight decay.
   template <class T>
-  void adamw(index n, T* p, compute<T>* m, compute<T>* v, compute<T> const* g, compute<T> lr, compute<T> beta1,
+  void adamw(index n, T* p, compute<T>* m, compute<T>* v, T const* g, compute<T> lr, compute<T> beta1,
              compute<T> beta2, compute<T> eps, compute<T> weight_decay, compute<T> correction1, compute<T> correction2,
              compute<T> grad_scale) {
-    auto const noted = moving([&] { return 2 * detail::bytes<T>(n) + 5 * detail::bytes<compute<T>>(n); });
+    auto const noted = moving([&] { return 3 * detail::bytes<T>(n) + 4 * detail::bytes<compute<T>>(n); });
     detail::for_elements(
         "mtf::adamw", on_.exec, n,
         detail::adamw_body<T>{p, m, v, g, lr, beta1, beta2, eps, weight_decay, correction1, correction2, grad_scale});
   }
   /// momentum may be null.
   template <class T>
-  void sgd(index n, T* p, compute<T>* momentum, compute<T> const* g, compute<T> lr, compute<T> momentum_factor,
+  void sgd(index n, T* p, compute<T>* momentum, T const* g, compute<T> lr, compute<T> momentum_factor,
            compute<T> weight_decay, compute<T> grad_scale) {
-    auto const noted = moving([&] { return 2 * detail::bytes<T>(n) + (momentum == nullptr ? 1 : 3) * detail::bytes<compute<T>>(n); });
+    auto const noted = moving([&] { return 3 * detail::bytes<T>(n) + (momentum == nullptr ? 0 : 2) * detail::bytes<compute<T>>(n); });
     detail::for_elements("mtf::sgd", on_.exec, n,
                          detail::sgd_body<T>{p, momentum, g, lr, momentum_factor, weight_decay, grad_scale});
   }

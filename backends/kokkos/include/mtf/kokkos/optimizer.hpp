@@ -1,5 +1,6 @@
 #pragma once
-// One step of an optimizer over the elements of a parameter. State and gradients are in the compute type A.
+// One step of an optimizer over the elements of a parameter. Parameters and gradients are T; state is in the compute type
+// A, in which all is computed.
 #include <mtf/detail/fast_math.hpp>
 #include <mtf/kokkos/elements.hpp>
 
@@ -11,11 +12,11 @@ struct adamw_body {
   T* p;
   A* m;
   A* v;
-  A const* g;
+  T const* g;
   A lr, beta1, beta2, eps, weight_decay, correction1, correction2, grad_scale;
 
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
-    A const grad = g[j] * grad_scale;
+    A const grad = load(g[j]) * grad_scale;
     A const first = beta1 * m[j] + (A(1) - beta1) * grad;
     A const second = beta2 * v[j] + (A(1) - beta2) * grad * grad;
     m[j] = first;
@@ -31,12 +32,12 @@ struct sgd_body {
   using A = compute_t<T>;
   T* p;
   A* momentum;  // null: none
-  A const* g;
+  T const* g;
   A lr, momentum_factor, weight_decay, grad_scale;
 
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
     A const value = load(p[j]);
-    A step = g[j] * grad_scale + weight_decay * value;
+    A step = load(g[j]) * grad_scale + weight_decay * value;
     if (momentum != nullptr) {
       step += momentum_factor * momentum[j];
       momentum[j] = step;
