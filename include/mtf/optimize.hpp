@@ -53,6 +53,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
         using X = detail::state_part_t<typename std::remove_cvref_t<decltype(g)>::tensor_type, Cut>;
         detail::operation<Backend> const here(b, "global_norm", X::spec);
         auto const part = g.template part<Cut>();
+        b.made(static_cast<typename X::element_type const*>(part.value().data()), X::spec);
         if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
           b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(part.value().data()));
       },
@@ -84,6 +85,9 @@ struct states_of<Structure<Tensor>, Cut> {
 };
 template <class Params, class Cut>
 using state_t = typename states_of<Params, Cut>::type;
+
+/// Neither infinite nor NaN. (std::isfinite is not constexpr in C++20.)
+constexpr bool is_finite(double x) { return x - x == 0; }
 
 /// min(1, limit / norm), as in PyTorch; a limit of 0 clips nothing.
 inline double clip_factor(double limit, double norm) {
@@ -118,12 +122,13 @@ class adamw {
       for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, *s);
   }
 
-  /// One update, in place; returns the gradients' global norm before clipping. Completes each gradient: one all-reduce
-  /// a tensor over the axes over which it is partial. Where the state is cut further: a reduce-scatter, and an
-  /// all-gather of the updated parameter.
+  /// One update, in place; returns the gradients' global norm before clipping. If that is not finite, parameters and state
+  /// stay as they were. Completes each gradient: one all-reduce a tensor over the axes over which it is partial. Where the
+  /// state is cut further: a reduce-scatter, and an all-gather of the updated parameter.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm<Cut>(b, gradients);
+    if (!detail::is_finite(norm)) return norm;
     detail::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     ++steps_;
@@ -171,10 +176,12 @@ class sgd {
     for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, momentum_);
   }
 
-  /// One update, in place; returns the gradients' global norm before clipping. Communication as for adamw.
+  /// One update, in place; returns the gradients' global norm before clipping. If that is not finite, nothing is updated.
+  /// Communication as for adamw.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm<Cut>(b, gradients);
+    if (!detail::is_finite(norm)) return norm;
     detail::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     for_each_tensor(
