@@ -79,9 +79,9 @@ TEST_CASE("the same, backward") {
   CHECK(first([](auto const& p) { return mtf::sum(mtf::einsum<m, n>(p.x * (1 / huge), p.w) * huge); }) == "einsum backward [m, k]");
   // Each contribution is finite, their sum is not: added by the slot, by a product and by a norm.
   CHECK(first([](auto const& p) {
-          auto const y = p.x * (1 / huge);
+          auto const y = mtf::einsum<m, n>(p.x * (1 / huge), p.w);
           return mtf::sum(y * huge) + mtf::sum(y * y * 0 + y * huge);
-        }) == "map backward [m, k]");
+        }) == "map backward [m, n]");
   CHECK(first([](auto const& p) {
           auto const y = p.x * (1 / huge);
           auto const product = mtf::sum(mtf::einsum<m, n>(y, p.w) * (huge / 8));
