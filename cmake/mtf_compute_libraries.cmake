@@ -19,3 +19,18 @@ if(mtf_device_library AND NOT TARGET mtf::device_libraries)
   add_library(mtf::device_libraries INTERFACE IMPORTED GLOBAL)  # mtf::kokkos asks for it in its user's scope
   target_link_libraries(mtf::device_libraries INTERFACE ${mtf_device_library})
 endif()
+
+# A project that sets no build type gets a compiler without -O, and local compute that takes ten times as long. (mtf by
+# itself is Release; a Kokkos that is built along chooses a type for the whole project.)
+get_property(mtf_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+get_property(mtf_build_type_told GLOBAL PROPERTY MTF_BUILD_TYPE_TOLD)
+get_directory_property(mtf_compile_options COMPILE_OPTIONS)
+if(NOT CMAKE_BUILD_TYPE AND NOT mtf_multi_config AND NOT mtf_build_type_told
+   AND NOT "${CMAKE_CXX_FLAGS} ${mtf_compile_options}" MATCHES "-O")
+  message(WARNING "mtf: CMAKE_BUILD_TYPE is empty, so everything is compiled without optimization: "
+    "configure with -DCMAKE_BUILD_TYPE=Release")
+  set_property(GLOBAL PROPERTY MTF_BUILD_TYPE_TOLD ON)
+endif()
+unset(mtf_multi_config)
+unset(mtf_build_type_told)
+unset(mtf_compile_options)

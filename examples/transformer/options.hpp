@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
-#include <iostream>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,8 +28,26 @@ struct options {
 struct command_line {
   options chosen;
   std::optional<std::string> wrong;  // what is wrong with the command line
-  bool help = false;                 // help was asked for, and printed
+  std::optional<std::string> help;   // what to print, when help was asked for
 };
+
+/// An option that is a decimal number, all of it, from `low` to `high`.
+template <class Number>
+void add_number(CLI::App& app, char const* flag, Number& to, Number low, Number high, char const* description) {
+  auto const read = [&to, low, high, flag](std::string const& text) {
+    auto const* const end = text.data() + text.size();
+    Number x{};
+    auto const [last, error] = std::from_chars(text.data(), end, x);
+    if (error != std::errc{} || last != end || !(low <= x && x <= high))  // NaN is neither
+      throw CLI::ValidationError(flag, std::string("expected ") + (std::is_integral_v<Number> ? "a whole number" : "a number") +
+                                           " from " + CLI::detail::to_string(low) + " to " + CLI::detail::to_string(high) +
+                                           ", found \"" + text + "\"");
+    to = x;
+  };
+  app.add_option_function<std::string>(flag, read, description)
+      ->default_str(CLI::detail::to_string(to))
+      ->type_name(std::is_integral_v<Number> ? "INT" : "FLOAT");
+}
 
 /// Is this the first rank? Asked before MPI runs, so that --help needs no mpirun.
 inline bool speaks() {
@@ -47,23 +66,19 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
   auto* const data = app.add_option("--data", o.data, "text to train on, any file, read as bytes");
   app.add_flag("--plan", o.plan, "list what each rank sends in a training step, and exit; needs no mpirun");
   app.add_flag("--profile", o.profile, "at the end, tell where the time of the training steps went, by operation");
-  app.add_option("--steps", o.steps, "training steps")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--seed", o.seed, "names all random numbers")->capture_default_str();
-  app.add_option("--learning-rate", o.learning_rate, "peak of the schedule")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--warmup", o.warmup, "steps of linear rise; then half a cosine down to a tenth")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--dropout", o.dropout, "rate")->capture_default_str()->check(CLI::Range(0.0, 0.99));
-  app.add_option("--weight-decay", o.weight_decay, "of matrices")->capture_default_str()->check(CLI::NonNegativeNumber);
-  app.add_option("--clip", o.clip, "largest global norm of the gradients; 0: any")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--log", o.log, "write one JSON object a line here, for each evaluation");
+  constexpr int most = std::numeric_limits<int>::max();
+  constexpr double least = std::numeric_limits<float>::min(), largest = std::numeric_limits<float>::max();  // parameters are floats
+  add_number(app, "--steps", o.steps, 1, most, "training steps");
+  add_number(app, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), "names all random numbers");
+  add_number(app, "--learning-rate", o.learning_rate, least, largest, "peak of the schedule");
+  add_number(app, "--warmup", o.warmup, 0, most, "steps of linear rise; then half a cosine down to a tenth");
+  add_number(app, "--dropout", o.dropout, 0.0, 0.99, "rate");
+  add_number(app, "--weight-decay", o.weight_decay, 0.0, largest, "of matrices");
+  add_number(app, "--clip", o.clip, 0.0, largest, "largest global norm of the gradients; 0: any");
+  app.add_option("--log", o.log, "write one JSON object a line here, for each step");
   app.add_option("--plot", o.plot, "draw the loss into this SVG file");
-  app.add_option("--eval-every", o.eval_every, "steps between evaluations")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--sample", o.sample, "bytes of text to generate at the end; 0: none")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+  add_number(app, "--eval-every", o.eval_every, 1, most, "steps between evaluations");
+  add_number(app, "--sample", o.sample, 0, most, "bytes of text to generate at the end; 0: none");
 #if defined(MTF_EXAMPLE_RANKS_AS_THREADS)
   app.add_flag("--ranks-as-threads", o.ranks_as_threads, "all ranks are threads of this process, which starts without mpirun");
   // Also where the rest of the line is wrong: the flag decides who reports that.
@@ -84,7 +99,9 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
                                  {"--vocab", Config::vocab::extent, 0}}};
   for (auto& f : in_types) {
     f.asked = f.value;
-    app.add_option(f.flag, f.asked, "fixed in this executable's types")->capture_default_str()->group("Fixed");
+    using limits = std::numeric_limits<std::int64_t>;
+    add_number(app, f.flag, f.asked, limits::min(), limits::max(), "fixed in this executable's types");
+    app.get_option(f.flag)->group("Fixed");
   }
 
   try {
@@ -96,8 +113,7 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
                               std::to_string(f.value) + "; copy examples/transformer/configs/demo.hpp, set it there and configure with "
                               "-DMTF_CONFIG=<your file> -DMTF_MESH=" + mesh + " -DMTF_LAYOUT=" + layout + " to build train-custom");
   } catch (CLI::CallForHelp const&) {
-    if (speaks()) std::cout << app.help();
-    line.help = true;
+    line.help = app.help();
   } catch (CLI::ParseError const& e) {
     line.wrong = std::string(e.what()) + " (see --help)";
   } catch (mtf::user_error const& e) {

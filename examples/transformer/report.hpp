@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -27,61 +28,106 @@ struct progress {
   double learning_rate = 0, gradient_norm = 0;
 };
 
+/// What is written to: a file, or nothing. After a failure, nothing more; it is kept in the user's words.
+class output {
+ public:
+  output() = default;
+  output(std::string name, std::FILE* to) : name_(std::move(name)), to_(to) {}
+  ~output() { close(); }
+  output(output const&) = delete;
+  output& operator=(output const&) = delete;
+
+  void open(std::string name, std::string const& path, char const* mode) {
+    name_ = std::move(name) + " " + path;
+    to_ = std::fopen(path.c_str(), mode);
+    check(to_ != nullptr);
+  }
+  void write(std::string const& text) {
+    if (to_ != nullptr && failure_.empty())
+      check(std::fwrite(text.data(), 1, text.size(), to_) == text.size() && std::fflush(to_) == 0);
+  }
+  void close() {
+    if (to_ != nullptr && to_ != stdout) check(std::fclose(to_) == 0);
+    to_ = nullptr;
+  }
+  [[nodiscard]] std::string const& failure() const { return failure_; }
+
+ private:
+  void check(bool good) {
+    if (!good && failure_.empty()) failure_ = name_ + ": cannot be written: " + std::strerror(errno);
+  }
+
+  std::string name_, failure_;
+  std::FILE* to_ = nullptr;
+};
+
 class report {
  public:
-  explicit report(bool speaks) : speaks_(speaks), terminal_(speaks && on_terminal()) {}
-
-  /// Opens the log; false, with a reason in errno, if it cannot be written.
-  bool open(std::string const& path) {
-    if (!speaks_ || path.empty()) return true;
-    log_.open(path);
-    return static_cast<bool>(log_);
+  explicit report(bool speaks) : speaks_(speaks), terminal_(speaks && on_terminal()), screen_("standard output", speaks ? stdout : nullptr) {}
+  ~report() {
+    if (line_is_open_) screen_.write("\n");  // whoever writes next, an error perhaps, begins a line
   }
-  void say(std::string const& line) const {
-    if (!speaks_) return;
-    std::printf("%s%s\n", terminal_ ? "\r\033[K" : "", line.c_str());
-    std::fflush(stdout);
+  report(report const&) = delete;
+  report& operator=(report const&) = delete;
+
+  /// Opens the log, and looks whether the plot can be written when all is done; without a path there is none.
+  void open(std::string const& log, std::string const& plot) {
+    if (speaks_ && !log.empty()) log_.open("--log", log, "w");
+    if (speaks_ && !plot.empty()) plot_.open("--plot", plot, "a");
+    plot_.close();
+  }
+  /// What could not be written, and why; empty if all could.
+  [[nodiscard]] std::string const& failure() const {
+    return !log_.failure().empty() ? log_.failure() : !plot_.failure().empty() ? plot_.failure() : screen_.failure();
+  }
+  void say(std::string const& line) {
+    screen_.write((terminal_ ? "\r\033[K" : "") + line + "\n");
+    line_is_open_ = false;
   }
   /// A training step: logged, and shown on a terminal, over the last line.
   void step(progress const& p) {
-    if (log_.is_open())
-      log_ << nlohmann::json{{"step", p.step},
-                             {"loss", p.loss},
-                             {"validation_bits_per_byte", p.validation_bits},
-                             {"learning_rate", p.learning_rate},
-                             {"gradient_norm", p.gradient_norm},
-                             {"tokens_per_second", p.tokens_per_second},
-                             {"gflops", p.gflops},
-                             {"peak_share", p.peak_share}}
-                  .dump()
-           << std::endl;
+    log_.write(nlohmann::json{{"step", p.step},
+                              {"loss", p.loss},
+                              {"validation_bits_per_byte", p.validation_bits},
+                              {"learning_rate", p.learning_rate},
+                              {"gradient_norm", p.gradient_norm},
+                              {"tokens_per_second", p.tokens_per_second},
+                              {"gflops", p.gflops},
+                              {"peak_share", p.peak_share}}
+                   .dump() +
+               "\n");
     if (!terminal_) return;
-    std::printf("\r\033[K%s", line(p).c_str());
-    std::fflush(stdout);
+    screen_.write("\r\033[K" + line(p));
+    line_is_open_ = true;
   }
   void evaluation(progress const& p) {
     say(line(p));
     steps_.push_back(p);
   }
   /// The validation figures so far against the steps, in rows of characters; `reference` is drawn as a dashed line.
-  void plot(double reference, char const* name) const {
+  void plot(double reference, char const* name) {
     if (!speaks_ || steps_.size() < 2) return;
     constexpr int width = 60, height = 12;
     auto const [low, high] = range(reference);
-    auto const row = [&](double bits) { return static_cast<int>(std::lround((high - bits) / (high - low) * (height - 1))); };
+    auto const row = [&, low = low, high = high](double bits) { return static_cast<int>(std::lround((high - bits) / (high - low) * (height - 1))); };
     std::vector<std::string> rows(height, std::string(width, ' '));
     for (int x = 0; x < width; x += 2) rows[static_cast<std::size_t>(row(reference))][static_cast<std::size_t>(x)] = '-';
     for (int x = 0; x < width; ++x)
       rows[static_cast<std::size_t>(row(at(x / (width - 1.0))))][static_cast<std::size_t>(x)] = '*';
-    std::printf("\nvalidation, bits per byte (dashes: %s)\n", name);
-    for (int y = 0; y < height; ++y)
-      std::printf("%6.2f |%s\n", high - (high - low) * y / (height - 1), rows[static_cast<std::size_t>(y)].c_str());
-    std::printf("       +%s\n        step %d%*d\n", std::string(width, '-').c_str(), steps_.front().step, width - 6, steps_.back().step);
+    std::array<char, 100> text{};
+    say("\nvalidation, bits per byte (dashes: " + std::string(name) + ")");
+    for (int y = 0; y < height; ++y) {
+      std::snprintf(text.data(), text.size(), "%6.2f |", high - (high - low) * y / (height - 1));
+      say(text.data() + rows[static_cast<std::size_t>(y)]);
+    }
+    std::snprintf(text.data(), text.size(), "        step %d%*d", steps_.front().step, width - 6, steps_.back().step);
+    say("       +" + std::string(width, '-') + "\n" + text.data());
   }
-  /// The same as an SVG file; false if it cannot be written.
-  bool plot_svg(std::string const& path, double reference) const {
-    if (!speaks_ || path.empty()) return true;
-    std::ofstream svg(path);
+  /// The last files: the same as an SVG file, and the log as it is.
+  void close(std::string const& plot, double reference) {
+    log_.close();
+    if (!speaks_ || plot.empty()) return;
+    std::ostringstream svg;
     auto const [low, high] = range(reference);
     auto const y = [&, low = low, high = high](double bits) { return 20 + (high - bits) / (high - low) * 300; };
     svg << "<svg xmlns='http://www.w3.org/2000/svg' width='640' height='360' font-family='sans-serif' font-size='12'>"
@@ -91,9 +137,12 @@ class report {
       svg << 50 + 570.0 * p.step / std::max(1, steps_.back().step) << ',' << y(p.validation_bits) << ' ';
     svg << "'/><text x='50' y='345'>step 0 to " << steps_.back().step << "</text><text x='5' y='" << y(high) + 4 << "'>" << high
         << "</text><text x='5' y='" << y(low) + 4 << "'>" << low << "</text><text x='230' y='15'>validation, bits per byte</text></svg>\n";
-    return static_cast<bool>(svg.flush());
+    plot_.open("--plot", plot, "w");
+    plot_.write(svg.str());
+    plot_.close();
   }
-   private:
+
+ private:
   /// Open MPI gives its ranks a pseudo-terminal whatever it writes to itself: then its own standard output is asked.
   static bool on_terminal() {
     if (isatty(STDOUT_FILENO) != 1) return false;
@@ -110,9 +159,9 @@ class report {
       return text.data();
     }
     std::snprintf(text.data(), text.size(),
-                  "step %4d/%d  loss %.4f  validation %.3f bits/byte  %6.0f tokens/s  %6.1f GFLOP/s (%2.0f%% of peak)  %d:%02d left",
+                  "step %4d/%d  loss %.4f  validation %.3f bits/byte  %6.0f tokens/s  %6.1f GFLOP/s (%2.0f%% of peak)  %lld:%02lld left",
                   p.step, p.steps, p.loss, p.validation_bits, p.tokens_per_second, p.gflops, 100 * p.peak_share,
-                  static_cast<int>(p.seconds_left) / 60, static_cast<int>(p.seconds_left) % 60);
+                  static_cast<long long>(p.seconds_left) / 60, static_cast<long long>(p.seconds_left) % 60);
     return text.data();
   }
   [[nodiscard]] std::pair<double, double> range(double reference) const {
@@ -134,8 +183,8 @@ class report {
     return steps_.back().validation_bits;
   }
 
-  bool speaks_, terminal_;
-  std::ofstream log_;
+  bool speaks_, terminal_, line_is_open_ = false;
+  output screen_, log_, plot_;
   std::vector<progress> steps_;
 };
 

@@ -1,9 +1,11 @@
 #pragma once
 // A text as bytes: its training and validation parts, and batches drawn from them.
+#include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -21,10 +23,8 @@ class text {
  public:
   /// Reads a file; the last tenth is for validation. `sequence`: the length of one training example.
   text(std::string const& path, std::int64_t sequence) : sequence_(sequence) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) throw mtf::user_error("--data " + path + ": " + std::strerror(errno));
-    bytes_.assign(std::istreambuf_iterator<char>(in), {});
-    if (in.bad()) throw mtf::user_error("--data " + path + ": cannot be read; a text file was expected");
+    if (int const error = read(path); error != 0)
+      throw mtf::user_error("--data " + path + ": " + std::strerror(error) + "; a file of text was expected");
     auto const n = static_cast<std::int64_t>(bytes_.size());
     if (n == 0) throw mtf::user_error("--data " + path + ": the file is empty");
     auto const least = 2 * (sequence + 1);
@@ -58,6 +58,16 @@ class text {
   }
 
  private:
+  /// errno, 0 if all went well. Not by a stream: reading a directory by one throws, or gives nothing.
+  int read(std::string const& path) {
+    std::FILE* const in = std::fopen(path.c_str(), "rb");
+    if (in == nullptr) return errno;
+    std::array<char, 1 << 16> part{};
+    while (auto const n = std::fread(part.data(), 1, part.size(), in)) bytes_.append(part.data(), n);
+    int const error = std::ferror(in) != 0 ? errno : 0;
+    std::fclose(in);
+    return error;
+  }
   [[nodiscard]] std::size_t byte(std::int64_t i) const { return static_cast<unsigned char>(bytes_[static_cast<std::size_t>(i)]); }
   template <class Place>
   sample_batch draw(std::int64_t count, Place place) const {

@@ -49,14 +49,31 @@ std::string generate(Backend& machine, parameters_on<Backend> const& p, int coun
   return written;
 }
 
+/// Rank 0 writes, and all ranks end when it cannot: it alone says why.
+template <class Backend>
+void end_if_failed(Backend& machine, report const& out) {
+  if (machine.ranks().any(!out.failure().empty())) throw mtf::user_error(out.failure());
+}
+
+/// Ends training where a number is not finite; `again` repeats what gave it.
+template <class Backend, class Again>
+[[noreturn]] void not_finite(Backend& machine, parameters_on<Backend> const& p, int step, char const* what, double found,
+                             Again const& again) {
+  auto const first = mtf::first_not_finite(machine, p, again);
+  throw mtf::user_error("step " + std::to_string(step) + ": the " + what + (std::isnan(found) ? " is NaN" : " is infinite") +
+                        ", training stops; the first operation whose result is not finite: " +
+                        (first.empty() ? "none when the step runs again" : first) +
+                        "; a lower --learning-rate or more --warmup may help");
+}
+
 template <class Backend>
 int train(Backend& machine, options const& o) {
   using parameters = parameters_on<Backend>;
   using tokens = tokens_on<Backend>;
   report out(machine.ranks().rank() == 0);
   text const data(o.data, sequence);
-  if (bool const failed = !out.open(o.log); machine.ranks().any(failed))
-    throw mtf::user_error("--log " + o.log + ": cannot be written" + (failed ? std::string(": ") + std::strerror(errno) : ""));
+  out.open(o.log, o.plot);
+  end_if_failed(machine, out);
 
   mtf::random_key const seed(o.seed);
   auto p = model_type::initial<parameters>(machine, seed.of("initial"));
@@ -91,17 +108,24 @@ int train(Backend& machine, options const& o) {
     if (step == 0) machine.ranks().record(&sent);
     if (o.profile) machine.profile(&profile);
     auto const b = data.training(batch, seed.of("batch").of(static_cast<std::uint64_t>(step)));
-    auto const [value, gradients] =
-        step_function(p, mtf::from_global<tokens>(machine, b.ids), mtf::from_global<tokens>(machine, b.labels),
-                      model_type::noise{o.dropout, seed.of("dropout").of(static_cast<std::uint64_t>(step))});
+    auto const ids = mtf::from_global<tokens>(machine, b.ids), labels = mtf::from_global<tokens>(machine, b.labels);
+    auto const both_passes = [&] {
+      return step_function(p, ids, labels, model_type::noise{o.dropout, seed.of("dropout").of(static_cast<std::uint64_t>(step))});
+    };
     now.learning_rate = schedule.at(step);
-    now.gradient_norm = optimizer.update(machine, p, gradients, now.learning_rate);
-    now.loss = mtf::item(value);
-    machine.profile(nullptr);
-    if (step == 0) {
-      machine.ranks().record(nullptr);
-      if (sent != plan.unrolled()) throw std::logic_error("the first step did not send what was planned: this is an error in mtf");
+    {
+      auto const [value, gradients] = both_passes();
+      now.loss = mtf::item(value);
+      // Without an update the parameters are still those that gave it.
+      now.gradient_norm = std::isfinite(now.loss) ? optimizer.update(machine, p, gradients, now.learning_rate) : now.loss;
     }
+    machine.profile(nullptr);
+    machine.ranks().record(nullptr);
+    if (!std::isfinite(now.gradient_norm))
+      not_finite(machine, p, step + 1, std::isfinite(now.loss) ? "gradients' norm" : "loss", now.gradient_norm,
+                 [&] { mtf::global_norm<state_cut>(machine, both_passes().gradients); });
+    if (step == 0 && sent != plan.unrolled())
+      throw std::logic_error("the first step did not send what was planned: this is an error in mtf");
     trained += watch.seconds();
     now.step = step + 1;
     now.gflops = model_type::step_flops() * now.step / trained / 1e9;
@@ -109,14 +133,17 @@ int train(Backend& machine, options const& o) {
     now.tokens_per_second = static_cast<double>(batch * sequence * now.step) / trained;
     now.seconds_left = trained / now.step * (o.steps - now.step);
     bool const evaluate = now.step % o.eval_every == 0 || now.step == o.steps;
-    if (evaluate) now.validation_bits = validation_bits(machine, p, data);
+    if (evaluate) {
+      now.validation_bits = validation_bits(machine, p, data);
+      if (!std::isfinite(now.validation_bits))
+        not_finite(machine, p, now.step, "validation", now.validation_bits, [&] { validation_bits(machine, p, data); });
+    }
     out.step(now);
     if (evaluate) out.evaluation(now);
+    end_if_failed(machine, out);
   }
 
   out.plot(unigram, "counting letters");
-  if (bool const failed = !out.plot_svg(o.plot, unigram); machine.ranks().any(failed))
-    throw mtf::user_error("--plot " + o.plot + ": cannot be written");
   std::snprintf(line.data(), line.size(), "\nvalidation %.3f bits per byte; a unigram model has %.3f; peak memory %.1f MB a rank",
                 now.validation_bits, unigram, static_cast<double>(machine.memory().peak) / 1e6);
   out.say(line.data());
@@ -125,6 +152,8 @@ int train(Backend& machine, options const& o) {
     auto const written = generate(machine, p, o.sample, seed.of("sample"));
     out.say("\n--- a sample ---\n" + written + "\n----------------");
   }
+  out.close(o.plot, unigram);
+  end_if_failed(machine, out);
   return 0;
 }
 
@@ -133,10 +162,12 @@ int train(Backend& machine, options const& o) {
 
 int main(int argc, char** argv) {
   auto const line = transformer::parse<config>(argc, argv, MTF_EXAMPLE_MESH, MTF_EXAMPLE_LAYOUT);
-  if (line.help) return 0;
-  if (line.chosen.plan && !line.wrong) {
-    if (transformer::speaks()) std::fputs(mtf::describe(transformer::plan).c_str(), stdout);
-    return 0;
+  if (line.help || (line.chosen.plan && !line.wrong)) {
+    transformer::output screen("standard output", transformer::speaks() ? stdout : nullptr);
+    screen.write(line.help ? *line.help : mtf::describe(transformer::plan));
+    if (screen.failure().empty()) return 0;
+    std::fprintf(stderr, "mtf: %s\n", screen.failure().c_str());
+    return 2;
   }
   auto const train = [&](auto& machine) {
     if (line.wrong) throw mtf::user_error(*line.wrong);

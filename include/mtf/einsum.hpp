@@ -89,7 +89,10 @@ class einsum_node {
     buffer<Backend> sum;
     if (!e.copy_c) sum = to.accumulator(partial);
     auto const product = run_local<T>(e, a, b, sum);
-    if (!sum) to.add({product, partial});
+    if (sum)
+      to.added(sum);
+    else
+      to.add({product, partial});
   }
 
   einsum_work const* w_;

@@ -65,7 +65,10 @@ class norm_node {
       b.template norm_vjp_apply<Centered>(r, w_->n, static_cast<A const*>(s), static_cast<A const*>(s2),
                                           data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds);
     }
-    if (x_.slot && !adds) x_.slot->add({std::move(dx), 0});
+    if (adds)
+      x_.slot->added(dx);
+    else if (x_.slot)
+      x_.slot->add({std::move(dx), 0});
     if (gamma_.slot) gamma_.slot->add({std::move(dgamma), w_->parameter_sums});
     if (beta_) beta_->add({std::move(dbeta), w_->parameter_sums});
   }

@@ -56,6 +56,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
         if (g.is_zero()) return;
         detail::operation<Backend> const here(b, "global_norm", X::spec);
         auto const part = g.template part<Cut>();
+        b.made(static_cast<typename X::element_type const*>(part.value().data()), X::spec);
         if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
           b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(part.value().data()));
       },
@@ -108,6 +109,9 @@ constexpr void make_own(X& x) {
   auto const& memory = x.value().memory;
   if (!memory.unique()) x = X(value<typename X::backend_type, T>(copy_of<T>(memory, X::local_size)));
 }
+
+/// Neither infinite nor NaN. (std::isfinite is not constexpr in C++20.)
+constexpr bool is_finite(double x) { return x - x == 0; }
 
 /// min(1, limit / norm), as in PyTorch; a limit of 0 clips nothing.
 inline double clip_factor(double limit, double norm) {
@@ -162,11 +166,13 @@ class adamw {
 
   /// One update; returns the gradients' global norm before clipping. In place, but where someone else holds a parameter's
   /// memory, who keeps it as it was. A parameter whose gradient is zero, since nothing flowed there, stays with its state
-  /// as it is, and counts no step. Completes each gradient: one all-reduce a tensor over the axes over which it is
-  /// partial. Where the state is cut further: a reduce-scatter, and an all-gather of the updated parameter.
+  /// as it is, and counts no step; if the norm is not finite, all do. Completes each gradient: one all-reduce a tensor
+  /// over the axes over which it is partial. Where the state is cut further: a reduce-scatter, and an all-gather of the
+  /// updated parameter.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm<Cut>(b, gradients);
+    if (!detail::is_finite(norm)) return norm;
     detail::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     for_each_tensor(
@@ -222,6 +228,7 @@ class sgd {
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm<Cut>(b, gradients);
+    if (!detail::is_finite(norm)) return norm;
     detail::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     for_each_tensor(

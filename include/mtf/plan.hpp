@@ -288,7 +288,6 @@ std::string describe(plan<C, L> const& p) {
                   sent.c_str(), what.c_str());
     text += row.data();
   };
-  constexpr std::array<char const*, 3> passes{"forward", "backward", "update"};
   line("times", "pass", "collective", "over", "sent each", "of");
   for (std::size_t i = 0; i < C; ++i) {
     auto const& c = p.collectives[i];
@@ -296,7 +295,7 @@ std::string describe(plan<C, L> const& p) {
     for (auto const* name : c.parameter)
       if (name != nullptr) what = what.substr(0, what.find(' ')) + ' ' + name + (what.find(' ') == std::string::npos ? "" : "." + what.substr(what.find(' ') + 1));
     if (c.tensor != nullptr) what += " " + describe(*c.tensor, p.axis_names);
-    line(std::to_string(p.times(i)), passes[static_cast<std::size_t>(c.when)], name_of(c.kind), axes(c.axes),
+    line(std::to_string(p.times(i)), name_of(c.when), name_of(c.kind), axes(c.axes),
          bytes(bytes_sent(c.kind, c.payload, p.mesh.size(c.axes))), what);
   }
   text += "sent by each rank in one step: " + bytes(p.bytes_sent_per_rank()) + " in " + std::to_string(p.count()) + " collectives\n";

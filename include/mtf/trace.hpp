@@ -164,6 +164,7 @@ class trace {
 #define MTF_NOTHING(NAME)  \
   template <class... Args> \
   constexpr void NAME(Args const&...) {}
+  MTF_NOTHING(made)
   MTF_NOTHING(to_host)
   MTF_NOTHING(from_host)
   MTF_NOTHING(fill)

@@ -26,6 +26,7 @@ struct check_gradients {
     auto const p = cases::inputs<parameters>(machine);
     auto const [value, gradients] = mtf::value_and_grad(loss)(p);
     REQUIRE(mtf::item(value) == doctest::Approx(mtf::item(loss(p))));
+    CHECK(mtf::first_not_finite(machine, p, [&] { mtf::value_and_grad(loss)(p); }) == "");
 
     double worst = 0, largest = 0;
     auto moved = p;

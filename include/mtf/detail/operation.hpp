@@ -1,11 +1,16 @@
 #pragma once
-// What is going on, told to the backend: plans name their collectives by it, profilers their rows.
+// What is going on, told to the backend: plans name their collectives by it, profilers and watches their rows.
 #include <mtf/detail/sharding.hpp>
 
 namespace mtf {
 
 /// The parts of a training step.
 enum class pass : std::uint8_t { forward, backward, update };
+
+constexpr char const* name_of(pass when) {
+  constexpr std::array<char const*, 3> names{"forward", "backward", "update"};
+  return names[static_cast<std::size_t>(when)];
+}
 
 namespace detail {
 

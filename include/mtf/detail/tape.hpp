@@ -182,6 +182,7 @@ class gradient_slot final : public kept_by<Backend> {
   }
 
   constexpr void add(cotangent<Backend>&& g) {
+    added(g.memory);
     if (!first_.memory) {
       first_ = std::move(g);
       return;
@@ -193,11 +194,16 @@ class gradient_slot final : public kept_by<Backend> {
   }
 
   /// Memory to which a contribution that is partial over these axes may be added in place; empty if there is none yet, or
-  /// it is someone else's too.
+  /// it is someone else's too. Followed by added().
   constexpr buffer<Backend> accumulator(axis_mask partial) {
     if (!first_.memory || first_.partial != partial || !first_.memory.unique()) return {};
     forget_sum(*first_.memory);
     return first_.memory;
+  }
+
+  /// Tells the backend of a contribution, or of the memory that it was added to.
+  constexpr void added(buffer<Backend> const& memory) const {
+    backend_->made(static_cast<T const*>(data_of<T>(memory)), *where_);
   }
 
   /// The whole gradient, partial at most over `may_be_partial`; empty memory if nothing flowed here. Leaves zero.
@@ -260,6 +266,7 @@ class gradient_slot final : public kept_by<Backend> {
     if (!into.unique() && x.unique()) std::swap(into, x);
     make_own(into);
     b.add(n, data_of<T>(into), static_cast<T const*>(data_of<T>(x)));
+    added(into);
   }
 
   Backend* backend_;
@@ -283,9 +290,11 @@ constexpr tape<Backend>* tape_of(value<Backend, T> const&... x) {
   return t;
 }
 
-/// Gives `out` a slot and records the node that `make(slot)` returns, if one of the operands is tracked.
+/// Called by every operation with its result: tells the backend of it. Gives `out` a slot and records the node that
+/// `make(slot)` returns, if one of the operands is tracked.
 template <class Backend, class T, class Make>
 constexpr void record(tape<Backend>* t, value<Backend, T>& out, sharding const& where, Make make) {
+  out.backend().made(static_cast<T const*>(out.data()), where);
   if (t == nullptr) return;
   out.slot = make_ref<gradient_slot<Backend, T>>(t->backend(), *t, where);
   t->push(make, out.slot);

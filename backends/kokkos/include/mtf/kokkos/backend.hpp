@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <type_traits>
 
 #include <mtf/detail/object_pool.hpp>
@@ -53,10 +54,16 @@ class kokkos_backend : public detail::kokkos_rank<Exec> {
   }
 #endif
 
-  /// Kokkos from construction to destruction: the first object of main().
+  /// Kokkos from construction to destruction: the first object of main(). Silent about what it would have otherwise, unless
+  /// KOKKOS_DISABLE_WARNINGS=0 or --kokkos-disable-warnings=0 asks: errors are for the user to see, each rank's advice to
+  /// set OMP_PROC_BIND is not. Nor can it be followed here, as OpenMP has read its environment when main() begins; mpirun
+  /// binds ranks to cores, and their threads stay there.
   class session {
    public:
-    session(int& argc, char** argv) { Kokkos::initialize(argc, argv); }
+    session(int& argc, char** argv) {
+      ::setenv("KOKKOS_DISABLE_WARNINGS", "1", 0);
+      Kokkos::initialize(argc, argv);
+    }
     ~session() { Kokkos::finalize(); }
     session(session const&) = delete;
     session& operator=(session const&) = delete;

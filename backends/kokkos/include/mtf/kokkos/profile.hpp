@@ -17,8 +17,28 @@ namespace mtf {
 /// What bounds the speed of a primitive: the matrix units, memory, or what lies between ranks.
 enum class limit : std::uint8_t { matrix, memory, network };
 
+/// The names of the operations in progress, as a backend is told them.
+class operation_names {
+ public:
+  void enter(char const* operation) {
+    inside_.push_back(operation != nullptr || inside_.empty() ? operation : inside_.back());
+  }
+  void leave() {
+    if (!inside_.empty()) inside_.pop_back();
+  }
+
+ protected:
+  /// The innermost one's.
+  [[nodiscard]] char const* name() const {
+    return inside_.empty() || inside_.back() == nullptr ? "other" : inside_.back();
+  }
+
+ private:
+  std::vector<char const*> inside_;
+};
+
 /// A table of (operation, pass, limit), filled while it is given to a backend: `backend.profile(&table)`.
-class profile_table {
+class profile_table : public operation_names {
  public:
   struct row {
     char const* operation = "";
@@ -30,18 +50,11 @@ class profile_table {
     double bytes = 0;  // each input read once and each output written once; or sent
   };
 
-  void enter(char const* operation) {
-    inside_.push_back(operation != nullptr || inside_.empty() ? operation : inside_.back());
-  }
-  void leave() {
-    if (!inside_.empty()) inside_.pop_back();
-  }
   void add(pass when, limit bound, double seconds, double flops, double bytes) {
-    char const* const name = inside_.empty() || inside_.back() == nullptr ? "other" : inside_.back();
     auto at = std::find_if(rows_.begin(), rows_.end(), [&](row const& r) {
-      return r.when == when && r.bound == bound && std::strcmp(r.operation, name) == 0;
+      return r.when == when && r.bound == bound && std::strcmp(r.operation, name()) == 0;
     });
-    if (at == rows_.end()) at = rows_.insert(at, {name, when, bound});
+    if (at == rows_.end()) at = rows_.insert(at, {name(), when, bound});
     ++at->calls;
     at->seconds += seconds;
     at->flops += flops;
@@ -53,7 +66,6 @@ class profile_table {
 
  private:
   std::vector<row> rows_;
-  std::vector<char const*> inside_;
 };
 
 namespace detail {
@@ -137,7 +149,6 @@ inline std::string describe(profile_table const& table, double seconds, machine_
     std::snprintf(row.data(), row.size(), format, x...);
     text += row.data();
   };
-  constexpr std::array<char const*, 3> passes{"forward", "backward", "update"};
   constexpr std::array<char const*, 3> kinds{"contractions", "kernels", "communication"};
   std::array<double, 3> parts{};
   line("%-18s %-9s %-13s %7s %9s %7s  %8s %9s\n", "operation", "pass", "", "calls", "ms", "share", "speed", "of limit");
@@ -145,7 +156,7 @@ inline std::string describe(profile_table const& table, double seconds, machine_
     auto const kind = static_cast<std::size_t>(r.bound);
     parts[kind] += r.seconds;
     double const speed = (r.bound == limit::matrix ? r.flops : r.bytes) / r.seconds;
-    line("%-18s %-9s %-13s %7ld %9.2f %6.1f%%  %8.2f %s", r.operation, passes[static_cast<std::size_t>(r.when)], kinds[kind],
+    line("%-18s %-9s %-13s %7ld %9.2f %6.1f%%  %8.2f %s", r.operation, name_of(r.when), kinds[kind],
          r.calls, 1e3 * r.seconds, 100 * r.seconds / seconds, speed / 1e9, r.bound == limit::matrix ? "GFLOP/s" : "GB/s");
     if (r.bound != limit::network)
       line(" %3.0f%%", 100 * speed / (r.bound == limit::matrix ? limits.flops : limits.bandwidth));

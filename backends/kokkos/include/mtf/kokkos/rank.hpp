@@ -8,6 +8,7 @@
 #include <mtf/kokkos/device.hpp>
 #include <mtf/kokkos/profile.hpp>
 #include <mtf/kokkos/staging.hpp>
+#include <mtf/kokkos/watch.hpp>
 
 namespace mtf::detail {
 
@@ -23,14 +24,28 @@ class kokkos_rank {
   void enter(char const* operation, sharding const&, std::array<char const*, 3> const&) {
     Kokkos::Profiling::pushRegion(operation != nullptr ? operation : "mtf::completion");
     if (profile_ != nullptr) profile_->enter(operation);
+    if (watch_ != nullptr) watch_->enter(operation);
   }
   void leave() {
+    if (watch_ != nullptr) watch_->leave();
     if (profile_ != nullptr) profile_->leave();
     Kokkos::Profiling::popRegion();
   }
   pass change(pass p) { return std::exchange(pass_, p); }
   /// From now on the time of every primitive is noted there; null: no longer. Between operations.
   void profile(profile_table* to) { profile_ = to; }
+  /// From now on every result of an operation is looked at; null: no longer. Between operations.
+  void watch(result_watch* with) { watch_ = with; }
+  /// The operation in progress has made this shard of a tensor that lies as `where` says.
+  template <class T>
+  void made(T const* x, sharding const& where) {
+    if constexpr (is_floating<T>)
+      if (watch_ != nullptr && !watch_->found()) watch_->made(pass_, where, all_finite(where.local_size(ranks_->mesh()), x));
+  }
+  template <class T>
+  [[nodiscard]] bool all_finite(index n, T const* x) const {
+    return detail::all_finite(on_.exec, n, x);
+  }
 
   // Collectives on device memory: as in class collectives. Over axes of one rank they are copies, and not counted ----------
 
@@ -126,6 +141,7 @@ class kokkos_rank {
   collectives* ranks_;
   pass pass_ = pass::forward;
   profile_table* profile_ = nullptr;
+  result_watch* watch_ = nullptr;
   device<Exec> on_;
 
  private:

@@ -2,7 +2,7 @@
 // The frame of a program: MPI, the backend's session, errors and exit codes.
 //
 //   int main(int argc, char** argv) {
-//     return mtf::run<my_mesh, mtf::kokkos_backend>(argc, argv, [&](auto& backend) { ... });
+//     return mtf::run<my_mesh, mtf::kokkos_backend<>>(argc, argv, [](auto& machine) { train(machine); });
 //   }
 #include <type_traits>
 #include <utility>

@@ -23,7 +23,7 @@ namespace mtf {
 /// Threads that are started once and then play the ranks of any mesh that is not larger:
 ///
 ///   mtf::rank_threads pool(8);
-///   pool.run(mesh::shape(), [&](mtf::collectives& ranks) { ... });
+///   pool.run(my_mesh::shape(), [](mtf::collectives& ranks) { train(ranks); });
 ///
 /// Rank r is always the same thread, so that what is kept for a rank between runs (a backend's execution space) may be
 /// kept by its number.

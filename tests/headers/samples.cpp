@@ -1,0 +1,70 @@
+// The code in headers' comments, in the order of the headers (cmake/check_samples.cmake): compiling is the test.
+#include <mtf/kokkos.hpp>
+#include <mtf/mpi.hpp>
+#include <mtf/mtf.hpp>
+#include <mtf/threads.hpp>
+
+namespace samples {
+
+// dim.hpp, notation.hpp
+struct batch : mtf::dim<"batch", 64> {};
+struct rows  : mtf::axis<"rows", 2> {};
+struct cols : mtf::axis<"cols", 2> {};
+struct hidden : mtf::dim<"hidden", 32> {};
+struct pixels : mtf::dim<"pixels", 16> {};
+struct digit : mtf::dim<"digit", 10> {};
+using my_mesh = mtf::mesh<rows, cols>;
+using where = mtf::layout<my_mesh, mtf::split<batch, rows>, mtf::split<hidden, cols>>;
+using upper = mtf::layout<my_mesh, mtf::split<batch, rows>>;
+using from_text = mtf::layout_of<"rows:2;cols:2", "batch:rows;hidden:cols", batch, hidden>;
+
+// tensor.hpp
+template <template <class...> class Tensor>
+struct block {
+  Tensor<pixels, hidden> w;
+  MTF_FIELDS(w);
+};
+template <template <class...> class Tensor>
+struct mlp {
+  block<Tensor> lower;
+  block<mtf::relaid<Tensor, upper>::template tensor> higher;
+  MTF_FIELDS(lower, higher);
+};
+using backend = mtf::kokkos_backend<>;
+using parameters = mlp<mtf::place<float, where, backend>::tensor>;
+
+// plan.hpp
+auto loss = [](auto const& p, auto const& x, auto const& label) {
+  auto const h = mtf::relu(mtf::einsum<batch, hidden>(x, p.lower.w)) + mtf::relayout<where>(mtf::einsum<batch, hidden>(x, p.higher.w));
+  return mtf::mean(mtf::cross_entropy<hidden>(h, label));
+};
+constexpr auto plan = mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{},
+                                          mtf::input<std::int32_t, batch>{});
+using namespace mtf::literals;
+static_assert(mtf::within_budget<plan, mtf::budget{.bytes_sent = 64_KiB}>());
+
+void train(auto& machine) {
+  static_cast<void>(machine);
+}
+
+// mpi/run.hpp
+namespace processes {
+int main(int argc, char** argv) {
+  return mtf::run<my_mesh, mtf::kokkos_backend<>>(argc, argv, [](auto& machine) { train(machine); });
+}
+}  // namespace processes
+
+#if defined(KOKKOS_ENABLE_SERIAL)
+// threads/pool.hpp, threads/run.hpp
+namespace threads {
+void in_a_pool() {
+  mtf::rank_threads pool(8);
+  pool.run(my_mesh::shape(), [](mtf::collectives& ranks) { train(ranks); });
+}
+int main(int argc, char** argv) {
+  return mtf::run_threads<my_mesh, mtf::kokkos_backend<Kokkos::Serial>>(argc, argv, [](auto& machine) { train(machine); });
+}
+}  // namespace threads
+#endif
+
+}  // namespace samples
