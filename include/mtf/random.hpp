@@ -98,6 +98,9 @@ template <operand X>
 constexpr auto dropout(X const& x, double rate, random_key key) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
+  } else if constexpr (!detail::floating_t<X>::value) {
+    detail::require<detail::floating_t<X>>{};
+    return refused{};
   } else {
     if (rate == 0) return x;
     return X(detail::run_dropout(X::spec, key.bits(), rate, x.value()));
