@@ -11,7 +11,7 @@ page=docs/errors.md
 # Fails if there are none.
 words() (
   set +o pipefail  # the compiler itself is to fail
-  LC_ALL=C "$1" -std=c++20 -fsyntax-only -Iinclude "tests/refused/$2.cpp" 2>&1 |
+  LC_ALL=C "$1" -std=c++20 -fsyntax-only -Iinclude -Ibackends/threads/include "tests/refused/$2.cpp" 2>&1 |
     sed -E -e "s/‘|’/'/g" -e 's#(^|[ (])[^ ]*/(mtf/detail/|mtf/|refused/)#\1\2#g' -e 's#^(mtf|refused)/##' \
       -e 's#^([a-z_/]+\.hpp):[0-9]+:[0-9]+: #\1: #' \
       -e "/function template specialization|template class 'mtf::tensor/s#'(mtf::[a-z_]+[^a-z_<(]*)[<(].*' requested#'\1<...>' requested#" |

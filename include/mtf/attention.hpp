@@ -172,7 +172,8 @@ constexpr auto causal_attention(Q const& q, K const& k, V const& v, double scale
                                             detail::named_dims_t<typename Q::shape_type, Query, Head>,
                                             detail::named_dims_t<typename K::shape_type, Key, Head>,
                                             detail::named_dims_t<typename V::shape_type, Key, Head>,
-                                            detail::same_mesh_t<Q, K, V>, detail::same_element_t<Q, K, V>>;
+                                            detail::same_mesh_t<Q, K, V>, detail::same_element_t<Q, K, V>,
+                                            detail::floating_t<Q>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};

@@ -1,5 +1,6 @@
 #pragma once
 // Tensors from nothing, from the host, and back to it.
+#include <memory>
 #include <span>
 #include <string>
 
@@ -66,8 +67,9 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
     throw user_error("from_global: the tensor has " + std::to_string(X::shape_type::size) + " elements, but " +
                      std::to_string(global.size()) + " were given");
   auto const place = detail::placement_of(X::spec, X::mesh, b.ranks().rank());
-  std::vector<T> mine(static_cast<std::size_t>(X::local_size));
-  for (std::size_t i = 0; i < mine.size(); ++i) {
+  auto const size = static_cast<std::size_t>(X::local_size);
+  auto const mine = std::make_unique<T[]>(size);  // std::vector<bool> is not an array of bools
+  for (std::size_t i = 0; i < size; ++i) {
     auto rest = static_cast<detail::index>(i), at = place.offset;
     for (int d = place.local.rank - 1; d >= 0; --d) {
       auto const e = static_cast<std::size_t>(d);
@@ -77,8 +79,16 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
     mine[i] = global[static_cast<std::size_t>(at)];
   }
   auto v = detail::make_value<T>(b, X::local_size);
-  b.from_host(v.data(), mine.data(), mine.size() * sizeof(T));
+  b.from_host(v.data(), mine.get(), size * sizeof(T));
   return X(std::move(v));
+}
+
+/// Refused: elements of another type, or not in one piece.
+template <tensor_type X, class Given>
+  requires(!std::is_convertible_v<Given, std::span<typename X::element_type const>>)
+X from_global(typename X::backend_type&, Given&&) {
+  detail::require<error_not_elements<std::remove_cvref_t<Given>, typename X::element_type>>{};
+  return {};
 }
 
 namespace detail {
@@ -109,6 +119,11 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
                        detail::place_text(static_cast<typename X::shape_type const*>(nullptr), i) + "] is " +
                        std::to_string(global[i]));
   return from_global<X>(b, global);
+}
+template <tensor_type X, dimension Dim, class Given>
+  requires(!std::is_convertible_v<Given, std::span<typename X::element_type const>>)
+X from_global(typename X::backend_type& b, Given&& given) {
+  return from_global<X>(b, std::forward<Given>(given));
 }
 
 /// All elements of the global tensor, row-major over its shape, on every rank: sums are taken, shards gathered.

@@ -106,7 +106,7 @@ constexpr auto cross_entropy(X const& logits, Labels const& labels) {
     return refused{};
   } else {
     using verdict1 = detail::first_failed_t<
-        detail::named_dims_t<typename X::shape_type, Classes>, detail::same_mesh_t<X, Labels>,
+        detail::named_dims_t<typename X::shape_type, Classes>, detail::same_mesh_t<X, Labels>, detail::floating_t<X>,
         std::conditional_t<std::is_same_v<typename Labels::element_type, std::int32_t>, ok,
                            error_element_type<typename Labels::element_type>>>;
     if constexpr (!verdict1::value) {

@@ -12,9 +12,6 @@ namespace mtf {
 
 namespace detail {
 
-template <class N>
-concept plain_number = std::is_arithmetic_v<N>;
-
 template <class X>
 struct compute_of {
   using type = int;

@@ -1,10 +1,11 @@
 #pragma once
 // The function objects behind the elementwise operations. A user's own look the same: a namespace-scope struct with a
-// templated call operator, optionally with the three constants below.
+// templated call operator, optionally with the four constants below.
 //
 //   linear              how sums that are not taken yet may pass through (default: none)
 //   derivative_is_one   operands whose gradient is the result's, so that nothing is computed (default: none)
 //   saves_inputs        false: the derivatives do not depend on the operands, which are freed early (default: true)
+//   only_floating       true: of integers and conditions it means nothing, and they are refused (default: false)
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -124,6 +125,7 @@ struct divide_into {
 /// x^exponent; a negative x gives NaN
 template <class T>
 struct power {
+  static constexpr bool only_floating = true;
   T exponent;
   template <class A>
   MTF_FUNCTION auto operator()(A a) const {
@@ -147,28 +149,31 @@ struct clip {
   }
 };
 
-#define MTF_UNARY(NAME)                 \
+#define MTF_UNARY(NAME, ...)            \
   struct NAME {                         \
+    __VA_ARGS__                         \
     template <class A>                  \
     MTF_FUNCTION auto operator()(A a) const { \
       return math::NAME(a);             \
     }                                   \
   };
-MTF_UNARY(exp)
-MTF_UNARY(log)
-MTF_UNARY(sqrt)
-MTF_UNARY(rsqrt)
-MTF_UNARY(tanh)
-MTF_UNARY(sigmoid)
+#define MTF_FLOATING static constexpr bool only_floating = true;
+MTF_UNARY(exp, MTF_FLOATING)
+MTF_UNARY(log, MTF_FLOATING)
+MTF_UNARY(sqrt, MTF_FLOATING)
+MTF_UNARY(rsqrt, MTF_FLOATING)
+MTF_UNARY(tanh, MTF_FLOATING)
+MTF_UNARY(sigmoid, MTF_FLOATING)
 MTF_UNARY(relu)
-MTF_UNARY(gelu)
-MTF_UNARY(silu)
+MTF_UNARY(gelu, MTF_FLOATING)
+MTF_UNARY(silu, MTF_FLOATING)
 MTF_UNARY(square)
 MTF_UNARY(abs)
 #undef MTF_UNARY
 
-#define MTF_BINARY(NAME)                     \
+#define MTF_BINARY(NAME, ...)                \
   struct NAME {                              \
+    __VA_ARGS__                              \
     template <class A, class B>              \
     MTF_FUNCTION auto operator()(A a, B b) const { \
       return math::NAME(a, b);               \
@@ -176,8 +181,9 @@ MTF_UNARY(abs)
   };
 MTF_BINARY(max)
 MTF_BINARY(min)
-MTF_BINARY(pow)
+MTF_BINARY(pow, MTF_FLOATING)
 #undef MTF_BINARY
+#undef MTF_FLOATING
 
 struct where {
   template <class A, class B>

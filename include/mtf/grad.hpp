@@ -64,6 +64,27 @@ inline constexpr bool is_scalar_tensor = false;
 template <class T, class L, class P, class B>
 inline constexpr bool is_scalar_tensor<tensor<T, shape<>, L, P, B>> = true;
 
+/// The verdict on what gradients are taken in: a structure of tensors, as a template.
+template <class Params>
+using parameters_verdict_t =
+    std::conditional_t<is_structure<Params> || std::is_same_v<Params, refused>, fields_verdict_t<Params>, error_not_parameters<Params>>;
+
+/// The verdict on a function whose gradients are taken in its first argument. Each is asked only if those before hold: a
+/// function that is called with other arguments than it was written for may not compile.
+template <class F, class Params, class... Args>
+auto loss_verdict() {
+  if constexpr (!parameters_verdict_t<Params>::value) {
+    return parameters_verdict_t<Params>{};
+  } else if constexpr (!callable_t<F, Params const&, Args const&...>::value) {
+    return callable_t<F, Params const&, Args const&...>{};
+  } else {
+    using value = std::remove_cvref_t<decltype(std::declval<F const&>()(std::declval<Params const&>(), std::declval<Args const&>()...))>;
+    return std::conditional_t<is_scalar_tensor<value> || std::is_same_v<value, refused>, ok, error_loss_is_not_scalar<value>>{};
+  }
+}
+template <class F, class... Args>
+using loss_verdict_t = decltype(loss_verdict<F, Args...>());
+
 /// The backend that the tensors of a structure live on.
 template <class Backend, class S>
 constexpr Backend& backend_of(S& s) {
@@ -83,7 +104,10 @@ struct gradient_of {
 };
 
 template <class Params>
-struct gradients_of;
+struct gradients_of {
+  using checked = checked_t<parameters_verdict_t<Params>>;
+  using type = refused;
+};
 template <template <template <class...> class> class Structure, template <class...> class Tensor>
 struct gradients_of<Structure<Tensor>> {
   using type = Structure<gradient_of<Tensor>::template tensor>;
@@ -183,20 +207,24 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
 /// gradients for every tensor of `params`. Reverse mode: the operations on parameters are recorded and run backwards,
 /// each freeing what it kept. `Cut`, the optimizer's, says what of the gradients completed_gradients::overlapped
 /// completes. A parameter that was never given a value, and a function that is being differentiated already (gradients of
-/// gradients are not computed), are a user_error. Refused: a value that is not a scalar tensor.
+/// gradients are not computed), are a user_error. Refused: parameters that are no structure of tensors, arguments that f
+/// does not take, a value that is not a scalar tensor.
 template <class Cut = state_cut_over<>, class F>
 constexpr auto value_and_grad(F f, completed_gradients when = completed_gradients::later) {
   return [f, when]<class Params, class... Args>(Params const& params, Args const&... args) {
-    using raw = std::remove_cvref_t<decltype(f(params, args...))>;
-    if constexpr (std::is_same_v<raw, refused>) {
-      return value_and_gradients<refused, refused>{};
-    } else if constexpr (!detail::is_scalar_tensor<raw>) {
-      detail::require<error_loss_is_not_scalar<raw>>{};
+    using verdict = detail::loss_verdict_t<F, Params, Args...>;
+    if constexpr (!verdict::value) {
+      detail::require<verdict>{};
       return value_and_gradients<refused, refused>{};
     } else {
-      value_and_gradients<decltype(complete(std::declval<raw const&>())), gradients_t<Params>> result;
-      detail::differentiate<Cut>(when, f, params, result.value, result.gradients, args...);
-      return result;
+      using raw = std::remove_cvref_t<decltype(f(params, args...))>;
+      if constexpr (std::is_same_v<raw, refused>) {
+        return value_and_gradients<refused, refused>{};
+      } else {
+        value_and_gradients<decltype(complete(std::declval<raw const&>())), gradients_t<Params>> result;
+        detail::differentiate<Cut>(when, f, params, result.value, result.gradients, args...);
+        return result;
+      }
     }
   };
 }

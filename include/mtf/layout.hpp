@@ -20,10 +20,13 @@ struct split_verdict {
 
 }  // namespace detail
 
-/// One rule of a layout: `Dim` is cut over these axes, the first outermost. Refused: an axis twice.
+/// One rule of a layout: `Dim` is cut over these axes, the first outermost. Refused: an axis twice, and, by the layout,
+/// anything but a dimension and then axes.
+template <class Dim, class... Axes>
+struct split {};
 template <dimension Dim, mesh_axis... Axes>
   requires(sizeof...(Axes) > 0)
-struct split {
+struct split<Dim, Axes...> {
   using checked = detail::checked_t<typename detail::split_verdict<Dim, Axes...>::type>;
   using dim_type = Dim;
   static constexpr std::size_t count = sizeof...(Axes);
@@ -60,8 +63,26 @@ using not_divisible = error_not_divisible<D, D::extent, Processors,
                                           nearest<D::extent / Processors * Processors,
                                                   D::extent / Processors * Processors + Processors>>;
 
+template <class S>
+concept rule_type = requires { typename S::dim_type; };
+template <class S>
+struct not_a_rule {
+  using type = error_not_a_split<S>;
+};
+template <class... Given>
+struct not_a_rule<split<Given...>> {
+  using type = error_not_a_split<Given...>;
+};
+
 template <class Mesh, class... Split>
 struct layout_verdict {
+  template <class First, class... Rest>
+  static auto no_rule() {
+    if constexpr (rule_type<First>)
+      return no_rule<Rest...>();
+    else
+      return typename not_a_rule<First>::type{};
+  }
   template <std::size_t I = 0>
   static auto missing() {
     if constexpr (I == sizeof...(Split)) {
@@ -88,6 +109,14 @@ struct layout_verdict {
     return at;
   }
   static auto find() {
+    if constexpr (!is_mesh<Mesh>)
+      return error_not_a_mesh<Mesh>{};
+    else if constexpr (!(rule_type<Split> && ...))
+      return no_rule<Split...>();
+    else
+      return find_in_mesh();
+  }
+  static auto find_in_mesh() {
     using missing_type = decltype(missing());
     if constexpr (!missing_type::value) {
       return missing_type{};
@@ -111,9 +140,17 @@ using layout_verdict_t = typename detail::layout_verdict<Mesh, Splits...>::type;
 
 /// A mesh and a partial map from dimensions to its axes. Dimensions without a rule are whole on every rank; rules for
 /// dimensions that a tensor lacks do not concern it. Refused: an axis that the mesh lacks, two rules for one dimension,
-/// an extent that the axes do not divide.
+/// an extent that the axes do not divide, anything but a mesh and then splits.
 template <class Mesh, class... Splits>
-struct layout {
+struct layout {  // of what is neither: the layout of one rank, after the error
+  using checked = detail::checked_t<layout_verdict_t<Mesh, Splits...>>;
+  using mesh_type = mesh<>;
+  static constexpr std::array<detail::rule, 1> rules{};
+  static constexpr detail::axis_list cut_of(std::uint64_t) { return {}; }
+};
+template <class Mesh, class... Splits>
+  requires(detail::is_mesh<Mesh> && (detail::rule_type<Splits> && ...))
+struct layout<Mesh, Splits...> {
   using checked = detail::checked_t<layout_verdict_t<Mesh, Splits...>>;
   using mesh_type = Mesh;
   static constexpr std::array<detail::rule, sizeof...(Splits) + 1> rules{

@@ -2,6 +2,7 @@
 // Elementwise operations with broadcasting by name.
 #include <array>
 #include <cstddef>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -32,6 +33,14 @@ constexpr bool saves_inputs() {
     return F::saves_inputs;
   else
     return true;
+}
+
+template <class F>
+constexpr bool only_floating() {
+  if constexpr (requires { F::only_floating; })
+    return F::only_floating;
+  else
+    return false;
 }
 
 /// What one rank does for an elementwise operation, forward and backward.
@@ -181,6 +190,20 @@ class map_node {
   std::array<buffer<Backend>, N> in_;
 };
 
+/// Not constexpr: a plan that asks for such a gradient ends here.
+[[noreturn]] inline void map_was_given_a_function_that_takes_no_dual_numbers(std::size_t argument) {
+  throw user_error("map: a gradient is wanted through argument " + std::to_string(argument + 1) +
+                   " of a function that cannot be called with a dual number there, so it has no derivative: give each "
+                   "argument a type of its own, [](auto x, auto y), or pass mtf::stop_gradient(x)");
+}
+
+/// Whether anybody wants a gradient is known when the program runs.
+template <std::size_t I, class F, class Backend, class... T>
+constexpr void check_derivative(value<Backend, nth<I, T...>> const& operand) {
+  if constexpr (is_floating<nth<I, T...>> && !passes_gradient<F>(I) && !has_derivative<I, F, compute_t<T>...>)
+    if (operand.slot) map_was_given_a_function_that_takes_no_dual_numbers(I);
+}
+
 template <class R, class F, class Backend, class... T, std::size_t... I>
 constexpr value<Backend, R> run_map(F f, map_work<sizeof...(T)> const& w, std::index_sequence<I...>,
                           value<Backend, T> const&... operands) {
@@ -189,10 +212,12 @@ constexpr value<Backend, R> run_map(F f, map_work<sizeof...(T)> const& w, std::i
   std::tuple const in{completed_value(operands, w.in[I], w.complete[I])...};
   auto out = make_value<R>(b, w.size);
   b.map(f, w.work, out.data(), static_cast<T const*>(std::get<I>(in).data())...);
-  if constexpr (is_floating<R>)
+  if constexpr (is_floating<R>) {
+    (check_derivative<I, F, Backend, T...>(operands), ...);
     record(tape_of(operands...), out, w.out, [&](auto const& slot) {
       return map_node<Backend, F, R, T...>(f, w, slot, std::get<I>(in)...);
     });
+  }
   return out;
 }
 
@@ -227,8 +252,22 @@ auto map_elements_verdict() {
   else
     return same_element_verdict<X...>();
 }
+/// And the function takes their elements, and returns one.
 template <class F, class... X>
-using map_elements_t = decltype(map_elements_verdict<F, X...>());
+auto map_function_verdict() {
+  using wrong = first_failed_t<std::conditional_t<only_floating<F>(), floating_t<X...>, ok>,
+                               decltype(map_elements_verdict<F, X...>())>;
+  if constexpr (!wrong::value)
+    return wrong{};
+  else if constexpr (!callable_t<F, compute_t<typename X::element_type>...>::value)
+    return callable_t<F, compute_t<typename X::element_type>...>{};
+  else if constexpr (!is_element<typename map_rule<F, X...>::element>)
+    return error_element_type<typename map_rule<F, X...>::element>{};
+  else
+    return ok{};
+}
+template <class F, class... X>
+using map_function_t = decltype(map_function_verdict<F, X...>());
 
 template <class Rule>
 inline constexpr auto map_work_of = Rule::work();
@@ -247,7 +286,7 @@ constexpr auto map(F f, X const&... x) {
   if constexpr (detail::any_refused<X...>) {
     return refused{};
   } else {
-    using verdict1 = detail::first_failed_t<detail::same_mesh_t<X...>, detail::map_elements_t<F, typename X::description...>>;
+    using verdict1 = detail::first_failed_t<detail::same_mesh_t<X...>, detail::map_function_t<F, typename X::description...>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};

@@ -68,4 +68,11 @@ struct mesh {
   using at = detail::nth<I, Axes...>;
 };
 
+namespace detail {
+template <class M>
+inline constexpr bool is_mesh = false;
+template <class... A>
+inline constexpr bool is_mesh<mesh<A...>> = true;
+}  // namespace detail
+
 }  // namespace mtf

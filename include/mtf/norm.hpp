@@ -156,7 +156,7 @@ constexpr auto normalize(double epsilon, X const& x, P const&... parameter) {
   } else {
     using verdict1 = first_failed_t<named_dims_t<typename X::shape_type, D>,
                                     typename parameter_shapes<D, typename P::shape_type...>::type,
-                                    same_mesh_t<X, P...>, same_element_t<X, P...>>;
+                                    same_mesh_t<X, P...>, same_element_t<X, P...>, floating_t<X>>;
     if constexpr (!verdict1::value) {
       require<verdict1>{};
       return refused{};

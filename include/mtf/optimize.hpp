@@ -81,7 +81,10 @@ struct state_of {
   using tensor = like<Tensor<D...>>;
 };
 template <class Params, class Cut>
-struct states_of;
+struct states_of {
+  using checked = checked_t<parameters_verdict_t<Params>>;
+  using type = refused;
+};
 template <template <template <class...> class> class Structure, template <class...> class Tensor, class Cut>
 struct states_of<Structure<Tensor>, Cut> {
   using type = Structure<state_of<Tensor, Cut>::template tensor>;

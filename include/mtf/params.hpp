@@ -46,6 +46,67 @@ inline constexpr bool is_array<std::array<T, N>> = true;
 template <class S>
 concept fields = requires { typename S::hana_accessors_impl; };
 
+/// The type of a field, by its accessor: a pair of its name and a function.
+template <class Accessor, class S>
+using field_t = std::remove_cvref_t<decltype(boost::hana::second(std::declval<Accessor const&>())(std::declval<S&>()))>;
+
+template <class S>
+inline constexpr bool is_structure = false;
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+inline constexpr bool is_structure<Structure<Tensor>> = true;
+
+/// Stands for each tensor of a structure, so that the structure's size tells how many there are: the sizes of two such
+/// structures differ by `weight` for each, whatever else is in it and however it is aligned.
+inline constexpr std::size_t weight = 1 << 16;
+template <std::size_t Bytes>
+struct weighed {
+  struct tensor_like {
+    char bytes[Bytes];
+  };
+  template <class...>
+  using tensor = tensor_like;
+};
+
+template <class S>
+struct fields_verdict;
+
+/// The verdict on a structure of tensors, and on those in it.
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct structure_verdict {
+  using light = Structure<weighed<1>::template tensor>;
+  using heavy = Structure<weighed<1 + weight>::template tensor>;
+
+  template <class... Accessor>
+  static auto find(boost::hana::tuple<Accessor...> const*) {
+    using inside = first_failed_t<typename fields_verdict<field_t<Accessor, Structure<Tensor>>>::type...>;
+    constexpr std::size_t there = (sizeof(heavy) - sizeof(light)) / weight;
+    constexpr std::size_t named =
+        (std::size_t{0} + ... + ((sizeof(field_t<Accessor, heavy>) - sizeof(field_t<Accessor, light>)) / weight));
+    if constexpr (!inside::value || there == named)
+      return inside{};
+    else
+      return error_fields<Structure, there, named>{};
+  }
+  static auto find() {
+    if constexpr (fields<Structure<Tensor>>)
+      return find(static_cast<decltype(boost::hana::accessors<Structure<Tensor>>())*>(nullptr));
+    else
+      return error_without_fields<Structure>{};
+  }
+  using type = decltype(find());
+};
+
+template <class S>
+struct fields_verdict {
+  using type = ok;
+};
+template <class T, std::size_t N>
+struct fields_verdict<std::array<T, N>> : fields_verdict<T> {};
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct fields_verdict<Structure<Tensor>> : structure_verdict<Structure, Tensor> {};
+template <class S>
+using fields_verdict_t = typename fields_verdict<S>::type;
+
 /// Where a walk is: the names and indices on the way, innermost first.
 struct path {
   path const* up = nullptr;
@@ -91,6 +152,8 @@ constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
   using plain = std::remove_cv_t<S>;
   if constexpr ((std::is_same_v<plain, refused> || ... || std::is_same_v<std::remove_cv_t<Rest>, refused>)) {
     return;  // the gradients of a loss that was refused
+  } else if constexpr (!fields_verdict_t<plain>::value) {
+    require<fields_verdict_t<plain>>{};
   } else if constexpr (is_array<plain>) {
     if constexpr (std::is_same_v<Trace, trace>) {
       for (std::size_t g = 0; g < layer_groups(s.size()); ++g) {

@@ -128,6 +128,35 @@ inline constexpr bool is_parameters = false;
 template <template <template <class...> class> class Structure, class T>
 inline constexpr bool is_parameters<parameters<Structure, T>> = true;
 
+template <class X>
+inline constexpr bool is_input = is_parameters<X>;
+template <class T, class... D>
+inline constexpr bool is_input<input<T, D...>> = true;
+
+/// What the function gets for what stands for it.
+template <class Layout, class In>
+using planned_argument = decltype(stand_in<place<float, Layout, trace>, In>::value);
+
+/// The verdict on a function that is to run in a constant expression.
+template <class F>
+using captures_nothing_t = std::conditional_t<std::is_empty_v<F> && std::is_default_constructible_v<F>, ok, error_captures<F>>;
+
+/// The verdict on a function that is to be planned, and what stands for its arguments.
+template <class Layout, class F, class... In>
+auto program_verdict() {
+  using inputs = first_failed_t<std::conditional_t<is_input<In>, ok, error_not_an_input<In>>...>;
+  if constexpr (!captures_nothing_t<F>::value)
+    return captures_nothing_t<F>{};
+  else if constexpr (!inputs::value)
+    return inputs{};
+  else if constexpr (!first_failed_t<fields_verdict_t<planned_argument<Layout, In>>...>::value)
+    return first_failed_t<fields_verdict_t<planned_argument<Layout, In>>...>{};
+  else if constexpr (sizeof...(In) > 0 && is_parameters<first_t<In..., void>>)
+    return loss_verdict<F, planned_argument<Layout, In>...>();
+  else
+    return callable_t<F, planned_argument<Layout, In> const&...>{};
+}
+
 template <class Mesh>
 struct axis_names;
 template <class... A>
@@ -159,35 +188,38 @@ class planned_program {
     return r;
   }
   // With parameters first it is a training step: backward, and what an optimizer sends; else a call.
-  template <class First, class... Rest>
-  static constexpr void step(trace& b, First const& first, Rest const&... rest) {
-    if constexpr (is_parameters<first_t<In...>>) {
-      using loss = std::remove_cvref_t<decltype(F{}(first, rest...))>;
-      if constexpr (is_scalar_tensor<loss>) {
-        decltype(complete(std::declval<loss const&>())) value;
-        gradients_t<First> gradients;
-        differentiate<Cut>(When, F{}, first, value, gradients, rest...);
-        global_norm<Cut>(b, gradients);
-        during<trace> const update(b, pass::update);
-        walk_tensors(
-            b,
-            [](path const& name, auto const& p, auto const& g) {
-              if (!g.is_zero()) share_parts<Cut>(p, name.names());
-            },
-            first, gradients);
-      } else {
-        require<std::conditional_t<std::is_same_v<loss, refused>, ok, error_loss_is_not_scalar<loss>>>{};
-      }
-    } else {
-      static_cast<void>(F{}(first, rest...));
-    }
+  template <class... X>
+  static constexpr void step(trace& b, X const&... x) {
+    using result = std::remove_cvref_t<decltype(F{}(x...))>;
+    if constexpr (!std::is_same_v<result, refused> && is_parameters<first_t<In..., void>>)
+      train<result>(b, x...);
+    else
+      static_cast<void>(F{}(x...));
+  }
+  template <class Loss, class Params, class... Rest>
+  static constexpr void train(trace& b, Params const& params, Rest const&... rest) {
+    decltype(complete(std::declval<Loss const&>())) value;
+    gradients_t<Params> gradients;
+    differentiate<Cut>(When, F{}, params, value, gradients, rest...);
+    global_norm<Cut>(b, gradients);
+    during<trace> const update(b, pass::update);
+    walk_tensors(
+        b,
+        [](path const& name, auto const& p, auto const& g) {
+          if (!g.is_zero()) share_parts<Cut>(p, name.names());
+        },
+        params, gradients);
   }
 
-  static constexpr recording recorded = run();
+  // The name is part of what a compiler says when the function does something that no constant expression can do.
+  static constexpr recording what_the_planned_function_does = run();
 
  public:
-  static constexpr std::size_t unused_rule = recorded.unused_rule;
+  // False after the compiler has said so.
+  static constexpr bool has_run = requires { typename std::bool_constant<what_the_planned_function_does.size == 0>; };
+  static constexpr std::size_t unused_rule() { return what_the_planned_function_does.unused_rule; }
   static constexpr auto make() {
+    constexpr auto& recorded = what_the_planned_function_does;
     plan<recorded.size, recorded.loop_count> p{.mesh = mesh_type::shape(), .axis_names = axis_names<mesh_type>::all};
     for (std::size_t i = 0; i < recorded.size; ++i) p.collectives[i] = recorded.collectives[i];
     for (std::size_t i = 0; i < recorded.loop_count; ++i) p.loops[i] = recorded.loops[i];
@@ -217,15 +249,21 @@ struct rule_verdict<layout<Mesh, Split...>, I> {
 /// object without state, such as a lambda that captures nothing; it runs in a constant expression. (Where one call has
 /// two arguments that both communicate, forward or backward, C++ leaves open which comes first, and the plan may have
 /// them the other way round than the run: give them names.) Refused: a rule of the layout for a dimension that no
-/// tensor of the program has.
+/// tensor of the program has, a function that captures, other arguments than it takes, a loss that is not a scalar tensor.
 template <layout_type Layout, completed_gradients When = completed_gradients::later, class Cut = state_cut_over<>,
           class F, class... In>
 constexpr auto plan_of(F, In...) {
-  static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
-                "mtf: plan_of runs the function in a constant expression: it must capture nothing");
+  using verdict = decltype(detail::program_verdict<Layout, F, In...>());
   using program = detail::planned_program<Layout, When, Cut, F, In...>;
-  using checked [[maybe_unused]] = detail::checked_t<typename detail::rule_verdict<Layout, program::unused_rule>::type>;
-  return program::make();
+  using checked1 [[maybe_unused]] = detail::checked_t<verdict>;
+  if constexpr (!verdict::value) {
+    return plan<0, 0>{};
+  } else if constexpr (!program::has_run) {
+    return plan<0, 0>{};
+  } else {
+    using checked2 [[maybe_unused]] = detail::checked_t<typename detail::rule_verdict<Layout, program::unused_rule()>::type>;
+    return program::make();
+  }
 }
 
 /// What a plan may cost one rank in one step.

@@ -99,6 +99,9 @@ template <operand X>
 constexpr auto dropout(X const& x, double rate, random_key key) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
+  } else if constexpr (!detail::floating_t<X>::value) {
+    detail::require<detail::floating_t<X>>{};
+    return refused{};
   } else {
     if (!(rate >= 0 && rate <= 1))
       throw user_error("dropout: the rate is " + std::to_string(rate) + "; a probability, from 0 to 1, was expected");

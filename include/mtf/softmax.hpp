@@ -150,7 +150,7 @@ constexpr auto soft_along(X const& x, double scale) {
     using shape = typename X::shape_type;
     using query_verdict = typename std::conditional_t<std::is_same_v<Query, no_query>, named_dims<shape>,
                                                       named_dims<shape, Query>>::type;
-    using verdict = first_failed_t<named_dims_t<shape, D>, query_verdict>;
+    using verdict = first_failed_t<floating_t<X>, named_dims_t<shape, D>, query_verdict>;
     if constexpr (!verdict::value) {
       require<verdict>{};
       return refused{};

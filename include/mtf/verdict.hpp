@@ -2,6 +2,7 @@
 // What the compiler refuses: one verdict type for each rule. A rule computes a verdict, `ok` or an error that carries the
 // user's own names; concepts and tests ask it, and `detail::require` turns it into one compiler error with a sentence.
 // docs/errors.md explains each with its cause and its remedy.
+#include <cstddef>
 #include <cstdint>
 
 #include <mtf/detail/pack.hpp>
@@ -75,6 +76,26 @@ template <auto Collective, class Over, auto Pass>
 struct error_communicates : detail::failed {};
 template <auto Quantity, std::uint64_t Planned, std::uint64_t Allowed>
 struct error_over_budget : detail::failed {};
+template <class Given>
+struct error_not_a_mesh : detail::failed {};
+template <class... Given>
+struct error_not_a_split : detail::failed {};
+template <class Given, class Element>
+struct error_not_elements : detail::failed {};
+template <class Function, class... Arguments>
+struct error_not_callable : detail::failed {};
+template <class Number>
+struct error_no_derivative : detail::failed {};
+template <class Given>
+struct error_not_parameters : detail::failed {};
+template <template <template <class...> class> class Structure>
+struct error_without_fields : detail::failed {};
+template <template <template <class...> class> class Structure, std::size_t Tensors, std::size_t Listed>
+struct error_fields : detail::failed {};
+template <class Given>
+struct error_not_an_input : detail::failed {};
+template <class Function>
+struct error_captures : detail::failed {};
 
 namespace detail {
 
@@ -185,7 +206,7 @@ struct require<error_element_types_differ<T1, T2>> {
 };
 template <class T>
 struct require<error_element_type<T>> {
-  static_assert(never<T>, "mtf: an operation does not take tensors of this element type");
+  static_assert(never<T>, "mtf: an operation does not take tensors of this element type: convert them by mtf::cast<T>(x)");
 };
 template <class T, class N>
 struct require<error_fractional_number<T, N>> {
@@ -222,6 +243,57 @@ struct require<error_communicates<C, O, P>> {
 template <auto Q, std::uint64_t P, std::uint64_t A>
 struct require<error_over_budget<Q, P, A>> {
   static_assert(P <= A, "mtf: a plan is over its budget; error_over_budget<quantity, planned, allowed>");
+};
+template <class G>
+struct require<error_not_a_mesh<G>> {
+  static_assert(never<G>, "mtf: a mesh is expected first, such as mtf::mesh<rows, cols>, or a layout's, where::mesh_type");
+};
+template <class... G>
+struct require<error_not_a_split<G...>> {
+  static_assert(never<list<G...>>, "mtf: a rule of a layout is a split, of a dimension, then the axes that cut it: "
+                             "mtf::split<batch, rows>");
+};
+template <class G, class E>
+struct require<error_not_elements<G, E>> {
+  static_assert(never<G>, "mtf: from_global takes the elements as they are in the tensor, as a std::vector, std::array or "
+                          "std::span of its element type; error_not_elements<given, element type>");
+};
+template <class F, class... A>
+struct require<error_not_callable<F, A...>> {
+  static_assert(never<F>, "mtf: a function cannot be called with the arguments that it would get; "
+                          "error_not_callable<function, arguments...>");
+};
+template <class N>
+struct require<error_no_derivative<N>> {
+  static_assert(never<N>,
+                "mtf: a function given to map calls one of plain numbers, such as std::exp, so it has no derivative: call "
+                "mtf::math::exp; or, where none is wanted, give its argument a type, [](float x)");
+};
+template <class G>
+struct require<error_not_parameters<G>> {
+  static_assert(never<G>,
+                "mtf: gradients are taken in the tensors of a structure, the function's first argument: a template "
+                "<template <class...> class Tensor> struct with MTF_FIELDS");
+};
+template <template <template <class...> class> class S>
+struct require<error_without_fields<S>> {
+  static_assert(never<S<list>>, "mtf: a structure of tensors does not name its fields: write MTF_FIELDS(w, b) in it");
+};
+template <template <template <class...> class> class S, std::size_t T, std::size_t L>
+struct require<error_fields<S, T, L>> {
+  static_assert(never<S<list>>,
+                "mtf: the MTF_FIELDS of a structure do not name each of its tensors once; error_fields<structure, tensors "
+                "in it, tensors named>");
+};
+template <class G>
+struct require<error_not_an_input<G>> {
+  static_assert(never<G>, "mtf: plan_of takes, after the function, what stands for its arguments: "
+                          "mtf::parameters<structure>{} and mtf::input<element type, dimensions...>{}");
+};
+template <class F>
+struct require<error_captures<F>> {
+  static_assert(never<F>, "mtf: a function that runs in a constant expression must capture nothing: pass what it needs as "
+                          "arguments");
 };
 
 }  // namespace detail

@@ -86,14 +86,19 @@ class quiet_program {
         t.run();
       }
   }
-  static constexpr planned_collective sent = first_sent();
+  static constexpr planned_collective what_the_function_sends = first_sent();
   template <class... A>
   static auto named(partial<A...>) -> over<A...>;
   static auto find() {
-    if constexpr (sent.axes == 0)
+    if constexpr (!callable_t<F, X const&...>::value)
+      return callable_t<F, X const&...>{};
+    else if constexpr (!requires { typename std::bool_constant<what_the_function_sends.axes == 0>; })
+      return ok{};  // the compiler has said why not
+    else if constexpr (what_the_function_sends.axes == 0)
       return ok{};
     else
-      return error_communicates<sent.kind, decltype(named(partial_of<mesh_type, sent.axes>{})), sent.when>{};
+      return error_communicates<what_the_function_sends.kind, decltype(named(partial_of<mesh_type, what_the_function_sends.axes>{})),
+                                what_the_function_sends.when>{};
   }
 
  public:
@@ -105,20 +110,24 @@ class quiet_program {
 /// A function that calls f and must not communicate: neither forward nor, given a complete gradient of its result, backward
 /// (its arguments' gradients may come out partial). Checked by the compiler, which runs f on tensors without data. f is a
 /// function object without state; its arguments are tensors, structures of tensors, or values whose default serves the check.
-/// Refused: an f that communicates.
+/// Refused: an f that communicates, or captures, or does not take its arguments.
 template <class F>
 constexpr auto without_communication(F f) {
-  static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
-                "mtf: without_communication runs the function in a constant expression: it must capture nothing");
-  return [f]<class... X>(X const&... x) {
-    using verdict = typename detail::quiet_program<F, X...>::verdict;
-    if constexpr (!verdict::value) {
-      detail::require<verdict>{};
-      return refused{};
-    } else {
-      return f(x...);
-    }
-  };
+  using verdict1 = detail::captures_nothing_t<F>;
+  if constexpr (!verdict1::value) {
+    detail::require<verdict1>{};
+    return [](auto const&...) { return refused{}; };
+  } else {
+    return [f]<class... X>(X const&... x) {
+      using verdict2 = typename detail::quiet_program<F, X...>::verdict;
+      if constexpr (!verdict2::value) {
+        detail::require<verdict2>{};
+        return refused{};
+      } else {
+        return f(x...);
+      }
+    };
+  }
 }
 
 }  // namespace mtf

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/mesh.hpp>
 #include <mtf/mpi/collectives.hpp>
 #include <mtf/mpi/environment.hpp>
 
@@ -17,8 +18,9 @@ namespace mtf {
 ///
 /// A user_error that all ranks throw is printed once: exit code 2. Any other exception, or one that the other ranks do
 /// not share, is printed by its rank and ends all ranks: exit code 1, or 2 for a user_error. No rank waits for ever for
-/// one that failed.
+/// one that failed. Refused: anything but a mesh, such as a layout.
 template <class Mesh, class Backend, class F>
+  requires(detail::is_mesh<Mesh>)
 int run(int& argc, char**& argv, F&& f) {
   detail::mpi_environment mpi(argc, argv);
   if (auto const needed = Mesh::shape().size(); mpi.size() != needed)
@@ -38,6 +40,11 @@ int run(int& argc, char**& argv, F&& f) {
       });
     });
   });
+}
+template <class Mesh, class Backend, class F>
+int run(int&, char**&, F&&) {
+  using checked = detail::checked_t<error_not_a_mesh<Mesh>>;
+  return checked::value;
 }
 
 }  // namespace mtf

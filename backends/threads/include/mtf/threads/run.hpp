@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <mtf/error.hpp>
+#include <mtf/mesh.hpp>
 #include <mtf/threads/pool.hpp>
 
 namespace mtf {
@@ -64,8 +65,9 @@ inline int report(rank_threads::outcome const& ended) {
 ///
 /// A user_error that all ranks throw is printed once: exit code 2. Any other exception, or one that the other ranks do
 /// not share, is printed with its rank and ends all ranks: exit code 1, or 2 for a user_error. A rank that ends while
-/// others wait for it in a collective is such an error.
+/// others wait for it in a collective is such an error. Refused: anything but a mesh, such as a layout.
 template <class Mesh, class Backend, class F>
+  requires(detail::is_mesh<Mesh>)
 int run_threads(int& argc, char**& argv, F const& f) {
   try {
     [[maybe_unused]] typename Backend::session session(argc, argv);
@@ -88,6 +90,11 @@ int run_threads(int& argc, char**& argv, F const& f) {
     std::fputs(("mtf: " + alone.text + "\n").c_str(), stderr);
     return alone.code;
   }
+}
+template <class Mesh, class Backend, class F>
+int run_threads(int&, char**&, F const&) {
+  using checked = detail::checked_t<error_not_a_mesh<Mesh>>;
+  return checked::value;
 }
 
 }  // namespace mtf

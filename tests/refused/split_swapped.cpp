@@ -1,0 +1,16 @@
+// The axis before the dimension.
+// expect[GNU]: error_not_a_split<rows, batch>
+// expect[Clang]: error_not_a_split<rows, batch>
+// expect[NVIDIA]: error_not_a_split<
+// expect: error: static assertion failed.*mtf: a rule of a layout is a split, of a dimension, then the axes that cut it
+#include "names.hpp"
+
+#ifdef MTF_CONTROL
+using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
+#else
+using by_rows = mtf::layout<machine, mtf::split<rows, batch>>;
+#endif
+
+template <class... Dims>
+using placed = mtf::place<float, by_rows, mtf::trace>::tensor<Dims...>;
+auto f(placed<batch, hidden> const& x) { return mtf::mean(mtf::softmax<batch>(x)); }
