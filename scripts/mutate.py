@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Does the layout sweep see errors? Puts deliberate ones, one at a time, into a copy of the headers, compiles one file of
-the sweep's operations against it and expects failures.
+"""Do the tests see errors? Puts deliberate ones, one at a time, into a copy of the headers, compiles against it the
+programs that should notice (one file of the layout sweep's operations, local.gradients, threads.protocol), and expects
+each to fail.
 
   scripts/mutate.py --flags "-I... -L..." [--only TEXT] [--skip N] [--count N] [--work DIR] [--cxx g++-12]
 
---flags: where Kokkos, oneDNN and Boost are, as given to the compiler and linker. Prints a table; the exit code is the number
-of errors that were not caught. Takes about half a minute an error.
+--flags: where Kokkos, oneDNN, Boost and doctest are, as given to the compiler and linker. Prints a table; the exit code is
+the number of errors that a program did not catch, or that could not be put in because a header's text has changed. Takes
+about half a minute a program.
 """
 import argparse
 import pathlib
@@ -17,7 +19,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORE, THREADS = "include/mtf", "backends/threads/include/mtf/threads"
 
-# (what is wrong, the file of operations that should notice, header, text, replacement)
+# (what is wrong, the programs that should notice, header, text, replacement): files of the sweep's operations by name
 MUTATIONS = [
     ("a sum passes x + y if one operand is partial", "pairs", f"{CORE}/detail/operand_rule.hpp",
      "case linearity::additive: pass = every; break;", "case linearity::additive: pass = any; break;"),
@@ -118,6 +120,60 @@ MUTATIONS = [
     ("all-to-all sends the blocks to the wrong ranks", "movements", f"{THREADS}/collectives.hpp",
      "copy(at(out, r * bytes), at(blocks.of(r).in, blocks.me * bytes), bytes);",
      "copy(at(out, r * bytes), at(blocks.of(r).in, r * bytes), bytes);"),
+    # The protocol of gradients.
+    ("what flows to a tensor is added into another's gradient", "pairs gradients protocol", f"{CORE}/detail/tape.hpp",
+     "if (!into.unique()) {  // the same memory", "if (false) {  // the same memory"),
+    ("norms and contractions add into another's gradient", "rows contractions protocol", f"{CORE}/detail/tape.hpp",
+     "|| !first_.memory.unique()) return {};", ") return {};"),
+    ("norms and contractions add to what is partial over other axes", "rows contractions protocol", f"{CORE}/detail/tape.hpp",
+     "if (!first_.memory || first_.partial != partial ||", "if (!first_.memory ||"),
+    ("a sum is remembered though something was added", "pairs protocol", f"{CORE}/detail/tape.hpp",
+     "    forget_sum(*into);\n", ""),
+    ("a sum is remembered though a contraction was added", "contractions protocol", f"{CORE}/detail/tape.hpp",
+     "    forget_sum(*first_.memory);\n", ""),
+    ("gradients partial over different axes are added", "pairs protocol", f"{CORE}/detail/tape.hpp",
+     "if (first_.partial == g.partial) return accumulate(first_", "if (true) return accumulate(first_"),
+    ("gradients partial over the same axes are kept apart", "pairs", f"{CORE}/detail/tape.hpp",
+     "      if (other.partial == g.partial) return accumulate(other.memory, std::move(g.memory));", "      static_cast<void>(other);"),
+    ("gradients partial over other axes are lost", "pairs protocol", f"{CORE}/detail/tape.hpp",
+     "    for (auto& g : more_) accumulate(sum.memory, part(g));\n", ""),
+    ("a gradient is completed over too few axes", "pairs protocol", f"{CORE}/detail/tape.hpp",
+     "each([&](auto const& g) { sum.partial &= g.partial; });", "sum.partial &= first_.partial;"),
+    ("a gradient is final when something has flowed", "gradients protocol", f"{CORE}/detail/tape.hpp",
+     "      first_ = std::move(g);\n      return;", "      first_ = std::move(g);\n      if (parameter >= 0) finalize();\n      return;"),
+    ("the gradient of a tensor that the function keeps is lost", "gradients protocol", f"{CORE}/detail/tape.hpp",
+     "if (p.index != nullptr) slot->finalize();", "static_cast<void>(slot);"),
+    ("nothing flows through an operand that is completed", "pairs protocol", f"{CORE}/detail/tape.hpp",
+     "return value<Backend, T>(completed<T>(s, axes, x.memory), x.slot);", "return value<Backend, T>(completed<T>(s, axes, x.memory));"),
+    ("a norm overwrites what its slot holds", "rows gradients protocol", f"{CORE}/norm.hpp",
+     "dy, x, gamma, mean, rstd,\n                                    adds);", "dy, x, gamma, mean, rstd,\n                                    false);"),
+    ("a norm along a cut dimension overwrites what its slot holds", "rows protocol", f"{CORE}/norm.hpp",
+     "data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds);", "data_of<T>(dbeta), dy, x, gamma, mean, rstd, false);"),
+    ("a norm hands over what it has added", "rows gradients protocol", f"{CORE}/norm.hpp",
+     "if (x_.slot && !adds) x_.slot->add(", "if (x_.slot) x_.slot->add("),
+    ("a contraction overwrites what its slot holds", "contractions protocol", f"{CORE}/einsum.hpp",
+     "static_cast<bool>(sum), bias ?", "false, bias ?"),
+    ("a contraction hands over what it has added", "contractions protocol", f"{CORE}/einsum.hpp",
+     "if (!sum) to.add({product, partial});", "to.add({product, partial});"),
+    ("a sum over some axes is taken for that over others", "protocol", f"{CORE}/detail/execute.hpp",
+     "if (axes != 0 && x->completed_axes != axes) {", "if (axes != 0 && x->completed_axes == 0) {"),
+    ("a part of a sum is taken for the whole", "protocol", f"{CORE}/detail/execute.hpp",
+     "remember(execute<T>(b, derive_completion(mesh, s, axes, cut), x), cut);",
+     "remember(execute<T>(b, derive_completion(mesh, s, axes, cut), x), 0);"),
+    ("a reduce-scatter's part is taken for the whole", "protocol", f"{CORE}/detail/completion.hpp",
+     "      g.memory->completed_cut = cut;\n", ""),
+    ("a sum is known before it is taken", "protocol", f"{CORE}/detail/completion.hpp",
+     "element_of<T>, n, times()});", "element_of<T>, n, times()});\n      g.memory->completed_axes = g.partial;"),
+    ("a sum is taken in memory that another holds", "protocol", f"{CORE}/detail/completion.hpp",
+     "ours = g.memory.unique();", "ours = true;"),
+    ("terms that another holds are given back", "protocol", f"{CORE}/detail/completion.hpp",
+     "if (cut != 0 && ours) g.memory->forget_terms();", "if (cut != 0) g.memory->forget_terms();"),
+    ("terms that another holds are given back after a reduce-scatter", "protocol", f"{CORE}/detail/completion.hpp",
+     "if (s.ours) s.terms->forget_terms();", "s.terms->forget_terms();"),
+    ("a small gradient's sum is the message's first", "protocol", f"{CORE}/detail/completion.hpp",
+     "s.memory->completed = part_of<T>(message, at);", "s.memory->completed = part_of<T>(message, 0);"),
+    ("small gradients partial over other axes go in the message", "protocol", f"{CORE}/detail/completion.hpp",
+     "s.type == element_of<T> && s.partial == axes) f(s);", "s.type == element_of<T>) f(s);"),
     ("all-gather in the reverse order", "movements", f"{THREADS}/collectives.hpp",
      "copy(at(out, r * bytes), shards.of(r).in, bytes);", "copy(at(out, (shards.size() - 1 - r) * bytes), shards.of(r).in, bytes);"),
 ]
@@ -145,55 +201,58 @@ def main():
         return subprocess.run(command, capture_output=True, text=True, **more)
 
     def compile_one(source, to, includes, optimize, *more):
-        return run(base + [optimize, *more, *includes, *compile_flags, "-c", str(ROOT / "tests/sweep" / source), "-o", str(to)])
+        return run(base + [optimize, *more, *includes, *compile_flags, "-c", str(ROOT / "tests" / source), "-o", str(to)])
 
     def includes(tree):
         return [f"-I{tree / part}" for part in ("include", "backends/kokkos/include", "backends/threads/include", "tests")]
 
     work.mkdir(parents=True, exist_ok=True)
     plain = {}
-    for source in ("main", "shards", "forms"):  # they see nothing of what is mutated
-        plain[source] = work / f"{source}.o"
+    # They see nothing of what is mutated.
+    for source in ("sweep/main", "sweep/shards", "sweep/forms", "local/main"):
+        plain[source] = work / f"{source.replace('/', '.')}.o"
         result = compile_one(f"{source}.cpp", plain[source], includes(ROOT), "-O1")
         if result.returncode != 0:
             sys.exit(result.stderr)
+    tests = {"gradients": ("local/gradients_test", "local/main"), "protocol": ("mesh/threads_protocol_test",)}
 
-    def sweep(tree, family):
-        """The sweep of one family against the headers of a tree: (verdict, text)."""
-        objects = [str(o) for o in plain.values()]
-        for source, optimize in (("run", "-O1"), (f"{family}_cases", "-O0"), ("operations", "-O0")):
-            result = compile_one(f"{source}.cpp", work / f"{source}.mutant.o", includes(tree), optimize,
-                                 f"-DMTF_SWEEP_ONLY=operations_of_{family}", *few.get(family, few_of_all))
+    def outcome(tree, program):
+        """A test, or the sweep of one family, against the headers of a tree: (verdict, text)."""
+        if program in tests:
+            to_compile = [(source, "-O0") for source in tests[program] if source not in plain]
+            objects = [str(plain[source]) for source in tests[program] if source in plain]
+            arguments, sign = ["--abort-after=1"], "ERROR: "
+        else:
+            to_compile = [("sweep/run", "-O1"), (f"sweep/{program}_cases", "-O0"), ("sweep/operations", "-O0")]
+            objects = [str(o) for source, o in plain.items() if source.startswith("sweep/")]
+            arguments, sign = [], "FAILED"
+        for source, optimize in to_compile:
+            object_file = work / f"{source.replace('/', '.')}.mutant.o"
+            result = compile_one(f"{source}.cpp", object_file, includes(tree), optimize,
+                                 *([] if program in tests else [f"-DMTF_SWEEP_ONLY=operations_of_{program}", *few.get(program, few_of_all)]))
             if result.returncode != 0:
                 return "does not compile", next((l for l in result.stderr.splitlines() if "error" in l), "")
-            objects.append(str(work / f"{source}.mutant.o"))
-        program = work / "mutant"
-        result = run([options.cxx, *objects, "-o", str(program), *link_flags])
+            objects.append(str(object_file))
+        binary = work / "mutant"
+        result = run([options.cxx, *objects, "-o", str(binary), *link_flags])
         if result.returncode != 0:
             return "does not link", result.stderr
         try:
-            result = run([str(program)], timeout=300, env={"OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "false"})
+            result = run([str(binary), *arguments], timeout=600, env={"OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "false"})
         except subprocess.TimeoutExpired:
             return "hangs", ""
-        failed = [l.strip() for l in result.stdout.splitlines() if "FAILED" in l]
+        failed = [l.strip() for l in result.stdout.splitlines() if sign in l]
         if result.returncode == 0 and not failed:
-            return "passes", result.stdout.splitlines()[-1]
+            return "passes", result.stdout.strip().splitlines()[-1]
         if not failed:
-            return f"ends with {result.returncode}", result.stderr[-200:]
+            return f"ends with {result.returncode}", result.stderr[-200:].replace("\n", " ")
         return "caught", failed[0]
 
-    missed, count, families_checked = 0, 0, set()
-    for what, family, header, old, new in MUTATIONS[options.skip:][:options.count]:
+    missed, count, checked = 0, 0, set()
+    for what, programs, header, old, new in MUTATIONS[options.skip:][:options.count]:
         if options.only not in what:
             continue
         count += 1
-        begin = time.time()
-        if family not in families_checked:  # the control: without an error nothing fails
-            families_checked.add(family)
-            verdict, text = sweep(ROOT, family)
-            if verdict != "passes":
-                sys.exit(f"without an error, the sweep of {family} {verdict}: {text}")
-            print(f"| (none) | {family} | passes: {text} |", flush=True)
         tree = work / "tree"
         shutil.rmtree(tree, ignore_errors=True)
         for part in ("include", "backends/kokkos", "backends/threads"):
@@ -201,12 +260,24 @@ def main():
         (tree / "tests").symlink_to(ROOT / "tests")
         text = (tree / header).read_text()
         if text.count(old) != 1:
-            sys.exit(f"{header} has {text.count(old)} times: {old}")
+            missed += 1
+            print(f"| {what} | {programs} | NOT PUT IN: {header} has {text.count(old)} times: {old!r} | |", flush=True)
+            continue
         (tree / header).write_text(text.replace(old, new))
-        verdict, text = sweep(tree, family)
-        caught = verdict in ("caught", "hangs") or verdict.startswith("ends with")
-        missed += 0 if caught else 1
-        print(f"| {what} | {family} | {'' if caught else 'MISSED: '}{verdict}: {text[:230]} | {time.time() - begin:.0f} s", flush=True)
+        for program in programs.split():
+            begin = time.time()
+            if program not in checked:  # the control: without an error nothing fails
+                checked.add(program)
+                verdict, text = outcome(ROOT, program)
+                if verdict != "passes":
+                    sys.exit(f"without an error, {program} {verdict}: {text}")
+                print(f"| (none) | {program} | passes: {text} | {time.time() - begin:.0f} s |", flush=True)
+                begin = time.time()
+            verdict, text = outcome(tree, program)
+            caught = verdict in ("caught", "hangs") or verdict.startswith("ends with")
+            missed += 0 if caught else 1
+            print(f"| {what} | {program} | {'' if caught else 'MISSED: '}{verdict}: {text[:230]} | {time.time() - begin:.0f} s |",
+                  flush=True)
     print(f"{count} errors, {missed} not caught")
     sys.exit(missed)
 

@@ -1,6 +1,7 @@
 #include "run.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -51,6 +52,7 @@ struct problem {
   operation const* op = nullptr;
   std::uint64_t salt = 0;
   std::vector<numbers> in, gradients;  // gradients by definition, of the weighted sum of the result
+  std::vector<numbers> earlier;        // gradients that flowed to the operands before
   numbers out, weights;
   std::vector<numbers> one_rank_gradients;  // the library's own answer without a mesh
   numbers one_rank_out;
@@ -79,6 +81,8 @@ problem posed(operation const& op) {
   p.out = op.define(p.in);
   p.weights.resize(p.out.size());
   for (double& w : p.weights) w = std::uniform_real_distribution<double>(0.5, 1.5)(random);
+  for (auto const& x : p.in)
+    for (double& g : p.earlier.emplace_back(x.size())) g = std::uniform_real_distribution<double>(-1, 1)(random);
   auto const weighted = [&](std::vector<numbers> const& x) {
     numbers const y = op.define(x);
     double sum = 0;
@@ -105,12 +109,79 @@ problem posed(operation const& op) {
   return p;
 }
 
+/// What the slot of an operand's gradient holds before the backward pass.
+enum class content : std::uint8_t {
+  complete,  // a gradient that is complete
+  alike,     // one that is partial over the axes over which the operation's will be
+  shared,    // likewise, in memory that another slot holds too
+  unlike,    // one that is partial over other axes
+  both,      // that, then one alike
+  known,     // a partial one whose sum somebody asked for
+  nothing
+};
+constexpr std::size_t contents = 6;
+constexpr std::array<char const*, contents> name_of_content{"complete", "alike", "shared", "unlike", "both", "known"};
+struct held_before {
+  content what = content::nothing;
+  set alike = 0, unlike = 0;
+  [[nodiscard]] bool possible() const {
+    switch (what) {
+      case content::alike: return alike != 0;
+      case content::unlike:
+      case content::both: return unlike != alike;
+      case content::known: return (alike | unlike) != 0;
+      default: return true;
+    }
+  }
+  /// How many gradients it is.
+  [[nodiscard]] int count() const { return what == content::nothing ? 0 : what == content::both ? 2 : 1; }
+};
+
+/// Chooses the contents of operands' slots in turn: what each has met on the fewest meshes.
+class rota {
+ public:
+  explicit rota(std::size_t operands) : met_(operands), could_(operands), times_(operands) {}
+  held_before next(std::size_t operand, int mesh, held_before could) {
+    std::size_t best = contents;
+    auto const is_less = [&](std::size_t x, std::size_t y) {
+      auto const weight = [&](std::size_t c) { return std::pair(std::popcount(met_[operand][c]), times_[operand][c]); };
+      return weight(x) < weight(y);
+    };
+    for (std::size_t c = 0; c < contents; ++c) {
+      could.what = static_cast<content>(c);
+      if (!could.possible()) continue;
+      could_[operand][c] |= bit(mesh);
+      if (best == contents || is_less(c, best)) best = c;
+    }
+    met_[operand][best] |= bit(mesh);
+    ++times_[operand][best];
+    could.what = static_cast<content>(best);
+    return could;
+  }
+  /// What some operand has not met on two meshes, or not on the one where it could; empty if there is none.
+  [[nodiscard]] std::string missing() const {
+    for (std::size_t o = 0; o < met_.size(); ++o)
+      for (std::size_t c = 0; c < contents; ++c) {
+        bool const always_complete = static_cast<content>(c) == content::alike && could_[o][c] == 0;
+        if (could_[o][0] != 0 && !always_complete && std::popcount(met_[o][c]) < std::clamp(std::popcount(could_[o][c]), 1, 2))
+          return "the slot of operand " + std::to_string(o) + " held \"" + name_of_content[c] + "\" on too few meshes";
+      }
+    return {};
+  }
+
+ private:
+  std::vector<std::array<unsigned, contents>> met_, could_;  // meshes
+  std::vector<std::array<int, contents>> times_;
+};
+
 /// What one rank hands back.
 struct outcome {
   numbers out;
   std::vector<numbers> gradients;
   std::vector<set> partial;
   std::vector<event> forward, backward;
+  std::vector<numbers> sums;  // of gradients whose slots held something: complete
+  std::string broken;         // a law of what slots hold
 };
 
 template <class T>
@@ -149,17 +220,36 @@ numbers share(mesh_code const& m, place const& p, kind elements, std::uint64_t s
   return mine;
 }
 
-/// One rank's forward and backward pass.
-outcome pass(problem const& q, typed_case const& t, situation const& s, answer const& want, int rank, backend& on) {
+/// One rank's forward and backward pass; with `before`, the operands' slots hold something already.
+outcome pass(problem const& q, typed_case const& t, situation const& s, answer const& want, int rank, backend& on,
+             std::vector<held_before> const& before = {}) {
+  using slot = mtf::detail::gradient_slot<backend, double>;
   outcome r;
   mtf::detail::tape<backend> tape(on);
-  std::vector<erased> x(q.in.size());
+  std::vector<erased> x(q.in.size()), others(q.in.size());
+  auto const earlier = [&](std::size_t o, set axes) {
+    place p = s.in[o];
+    p.partial = axes;
+    return share(s.mesh, p, kind::real, q.salt + 99 + o, q.earlier[o], rank);
+  };
   for (std::size_t o = 0; o < x.size(); ++o) {
     bool const real = q.op->in[o].elements == kind::real;
     numbers const mine = share(s.mesh, s.in[o], q.op->in[o].elements, q.salt + o, q.in[o], rank);
     x[o].memory = real ? to_device<double>(on, mine) : to_device<std::int32_t>(on, mine);
     if (real && q.op->differentiable)
-      x[o].slot = mtf::detail::ref(new mtf::detail::gradient_slot<backend, double>(tape, *t.in[o]));
+      x[o].slot = mtf::detail::ref(new slot(tape, *t.in[o]));
+    if (!x[o].slot || before.empty()) continue;
+    auto const& b = before[o];
+    bool const over_others = b.what == content::unlike || b.what == content::both || (b.what == content::known && b.alike == 0);
+    set const axes = b.what == content::complete ? 0 : over_others ? b.unlike : b.alike;
+    auto memory = to_device<double>(on, earlier(o, axes));
+    if (b.what == content::known) mtf::detail::completed<double>(*t.in[o], axes, memory);
+    if (b.what == content::shared) {
+      others[o].slot = mtf::detail::ref(new slot(tape, *t.in[o]));
+      others[o].slot->add({memory, axes});
+    }
+    x[o].slot->add({std::move(memory), axes});
+    if (b.what == content::both) x[o].slot->add({to_device<double>(on, earlier(o, b.alike)), b.alike});
   }
   erased y;
   on.ranks().record(&r.forward);
@@ -180,9 +270,19 @@ outcome pass(problem const& q, typed_case const& t, situation const& s, answer c
       r.partial.push_back(0);
       continue;
     }
+    auto const n = static_cast<std::size_t>(shard_size(s.mesh, s.in[o]));
+    std::vector<set> axes;
+    x[o].slot->each([&](auto const& g) { axes.push_back(g.partial); });
+    std::ranges::sort(axes);
+    if (std::ranges::adjacent_find(axes) != axes.end()) r.broken = "a slot does not add what is partial over the same axes";
     auto const g = x[o].slot->take();
-    r.gradients.push_back(from_device<double>(on, g.memory, static_cast<std::size_t>(shard_size(s.mesh, s.in[o]))));
+    r.gradients.push_back(from_device<double>(on, g.memory, n));
     r.partial.push_back(g.memory ? g.partial : 0U);
+    if (before.empty()) continue;
+    r.sums.resize(x.size());
+    r.sums[o] = from_device<double>(on, mtf::detail::completed<double>(*t.in[o], g.partial, g.memory), n);
+    if (others[o].slot && from_device<double>(on, others[o].slot->take().memory, n) != earlier(o, before[o].alike))
+      r.broken = "another slot's memory was written to";
   }
   return r;
 }
@@ -231,6 +331,50 @@ answer answered(operation const& op, situation const& s, typed_case const& t) {
   return a;
 }
 
+/// The passes once more, backward into slots that hold something already: what was there must be added to, nobody else's
+/// memory written to, and nothing else sent. `first`: what the passes left in empty slots. A text if anything is wrong.
+std::string pass_again(team& ranks, problem const& q, typed_case const& t, situation const& s, answer const& want,
+                       std::vector<outcome> const& first, rota& turns) {
+  auto const& m = s.mesh;
+  std::vector<held_before> before(q.in.size());
+  for (std::size_t o = 0; o < before.size(); ++o) {
+    if (q.op->in[o].elements != kind::real) continue;
+    set const free = (bit(m.axes) - 1U) & ~s.in[o].axes(), alike = first[0].partial[o];
+    set const unlike = (t.code.layout + s.seed) % 2 == 0 ? free & ~alike : free;  // the other axes, or these with others
+    before[o] = turns.next(o, t.mesh, {.alike = alike, .unlike = unlike != alike ? unlike : 0U});
+  }
+  std::vector<outcome> found(first.size());
+  std::string const error = ranks.run(m, [&](int rank, backend& on) {
+    found[static_cast<std::size_t>(rank)] = pass(q, t, s, want, rank, on, before);
+  });
+  if (!error.empty()) return error;
+  for (std::size_t o = 0; o < before.size(); ++o) {
+    if (before[o].what == content::nothing) continue;
+    std::string const name = "gradient of operand " + std::to_string(o) + ", whose slot held \"" +
+                             name_of_content[static_cast<std::size_t>(before[o].what)] + "\", ";
+    auto const compared = [&](numbers expected, bool complete, double tolerance, char const* with) {
+      std::vector<numbers const*> shards;
+      for (auto const& r : found) shards.push_back(complete ? &r.sums[o] : &r.gradients[o]);
+      place p = s.in[o];
+      p.partial = complete ? 0 : found[0].partial[o];
+      for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += before[o].count() * q.earlier[o][i];
+      return compare(m, p, shards, expected, tolerance, (name + (complete ? "completed, " : "") + with).c_str());
+    };
+    for (bool const complete : {false, true}) {
+      if (auto wrong = compared(q.gradients[o], complete, differentiated, "against the definition"); !wrong.empty()) return wrong;
+      if (q.one_rank_gradients.size() <= o) continue;
+      if (auto wrong = compared(q.one_rank_gradients[o], complete, exact, "against one rank"); !wrong.empty()) return wrong;
+    }
+  }
+  for (std::size_t r = 0; r < found.size(); ++r) {
+    if (!found[r].broken.empty()) return "rank " + std::to_string(r) + ": " + found[r].broken;
+    if (want.sends_known && found[r].backward != want.backward)
+      return "rank " + std::to_string(r) + " sent backward, into slots that held something, " + text_of(m, found[r].backward) +
+             "; expected " + text_of(m, want.backward);
+  }
+  return {};
+}
+
 }  // namespace
 
 struct judge::machines {
@@ -243,6 +387,7 @@ judge::~judge() = default;
 tally judge::run(operation const& op) {
   tally count;
   problem q = posed(op);
+  rota turns(op.in.size());
   for (auto const& table : op.cases)
     for (auto const& t : table) {
       ++count.cases;
@@ -292,6 +437,7 @@ tally judge::run(operation const& op) {
         if ((free & (free - 1U)) != 0) seeds.push_back(free);
       }
       std::string const at = where;
+      set const again = seeds[static_cast<std::size_t>(count.cases) % seeds.size()];
       for (set const seed : seeds) {
         ++count.runs;
         where = at + (seed == 0 ? "" : ", gradient partial over " + text_of(m, seed));
@@ -339,8 +485,18 @@ tally judge::run(operation const& op) {
                    text_of(m, want.backward));
           }
         }
+        if (seed == again && op.differentiable && count.failures == before) {
+          ++count.runs;
+          fail(pass_again(machines_->ranks, q, t, s, want, found, turns));
+        }
       }
     }
+#ifndef MTF_SWEEP_SLICES  // a slice of the full sweep has not every case
+  if (std::string const missing = turns.missing(); !missing.empty()) {
+    ++count.failures;
+    failures_.push_back({op.name, missing});
+  }
+#endif
   return count;
 }
 
