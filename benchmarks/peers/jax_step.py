@@ -2,37 +2,24 @@
 import jax
 import jax.numpy as jnp
 
-from common import Shape, arguments, measure
+from common import arguments, measure
 
 
-def initial(s, key):
-    def normal(*shape):
-        nonlocal key
-        key, use = jax.random.split(key)
-        return 0.02 * jax.random.normal(use, shape)
-
-    def norm():
-        return {"scale": jnp.ones(s.d_model), "bias": jnp.zeros(s.d_model)}
-
-    def linear(n, m):
-        return {"w": normal(n, m), "b": jnp.zeros(m)}
-
-    def block():
-        return {"norm1": norm(), "norm2": norm(), "qkv": linear(s.d_model, 3 * s.d_model),
-                "out": linear(s.d_model, s.d_model), "up": linear(s.d_model, s.d_ff), "down": linear(s.d_ff, s.d_model)}
-
-    p = {"token": normal(s.vocab, s.d_model), "position": normal(s.sequence, s.d_model),
-         "blocks": [block() for _ in range(s.layers)], "norm": norm()}
-    return p if s.tied else p | {"head": normal(s.d_model, s.vocab)}
+def initial(s):
+    p = {"token": s["token_embedding"], "position": s["position_embedding"],
+         "blocks": [s.block(i) for i in range(s.layers)], "norm": (s["gamma_f"], s["beta_f"])}
+    return jax.tree.map(jnp.array, p if s.tied else p | {"head": s["head.output"]})
 
 
 def layer_norm(x, p):
+    scale, bias = p
     mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
-    return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * p["scale"] + p["bias"]
+    return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * scale + bias
 
 
 def linear(x, p):
-    return x @ p["w"] + p["b"]
+    w, b = p
+    return x @ w + b
 
 
 def loss_of(s, p, ids, labels):
@@ -56,19 +43,19 @@ def adamw(p, g, m, v, t, rate=1e-4, beta1=0.9, beta2=0.999, epsilon=1e-8, decay=
     v = jax.tree.map(lambda v, g: beta2 * v + (1 - beta2) * g * g, v, g)
 
     def moved(p, m, v):
-        return p - rate * (m / (1 - beta1**t) / (jnp.sqrt(v / (1 - beta2**t)) + epsilon) + decay * p)
+        decays = decay * p if p.ndim > 1 else 0
+        return p - rate * (m / (1 - beta1**t) / (jnp.sqrt(v / (1 - beta2**t)) + epsilon) + decays)
 
     return jax.tree.map(moved, p, m, v), m, v
 
 
 def main():
     options = arguments()
-    s = Shape(options.shape)
-    key = jax.random.key(1)
-    p = initial(s, key)
+    s = options.start
+    p = initial(s)
     zeros = jax.tree.map(jnp.zeros_like, p)
     state = [p, zeros, jax.tree.map(jnp.copy, zeros), 1.0]
-    ids, labels = (jax.random.randint(k, (s.batch, s.sequence), 0, s.vocab) for k in jax.random.split(key))
+    ids, labels = jnp.array(s.ids), jnp.array(s.labels)
 
     def update(p, m, v, t, ids, labels):
         loss, g = jax.value_and_grad(lambda q: loss_of(s, q, ids, labels))(p)
@@ -82,9 +69,7 @@ def main():
         jax.block_until_ready(p)
         return float(loss)
 
-    a = jax.random.uniform(key, (2048, 2048))
-    product = jax.jit(jnp.matmul)
-    measure(f"JAX {jax.__version__}, {s.name}", s, step, lambda: product(a, a).block_until_ready(), options.steps)
+    measure(f"JAX {jax.__version__}", s, step, options.steps)
 
 
 if __name__ == "__main__":

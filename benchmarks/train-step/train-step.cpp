@@ -1,13 +1,18 @@
 // Seconds for a training step of a 27 M parameter Transformer (forward, backward, AdamW) as a share of oneDNN's (on CUDA:
-// cuBLASLt's) sgemm peak in the same run, and where the time goes. Usage: train-step [steps]
+// cuBLASLt's) sgemm peak in the same run, and where the time goes. Usage: train-step [steps], or
+// train-step --start FILE: writes what the peers start from (start_file.hpp), and measures nothing.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <span>
+#include <string_view>
 
 #include "../measure.hpp"
 #include "peak.hpp"
 #include "setup.hpp"
+#include "start_file.hpp"
 
 namespace {
 
@@ -39,17 +44,28 @@ double counted_bytes(parameters const& p) {
   return sizeof(float) * (numbers + C::layers * (4 * x + 2 * q + 2 * k + 2 * inner) + 2 * x + logits);
 }
 
-int run(backend& machine, int steps) {
+/// Adds the initial values by their names, global and row-major. All ranks call it.
+void add_parameters(start_file& start, parameters const& p) {
+  mtf::for_each_tensor(
+      [&](std::string_view name, auto const& x) {
+        using shape = typename std::remove_cvref_t<decltype(x)>::shape_type;
+        start.add(std::string(name), {shape::extents.begin(), shape::extents.begin() + shape::rank}, mtf::to_global(x));
+      },
+      p);
+}
+
+int run(backend& machine, int steps, char const* start_path) {
   using model = language_model;
   bool const speaks = machine.ranks().rank() == 0;
   mtf::random_key const seed(1);
   auto p = model::initial<parameters>(machine, seed);
   optimizer_on<backend> optimizer(machine, {.weight_decay = 0.1});
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens::shape_type::size)), labels(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    ids[i] = static_cast<std::int32_t>(seed.of(i).bits() % config::vocab::extent);
-    labels[i] = static_cast<std::int32_t>(seed.of(i + ids.size()).bits() % config::vocab::extent);
-  }
+  // One stream of tokens, each the label of the one before it, as in a text: llm.c takes nothing else.
+  auto const count = static_cast<std::size_t>(tokens::shape_type::size);
+  std::vector<std::int32_t> stream(count + 1);
+  for (std::size_t i = 0; i < stream.size(); ++i)
+    stream[i] = static_cast<std::int32_t>(seed.of(i).bits() % config::vocab::extent);
+  std::span<std::int32_t const> const ids(stream.data(), count), labels(stream.data() + 1, count);
   auto const x = mtf::from_global<tokens>(machine, ids), y = mtf::from_global<tokens>(machine, labels);
   auto const gradient = mtf::value_and_grad<state_cut>(
       [](auto const& q, auto const& a, auto const& b) { return model::loss(q, a, b); }, gradients_are_completed);
@@ -68,7 +84,22 @@ int run(backend& machine, int steps) {
     });
   };
 
-  for (int i = 0; i < 2; ++i) step();
+  start_file start;
+  if (start_path != nullptr) add_parameters(start, p);
+  std::array<double, 2> first{};  // losses: the second shows gradients and update too
+  for (auto& f : first) {
+    step();
+    f = loss;
+  }
+  if (start_path != nullptr) {
+    std::vector<std::int64_t> const shape{config::batch::extent, config::sequence::extent};
+    start.add("ids", shape, std::vector(ids.begin(), ids.end()));
+    start.add("labels", shape, std::vector(labels.begin(), labels.end()));
+    start.add("losses", {2}, std::vector<float>(first.begin(), first.end()));
+    if (machine.ranks().any(speaks && !start.write(start_path)))
+      throw mtf::user_error(std::string("--start ") + start_path + ": cannot be written");
+    return 0;
+  }
   // The peak is measured between the steps, so that both see the same machine.
   std::vector<double> step_seconds, peaks;
   for (int i = 0; i < steps; ++i) {
@@ -88,8 +119,8 @@ int run(backend& machine, int steps) {
   double const bandwidth = memory_bandwidth(machine);
   if (!speaks) return 0;
 
-  std::printf("mesh %s, layout \"%s\", %.1f M parameters, loss %.4f, %d steps\n", mesh::text().c_str(), MTF_EXAMPLE_LAYOUT,
-              static_cast<double>(mtf::parameter_count(p)) / 1e6, loss, steps);
+  std::printf("mesh %s, layout \"%s\", %.1f M parameters, first losses %.6f %.6f, %d steps\n", mesh::text().c_str(),
+              MTF_EXAMPLE_LAYOUT, static_cast<double>(mtf::parameter_count(p)) / 1e6, first[0], first[1], steps);
   std::printf("step %.1f ms (median; fastest %.1f), %.0f tokens/s, %.1f GFLOP/s; sgemm peak %.1f GFLOP/s; share of peak %.3f\n",
               1e3 * seconds, 1e3 * *std::min_element(step_seconds.begin(), step_seconds.end()),
               static_cast<double>(tokens::shape_type::size) / seconds, rate / 1e9, peak / 1e9, rate / peak);
@@ -109,6 +140,7 @@ int run(backend& machine, int steps) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  char const* const start = argc > 2 && std::string_view(argv[1]) == "--start" ? argv[2] : nullptr;
   int const steps = argc > 1 ? std::atoi(argv[1]) : 9;
-  return mtf::run<mesh, backend>(argc, argv, [&](backend& machine) { return run(machine, std::max(1, steps)); });
+  return mtf::run<mesh, backend>(argc, argv, [&](backend& machine) { return run(machine, std::max(1, steps), start); });
 }

@@ -3,7 +3,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from common import Shape, arguments, measure
+from common import arguments, measure
 
 
 class Block(nn.Module):
@@ -32,6 +32,22 @@ class Model(nn.Module):
         if s.tied:
             self.head.weight = self.token.weight
 
+    @torch.no_grad()
+    def start(self, s):
+        def fill(parameter, values):
+            parameter.copy_(torch.tensor(values))
+
+        fill(self.token.weight, s["token_embedding"])
+        fill(self.position.weight, s["position_embedding"])
+        for i, block in enumerate(self.blocks):
+            for name, (w, b) in s.block(i).items():
+                fill(getattr(block, name).weight, w.T)
+                fill(getattr(block, name).bias, b)
+        fill(self.norm.weight, s["gamma_f"])
+        fill(self.norm.bias, s["beta_f"])
+        if not s.tied:
+            fill(self.head.weight, s["head.output"].T)
+
     def forward(self, ids, labels):
         x = self.token(ids) + self.position.weight
         for block in self.blocks:
@@ -41,12 +57,14 @@ class Model(nn.Module):
 
 def main():
     options = arguments()
-    s = Shape(options.shape)
-    torch.manual_seed(1)
+    s = options.start
     model = Model(s)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.1, fused=True)
+    model.start(s)
+    matrices, rest = ([p for p in model.parameters() if (p.dim() > 1) == many] for many in (True, False))
+    optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0}],
+                                  lr=1e-4, fused=True)
     run = model if options.eager else torch.compile(model)
-    ids, labels = (torch.randint(s.vocab, (s.batch, s.sequence)) for _ in range(2))
+    ids, labels = torch.tensor(s.ids, dtype=torch.long), torch.tensor(s.labels, dtype=torch.long)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -55,9 +73,7 @@ def main():
         optimizer.step()
         return loss.item()
 
-    a = torch.rand(2048, 2048)
-    kind = "eager" if options.eager else "compiled"
-    measure(f"PyTorch {torch.__version__} {kind}, {s.name}", s, step, lambda: torch.mm(a, a), options.steps)
+    measure(f"PyTorch {torch.__version__} {'eager' if options.eager else 'compiled'}", s, step, options.steps)
 
 
 if __name__ == "__main__":
