@@ -20,7 +20,7 @@ double validation_bits(Backend& machine, parameters_on<Backend> const& p, text c
   double sum = 0;
   for (int i = 0; i < evaluation_batches; ++i) {
     auto const b = data.validation(batch, i, evaluation_batches);
-    sum += mtf::item(model_type::loss(p, mtf::from_global<tokens>(machine, b.ids), mtf::from_global<tokens>(machine, b.labels)));
+    sum += mtf::item(model_type::loss(p, mtf::from_global<tokens, config::vocab>(machine, b.ids), mtf::from_global<tokens, config::vocab>(machine, b.labels)));
   }
   return sum / evaluation_batches / std::log(2.0);
 }
@@ -35,7 +35,7 @@ std::string generate(Backend& machine, parameters_on<Backend> const& p, int coun
     auto const seen = std::min(static_cast<std::int64_t>(written.size()), sequence);
     for (std::int64_t i = 0; i < seen; ++i)
       ids[static_cast<std::size_t>(i)] = static_cast<unsigned char>(written[written.size() - static_cast<std::size_t>(seen - i)]);
-    auto const logits = mtf::to_global(model_type::logits(p, mtf::from_global<tokens_on<Backend>>(machine, ids)));
+    auto const logits = mtf::to_global(model_type::logits(p, mtf::from_global<tokens_on<Backend>, config::vocab>(machine, ids)));
     float const* row = logits.data() + (seen - 1) * vocab;
     std::array<double, static_cast<std::size_t>(vocab)> weight{};
     float const largest = *std::max_element(row, row + vocab);
@@ -108,7 +108,7 @@ int train(Backend& machine, options const& o) {
     if (step == 0) machine.ranks().record(&sent);
     if (o.profile) machine.profile(&profile);
     auto const b = data.training(batch, seed.of("batch").of(static_cast<std::uint64_t>(step)));
-    auto const ids = mtf::from_global<tokens>(machine, b.ids), labels = mtf::from_global<tokens>(machine, b.labels);
+    auto const ids = mtf::from_global<tokens, config::vocab>(machine, b.ids), labels = mtf::from_global<tokens, config::vocab>(machine, b.labels);
     auto const both_passes = [&] {
       return step_function(p, ids, labels, model_type::noise{o.dropout, seed.of("dropout").of(static_cast<std::uint64_t>(step))});
     };
