@@ -169,8 +169,8 @@ constexpr auto mean(X const& x) {
     return s * (1.0 / detail::reduce_rule<combine::sum, typename X::description, Dims...>::work.count);
 }
 
-/// The largest element along the named dimensions, or all. One all-reduce of the result over the axes that cut them, at
-/// once. Backward: the gradient goes to all elements that equal the maximum.
+/// The largest element along the named dimensions, or all; NaN if one is. One all-reduce of the result over the axes that cut
+/// them, at once. Backward: the gradient goes to all elements that equal the maximum, of NaN to none.
 template <dimension... Dims, operand X>
 constexpr auto reduce_max(X const& x) {
   return detail::reduce<combine::max, Dims...>(x);
