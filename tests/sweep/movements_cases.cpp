@@ -160,7 +160,7 @@ std::vector<operation> operations_of_movements() {
       entry<cast>("cast<double>(cast<float>(x))", casts,
                   [](all x) {
                     numbers y;
-                    for (double const v : x[0]) y.push_back(static_cast<double>(static_cast<float>(v)));
+                    for (double const v : x[0]) y.push_back(to_double(from_double<narrower>(v)));
                     return y;
                   },
                   forms::narrowed()),
@@ -221,7 +221,7 @@ std::vector<operation> operations_of_movements() {
     if (op.name.starts_with("cast<double>(cast"))
       op.gradient = [](all, numbers const& weights, std::size_t) {
         numbers g;
-        for (double const w : weights) g.push_back(static_cast<double>(static_cast<float>(w)));
+        for (double const w : weights) g.push_back(to_double(from_double<narrower>(w)));
         return g;
       };
     if (op.name.starts_with("stop_gradient"))

@@ -114,10 +114,10 @@ problem posed(operation const& op) {
 }
 
 /// Of special values.
-problem posed(operation const& op, recipe made) {
+problem posed(operation const& op, recipe made, std::uint64_t draw) {
   problem p;
   p.op = &op;
-  p.salt = hash_of(op.name);
+  p.salt = hash_of(op.name) + draw;
   p.made = made;
   situation alone{.mesh = mesh_of[0], .in = {}};
   for (auto const& o : op.in) alone.in.push_back({.dims = o.dims});
@@ -386,14 +386,15 @@ tally judge::run(operation const& op) {
 
 tally judge::run_special(operation const& op) {
   tally count;
-  for (auto const& made : recipes) {
-    problem q = posed(op, made);
+  for (std::uint64_t draw = 0; draw < recipes.size() * draws; ++draw) {
+    recipe const made = recipes[draw / draws];
+    problem q = posed(op, made, draw);
     for (auto const& table : op.cases)
       for (auto const& t : table) {
         auto const& m = mesh_of[static_cast<std::size_t>(t.mesh)];
         if (t.no_tensors || t.refused) continue;  // rightly: the sweep of layouts
+        if (draw == 0) ++count.cases;
         if (t.mesh > 0 && t.code.partial != 0 && !made.for_partial) continue;
-        ++count.cases;
         situation s = situated(op, t);
         answer want = answered(op, s, t);
         want.out.partial = t.out->partial;

@@ -33,6 +33,10 @@ inline constexpr std::array<recipe, 4> recipes{{{},
                                                 {.nan = true},
                                                 {.nan = true, .infinite = true},
                                                 {.nan = true, .in_domain = true, .for_partial = true}}};
+#ifndef MTF_SWEEP_DRAWS
+#define MTF_SWEEP_DRAWS 4
+#endif
+inline constexpr std::uint64_t draws = MTF_SWEEP_DRAWS;  // of each
 
 /// Smallest and largest numbers, spelled here: mtf has no limits of bfloat16.
 struct limits_of_element {
@@ -56,7 +60,7 @@ inline numbers drawn(operand_info const& o, recipe const& r, bool sums, std::mt1
   if (!sums) some.insert(some.end(), {limits.largest, -limits.largest, limits.least_normal, -limits.least_normal});
   if (r.in_domain) std::erase_if(some, [&](double x) { return o.low > 0 || x < o.low || x > o.high; });
   std::vector<double> rare;
-  if (r.nan) rare.insert(rare.end(), {std::nan(""), -std::nan(""), std::nan("0x2000000000")});
+  if (r.nan) rare.insert(rare.end(), {std::nan(""), -std::nan(""), std::nan("0x20000000")});
   if (r.infinite) rare.insert(rare.end(), {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()});
   auto const one_of = [&](std::vector<double> const& of) { return of[static_cast<std::size_t>(below(static_cast<double>(of.size())))]; };
   numbers x(global_size(o.dims));
@@ -99,6 +103,8 @@ inline std::string compare(mesh_code const& m, place const& p, std::vector<numbe
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += x[i];
     }
     sum.resize(at.size());
+    if (p.partial != 0)
+      for (double& v : sum) v = to_double(from_double<element>(v));
     for (std::size_t i = 0; i < sum.size(); ++i)
       if (!agree(sum[i], want[at[i]], how, scale)) {
         std::ostringstream s;
