@@ -157,12 +157,13 @@ MTF_UNARY(square)
 MTF_UNARY(abs)
 #undef MTF_UNARY
 
-/// The larger of two operands, elementwise; the gradient goes to the larger, to the first where they are equal.
-/// (`reduce_max` is the maximum along dimensions.)
+/// The larger of two operands, elementwise; NaN where one is. The gradient goes to the larger; where they are equal, half of it
+/// to each. (`reduce_max` is the maximum along dimensions.)
 template <operand X, operand Y>
 constexpr auto max(X const& x, Y const& y) {
   return map(functions::max{}, x, y);
 }
+/// The smaller, likewise.
 template <operand X, operand Y>
 constexpr auto min(X const& x, Y const& y) {
   return map(functions::min{}, x, y);
@@ -203,7 +204,8 @@ constexpr auto pow(X const& x, N n) {
     }
   }
 }
-/// min(max(x, low), high)
+/// min(max(x, low), high). The gradient passes where x is in [low, high], at the bounds too (as PyTorch's clamp has it; JAX's
+/// clip passes half of it there).
 template <operand X, detail::plain_number N>
 constexpr auto clip(X const& x, N low, N high) {
   return detail::map_with_numbers<functions::clip>(x, low, high);

@@ -8,6 +8,7 @@
 
 #include <mtf/detail/dual.hpp>
 #include <mtf/detail/fast_math.hpp>
+#include <mtf/detail/order.hpp>
 
 namespace mtf::math {
 
@@ -51,8 +52,19 @@ MTF_FUNCTION constexpr T sqrt(T x) {
   return x > T(0) ? root : T(0);
 }
 template <detail::number T>
-MTF_FUNCTION T abs(T x) {
-  return x < T(0) ? -x : x;
+MTF_FUNCTION constexpr T abs(T x) {
+  return x > T(0) ? x : T(0) - x;  // of -0 it is 0
+}
+/// The larger of two numbers, and the smaller one below: NaN if one is NaN, and -0 is less than 0.
+template <detail::number A, detail::number B>
+MTF_FUNCTION constexpr auto max(A a, B b) {
+  using R = detail::mixed_t<A, B>;
+  return detail::larger(static_cast<R>(a), static_cast<R>(b));
+}
+template <detail::number A, detail::number B>
+MTF_FUNCTION constexpr auto min(A a, B b) {
+  using R = detail::mixed_t<A, B>;
+  return detail::smaller(static_cast<R>(a), static_cast<R>(b));
 }
 
 template <class T>
@@ -74,9 +86,10 @@ MTF_FUNCTION detail::dual<T> sqrt(detail::dual<T> x) {
   T const r = sqrt(x.v);
   return {r, x.d / (T(2) * r)};
 }
+/// The derivative at 0 is 0.
 template <class T>
-MTF_FUNCTION detail::dual<T> abs(detail::dual<T> x) {
-  return x.v < T(0) ? -x : x;
+MTF_FUNCTION constexpr detail::dual<T> abs(detail::dual<T> x) {
+  return {abs(x.v), x.v > T(0) ? x.d : x.v < T(0) ? -x.d : T(0)};
 }
 
 template <class X>
@@ -98,17 +111,25 @@ MTF_FUNCTION auto where(bool c, A if_true, B if_false) {
   using R = detail::mixed_t<A, B>;
   return c ? R(if_true) : R(if_false);
 }
+/// Where the two are equal, each has half of the derivative.
 template <class A, class B>
-MTF_FUNCTION auto max(A a, B b) {
-  return where(a < b, b, a);
+MTF_FUNCTION constexpr auto max(A a, B b) {
+  using R = detail::mixed_t<A, B>;
+  R const x = a, y = b;
+  auto const both = (x.d + y.d) / 2;
+  return R(max(x.v, y.v), x.v > y.v ? x.d : x.v < y.v ? y.d : both);
 }
 template <class A, class B>
-MTF_FUNCTION auto min(A a, B b) {
-  return where(b < a, b, a);
+MTF_FUNCTION constexpr auto min(A a, B b) {
+  using R = detail::mixed_t<A, B>;
+  R const x = a, y = b;
+  auto const both = (x.d + y.d) / 2;
+  return R(min(x.v, y.v), x.v < y.v ? x.d : x.v > y.v ? y.d : both);
 }
+/// The larger of x and 0; the derivative at 0 is 0.
 template <class X>
-MTF_FUNCTION X relu(X x) {
-  return max(x, number_t<X>(0));
+MTF_FUNCTION constexpr X relu(X x) {
+  return x <= X(0) ? X(0) : x;
 }
 /// x sigmoid(x), also called swish.
 template <class X>
@@ -183,9 +204,14 @@ MTF_FUNCTION detail::dual<T> pow(A x, detail::dual<T> y) {
   T const power = pow(base, y.v);
   return {power, y.d * (base == T(0) ? T(0) : power * log(base))};
 }
-template <class X>
-MTF_FUNCTION X clip(X x, number_t<X> low, number_t<X> high) {
+/// min(max(x, low), high); the derivative is 1 from low to high, both included.
+template <detail::number T>
+MTF_FUNCTION constexpr T clip(T x, number_t<T> low, number_t<T> high) {
   return min(max(x, low), high);
+}
+template <class T>
+MTF_FUNCTION constexpr detail::dual<T> clip(detail::dual<T> x, number_t<T> low, number_t<T> high) {
+  return {clip(x.v, low, high), x.v < low || x.v > high ? T(0) : x.d};
 }
 
 }  // namespace mtf::math

@@ -210,8 +210,8 @@ constexpr auto weighted_mean(X const& x, W const& weights) {
   }
 }
 
-/// The largest element along the named dimensions, or all; of bools: is any set? One all-reduce of the result over the axes
-/// that cut them, at once. Backward: the gradient goes to all elements that equal the maximum.
+/// The largest element along the named dimensions, or all; NaN if one is; of bools: is any set? One all-reduce of the result
+/// over the axes that cut them, at once. Backward: the gradient goes to all elements that equal the maximum, of NaN to none.
 template <dimension... Dims, operand X>
 constexpr auto reduce_max(X const& x) {
   return detail::reduce<combine::max, Dims...>(x);

@@ -181,6 +181,26 @@ inline void nan_wins(mtf::collectives& c, axis_mask axes, std::vector<int> const
     }
 }
 
+/// -0 is less than 0, whichever rank has it.
+inline void zeros_are_ordered(mtf::collectives& c, axis_mask axes, std::vector<int> const& ranks) {
+  if (ranks.size() < 2) return;
+  for (auto const owner : ranks) {
+    auto const check = [&]<class T>(T) {
+      constexpr auto type = mtf::detail::element_of<T>;
+      for (auto const op : {combine::max, combine::min}) {
+        T const mine(static_cast<float>(c.rank() == owner ? 0.0 : -0.0));
+        T out(1.0F);
+        c.all_reduce(axes, op, type, &mine, &out, 1);
+        CHECK(static_cast<float>(out) == 0);
+        CHECK(std::signbit(static_cast<float>(out)) == (op == combine::min));
+      }
+    };
+    check(float{});
+    check(double{});
+    check(bfloat16{});
+  }
+}
+
 /// Several started operations, some over other axes, one that nobody waits for.
 inline void started_operations(mtf::collectives& c, axis_mask axes, std::vector<int> const& ranks) {
   std::size_t const n = 12;

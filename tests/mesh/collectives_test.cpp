@@ -76,6 +76,7 @@ TEST_CASE("messages of several pieces, some of them odd") {
 
 TEST_CASE("groups are row-major") { for_each_mesh(checks::groups_are_row_major); }
 TEST_CASE("a reduced NaN is NaN on every rank") { for_each_mesh(checks::nan_wins); }
+TEST_CASE("of reduced zeros -0 is the smaller") { for_each_mesh(checks::zeros_are_ordered); }
 TEST_CASE("processes of a node share memory that has no name, whatever others left behind") {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

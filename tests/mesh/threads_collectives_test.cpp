@@ -79,6 +79,7 @@ TEST_CASE_TEMPLATE("collectives", T, float, double, bfloat16, std::int32_t, std:
 
 TEST_CASE("groups are row-major") { for_each_mesh(checks::groups_are_row_major); }
 TEST_CASE("a reduced NaN is NaN on every rank") { for_each_mesh(checks::nan_wins); }
+TEST_CASE("of reduced zeros -0 is the smaller") { for_each_mesh(checks::zeros_are_ordered); }
 TEST_CASE("several started operations, some over other axes, one that nobody waits for") {
   for_each_mesh(checks::started_operations);
 }

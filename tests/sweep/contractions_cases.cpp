@@ -46,6 +46,8 @@ operation entry(std::string name, std::function<numbers(std::vector<numbers> con
   operation op = with_cases<Op>(std::move(name), text);
   op.define = std::move(define);
   op.sends = std::move(sends);
+  op.sums = true;
+  op.chained = op.in.size() > 2 || std::is_same_v<Op, alone>;
   return op;
 }
 

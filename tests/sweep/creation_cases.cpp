@@ -20,7 +20,7 @@ namespace {
       if constexpr (!mtf::tensor_verdict_t<shape, layout>::value) {                                   \
         return mtf::refused{};                                                                        \
       } else {                                                                                        \
-        using X [[maybe_unused]] = mtf::tensor<double, shape, layout, mtf::partial<>, backend>;       \
+        using X [[maybe_unused]] = mtf::tensor<element, shape, layout, mtf::partial<>, backend>;       \
         return __VA_ARGS__;                                                                           \
       }                                                                                               \
     }                                                                                                 \
@@ -29,10 +29,10 @@ namespace {
 constexpr set abc = bit(0) | bit(1) | bit(2);
 
 /// What from_global is given.
-std::span<double const> given() {
-  static numbers const all = [] {
-    numbers y;
-    for (std::size_t i = 0; i < A * B * C; ++i) y.push_back(static_cast<double>(i * i % 1009));
+std::span<element const> given() {
+  static std::vector<element> const all = [] {
+    std::vector<element> y;
+    for (std::size_t i = 0; i < A * B * C; ++i) y.push_back(from_double<element>(static_cast<double>(i * i % 1009)));
     return y;
   }();
   return all;
@@ -113,7 +113,7 @@ std::vector<operation> operations_of_creation() {
       entry<from_global>("from_global<X>(numbers)",
                          text_of({"from_global"}, "from_global<X>(backend, numbers)",
                                  "The global tensor whose elements, row-major, are given alike on every rank."),
-                         dims, by_position(n, [](std::size_t i) { return given()[i]; })),
+                         dims, by_position(n, [](std::size_t i) { return to_double(given()[i]); })),
       entry<uniform>("random_uniform<X>(key, -1, 3)", random_text, dims, by_position(n, [=](std::size_t i) {
                        auto const w = philox(key(3), i, 0);
                        return -1 + 4 * unit(w[0], w[1]);

@@ -51,6 +51,7 @@ namespace sweep {
 constexpr budget budget_on(int mesh) {
   constexpr int all = 1 << 20;
   bool const full = MTF_SWEEP_SLICES > 0;
+  if (special) return mesh == 0 ? budget{1, 0, 0, 0} : mesh == 1 ? budget{1, 1, 0, 0} : budget{3, 2, 0, 0};
   // With an axis inside a node only sums over both axes are different.
   if (mesh_of[static_cast<std::size_t>(mesh)].inside_node != 0) return full ? budget{4, 32, 0, 0} : budget{1, 5, 0, 0};
   switch (mesh_of[static_cast<std::size_t>(mesh)].axes) {
@@ -65,7 +66,7 @@ template <class Op, int Mesh>
 std::span<typed_case const> cases_on() {
   constexpr bool sliced = MTF_SWEEP_SLICES > 0 && Mesh > 0;  // every slice compares with one rank
   return table<Op, Mesh,
-               chosen<signature_of<Op>(), Mesh, budget_on(Mesh), Op::phase, sliced ? MTF_SWEEP_SLICE : 0,
+               chosen<signature_of<Op>(), Mesh, budget_on(Mesh), Op::phase + (special ? sizeof(element) : 0), sliced ? MTF_SWEEP_SLICE : 0,
                       sliced ? MTF_SWEEP_SLICES : 1>>;
 }
 template <class Op, int... Mesh>
@@ -75,7 +76,7 @@ std::vector<std::span<typed_case const>> cases_on_all(std::integer_sequence<int,
 
 template <class T, class... D>
 operand_info info_of(arg<T, D...> const*) {
-  return {.dims = {number_of_dim<D>...}, .elements = std::is_same_v<T, double> ? kind::real : kind::whole};
+  return {.dims = {number_of_dim<D>...}, .elements = std::is_same_v<T, element> ? kind::real : kind::whole};
 }
 template <class... Arg>
 std::vector<operand_info> infos_of(mtf::detail::list<Arg...> const*) {
@@ -93,6 +94,10 @@ operation with_cases(std::string name, documentation text) {
   op.cases = cases_on_all<Op>(std::make_integer_sequence<int, mesh_count>{});
   return op;
 }
+
+// The larger and the smaller of two numbers; NaN if there is one.
+inline double larger(double x, double y) { return x > y || x != x ? x : y; }
+inline double smaller(double x, double y) { return x < y || x != x ? x : y; }
 
 // Extents, and plain loops over them, for definitions.
 inline constexpr std::size_t A = extent_of[0], B = extent_of[1], C = extent_of[2], D = extent_of[3], E = extent_of[4];

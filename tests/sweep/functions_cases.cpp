@@ -41,7 +41,8 @@ SWEEP_OF_ONE(not_equal_number, (real<a, b, c>), x != 1.0)
 documentation const functions{
     .names = {"exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "gelu", "silu", "square", "abs", "clip"},
     .call = "exp(x) log(x) sqrt(x) rsqrt(x) tanh(x) sigmoid(x) relu(x) gelu(x) silu(x) square(x) abs(x) clip(x, low, high)",
-    .meaning = "The function of every element; gelu is the tanh approximation, silu is x sigmoid(x).",
+    .meaning = "The function of every element; gelu is the tanh approximation, silu is x sigmoid(x). The gradients of relu and abs "
+               "at 0 are 0, of clip at its bounds 1.",
     .forward = "nothing",
     .backward = "nothing",
     .partial = "completed"};
@@ -106,7 +107,7 @@ std::vector<operation> operations_of_functions() {
       entry<rsqrt>("rsqrt(x)", functions, [](double x) { return 1 / std::sqrt(x); }, 0.5, 2),
       entry<tanh>("tanh(x)", functions, [](double x) { return std::tanh(x); }),
       entry<sigmoid>("sigmoid(x)", functions, [](double x) { return 1 / (1 + std::exp(-x)); }),
-      entry<relu>("relu(x)", functions, [](double x) { return x > 0 ? x : 0; }),
+      entry<relu>("relu(x)", functions, [](double x) { return x <= 0 ? 0 : x; }),
       entry<gelu>("gelu(x)", functions,
                   [](double x) {
                     return x / 2 * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));

@@ -8,6 +8,8 @@ namespace sweep {
 
 namespace {
 
+using narrower = std::conditional_t<std::is_same_v<element, double>, float, mtf::bfloat16>;
+
 SWEEP_OF_ONE(complete, (real<a, b>), mtf::complete(x))
 struct relayout {
   SWEEP_HEAD((real<a, b, c>))
@@ -34,8 +36,8 @@ struct broadcast {
   }
 };
 SWEEP_OF_ONE(transpose, (real<a, b, c>), mtf::transpose<c, a, b>(x))
-SWEEP_OF_ONE(cast, (real<a, b, c>), mtf::cast<double>(mtf::cast<float>(x)))
-SWEEP_OF_ONE(cast_wider, (whole<a, b>), mtf::cast<double>(x))
+SWEEP_OF_ONE(cast, (real<a, b, c>), mtf::cast<element>(mtf::cast<narrower>(x)))
+SWEEP_OF_ONE(cast_wider, (whole<a, b>), mtf::cast<element>(x))
 SWEEP_OF_ONE(stop_gradient, (real<a, b>), mtf::stop_gradient(x))
 SWEEP_OF_TWO(embedding, (real<a, c>, whole<b>), mtf::embedding<a>(x, y))
 SWEEP_OF_TWO(embedding_turned, (real<d, a>, whole<c, b>), mtf::embedding<a>(x, y))
@@ -45,7 +47,7 @@ struct to_global {
   SWEEP_HEAD((real<a, b, c>))
   template <class Case, class X>
   static auto call(backend& on, X const& x) {
-    using whole_tensor = mtf::tensor<double, typename X::shape_type, mtf::layout<typename X::mesh_type>, mtf::partial<>, backend>;
+    using whole_tensor = mtf::tensor<element, typename X::shape_type, mtf::layout<typename X::mesh_type>, mtf::partial<>, backend>;
     return mtf::from_global<whole_tensor>(on, mtf::to_global(x));
   }
 };
@@ -53,8 +55,8 @@ struct item {
   SWEEP_HEAD((real<>))
   template <class Case, class X>
   static auto call(backend& on, X const& x) {
-    using whole_tensor = mtf::tensor<double, mtf::shape<>, mtf::layout<typename X::mesh_type>, mtf::partial<>, backend>;
-    return mtf::full<whole_tensor>(on, mtf::item(x));
+    using whole_tensor = mtf::tensor<element, mtf::shape<>, mtf::layout<typename X::mesh_type>, mtf::partial<>, backend>;
+    return mtf::full<whole_tensor>(on, to_double(mtf::item(x)));
   }
 };
 
@@ -158,7 +160,7 @@ std::vector<operation> operations_of_movements() {
       entry<cast>("cast<double>(cast<float>(x))", casts,
                   [](all x) {
                     numbers y;
-                    for (double const v : x[0]) y.push_back(static_cast<double>(static_cast<float>(v)));
+                    for (double const v : x[0]) y.push_back(to_double(from_double<narrower>(v)));
                     return y;
                   },
                   forms::narrowed()),
@@ -213,12 +215,13 @@ std::vector<operation> operations_of_movements() {
   for (auto& op : ops) {
     if (op.name.starts_with("to_global") || op.name.starts_with("item") || op.name.starts_with("cast<double>(ids"))
       op.differentiable = false;
-    if (op.name.starts_with("embedding")) op.in[1].low = 0, op.in[1].high = 24;
+    op.sums = op.name.starts_with("embedding");
+    if (op.name.starts_with("embedding")) op.in[1].low = 0, op.in[1].high = A;
     if (op.name.starts_with("cast<double>(ids")) op.in[0].low = -100, op.in[0].high = 100;
     if (op.name.starts_with("cast<double>(cast"))
       op.gradient = [](all, numbers const& weights, std::size_t) {
         numbers g;
-        for (double const w : weights) g.push_back(static_cast<double>(static_cast<float>(w)));
+        for (double const w : weights) g.push_back(to_double(from_double<narrower>(w)));
         return g;
       };
     if (op.name.starts_with("stop_gradient"))

@@ -109,6 +109,9 @@ struct operation {
   closed_form sends;
   bool differentiable = true;
   bool takes_layout = false;           // the layout of the result is given
+  bool sums = false;                   // it adds elements up, or multiplies by what it added up
+  bool masks = false;                  // it multiplies by 0 what it hides
+  bool chained = false;                // it multiplies sums that need not be taken yet
   bool never_works = false;            // the dimensions of its operands do not go together under any layout
   /// Gradients in another way than by differences of all of define(): of elementwise functions element by element, by hand
   /// where differences do not see them (a rounded value, a stopped gradient). Of operand i

@@ -62,7 +62,8 @@ documentation const quotients{.names = {"operator/"},
                               .partial = "x as in x * y; y is completed"};
 documentation const others{.names = {"max", "min", "pow", "where", "map"},
                            .call = "max(x, y) min(x, y) pow(x, y) where(c, x, y) map(f, x, y, ...)",
-                           .meaning = "The function, element by element, likewise; pow for x > 0; f is the user's own.",
+                           .meaning = "The function, element by element, likewise; pow for x > 0; f is the user's own. "
+                                      "max and min are NaN where an operand is; where the two are equal, each gets half of the gradient.",
                            .forward = "nothing",
                            .backward = "as for x + y",
                            .partial = "completed, unless f says where it is linear"};
@@ -123,9 +124,9 @@ std::vector<operation> operations_of_pairs() {
       entry<multiply_scalar>("scalar * x", products, {0, 1}, times, multiplicative),
       with_range(entry<divide>("x / y", quotients, {0, 1}, over, first), 1, 0.5, 2),
       with_range(entry<divide_row>("x / row", quotients, {0, 1, 2}, over, first), 1, 0.5, 2),
-      off_kinks(entry<max>("max(x, row)", others, {0, 1, 2}, [](double x, double y) { return x > y ? x : y; })),
-      off_kinks(entry<min>("min(x, y)", others, {0, 1}, [](double x, double y) { return x < y ? x : y; })),
-      with_range(entry<pow>("pow(x, row)", others, {0, 1}, [](double x, double y) { return std::pow(x, y); }), 0, 0.5, 2),
+      off_kinks(entry<max>("max(x, row)", others, {0, 1, 2}, larger)),
+      off_kinks(entry<min>("min(x, y)", others, {0, 1}, smaller)),
+      with_range(with_range(entry<pow>("pow(x, row)", others, {0, 1}, [](double x, double y) { return std::pow(x, y); }), 0, 0.5, 2), 1, 0.25, 2),
       without_gradient(entry<less>("x < row", comparisons, {0, 1}, [](double x, double y) { return x < y ? 1.0 : 0.0; }), false),
       without_gradient(entry<greater>("x > y", comparisons, {0, 1}, [](double x, double y) { return x > y ? 1.0 : 0.0; }), false),
       without_gradient(entry<less_equal>("x <= y", comparisons, {0, 1}, [](double x, double y) { return x <= y ? 1.0 : 0.0; }), true),

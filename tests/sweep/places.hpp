@@ -10,8 +10,15 @@ namespace sweep {
 
 /// Dimensions are numbered a b c d e. 24 is divided by all meshes, 4 and 6 are not: the sweep meets both. e is b under
 /// another name. The total is small, so that a central difference may run over all elements.
+/// With MTF_SWEEP_EXTENTS it is the sweep of special values (special.hpp), which has its own, some of them 1.
 inline constexpr int dim_count = 5;
+#ifdef MTF_SWEEP_EXTENTS
+inline constexpr bool special = true;
+inline constexpr std::array<int, dim_count> extent_of{MTF_SWEEP_EXTENTS};
+#else
+inline constexpr bool special = false;
 inline constexpr std::array<int, dim_count> extent_of{24, 12, 4, 6, 12};
+#endif
 inline constexpr std::array<char const*, dim_count> name_of_dim{"a", "b", "c", "d", "e"};
 
 /// A set of dimensions, operands or axes: bit i is the i-th.
@@ -36,9 +43,14 @@ struct mesh_code {
     return rank % size[static_cast<std::size_t>(axis)];
   }
 };
+#ifdef MTF_SWEEP_EXTENTS
+inline constexpr int mesh_count = 3;
+inline constexpr std::array<mesh_code, mesh_count> mesh_of{{{0, {1, 1, 1}}, {2, {1, 2, 1}}, {2, {2, 2, 1}}}};
+#else
 inline constexpr int mesh_count = 8;
 inline constexpr std::array<mesh_code, mesh_count> mesh_of{
     {{0, {1, 1, 1}}, {1, {2, 1, 1}}, {1, {3, 1, 1}}, {1, {4, 1, 1}}, {2, {2, 2, 1}}, {2, {2, 3, 1}}, {3, {2, 2, 2}}, {2, {2, 2, 1}, bit(1)}}};
+#endif
 
 /// A layout: six bits a dimension, in them the axes that cut it, outermost first, as two bits each of axis + 1.
 using cuts = std::uint32_t;

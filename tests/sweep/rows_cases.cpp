@@ -52,8 +52,8 @@ documentation const weighted_means{
     .partial = "x stays partial, weights are completed"};
 documentation const extremes{.names = {"reduce_max", "reduce_min"},
                              .call = "reduce_max<dims...>(x), reduce_min<dims...>(x)",
-                             .meaning = "The largest or smallest element along the dimensions, or all; the gradient goes to every "
-                                        "element that equals it.",
+                             .meaning = "The largest or smallest element along the dimensions, or all, NaN if there is one; the gradient "
+                                        "goes to every element that equals it.",
                              .forward = "one all-reduce of the result over the axes of a reduced dimension",
                              .backward = "as for sum",
                              .partial = "completed"};
@@ -249,14 +249,14 @@ std::vector<operation> operations_of_rows() {
       entry<mean_a>("mean<a>(x[a, b, c])", sums, one_a_row(A, B * C, [](numbers const& x) {
                       double s = 0;
                       for (double const v : x) s += v;
-                      return s / 24;
+                      return s / A;
                     }),
                     forms::sum(bit(0))),
       entry<mean_all>("mean(x[a, b])", sums,
                       [](all x) {
                         double s = 0;
                         for (double const v : x[0]) s += v;
-                        return numbers{s / (24 * 12)};
+                        return numbers{s / (A * B)};
                       },
                       forms::sum(bit(0) | bit(1))),
       entry<mean_integers>("mean<c>(x[a, c]) of integers", sums, one_a_row(C, 1, [](numbers const& x) {
@@ -288,23 +288,23 @@ std::vector<operation> operations_of_rows() {
                           composed(bit(0) | bit(2))),
       entry<max_b>("reduce_max<b>(x[a, b, c])", extremes, one_a_row(B, C, [](numbers const& x) {
                      double m = x[0];
-                     for (double const v : x) m = v > m ? v : m;
+                     for (double const v : x) m = larger(m, v);
                      return m;
                    }),
                    forms::extreme(bit(1))),
       entry<max_tied>("reduce_max<a>(x[a, b, c]), with ties", extremes, one_a_row(A, B * C, [](numbers const& x) {
                         double m = x[0];
-                        for (double const v : x) m = v > m ? v : m;
+                        for (double const v : x) m = larger(m, v);
                         return m;
                       }),
                       forms::extreme(bit(0))),
       entry<min_ac>("reduce_min<a, c>(x[a, b, c])", extremes,
                     [](all x) {
-                      numbers y(B, 1e300);
+                      numbers y(B, HUGE_VAL);
                       for (std::size_t i = 0; i < A; ++i)
                         for (std::size_t j = 0; j < B; ++j)
                           for (std::size_t k = 0; k < C; ++k)
-                            if (double const v = x[0][(i * B + j) * C + k]; v < y[j]) y[j] = v;
+                            y[j] = smaller(y[j], x[0][(i * B + j) * C + k]);
                       return y;
                     },
                     forms::extreme(bit(0) | bit(2))),
@@ -374,8 +374,10 @@ std::vector<operation> operations_of_rows() {
   for (auto& op : ops) {
     if (op.name.starts_with("mean<c>")) op.differentiable = false, op.in[0].low = -20, op.in[0].high = 20;
     if (op.name.starts_with("weighted_mean")) op.in[1].low = op.name.ends_with("integers") ? 0 : 0.5, op.in[1].high = 3;
-    if (op.name.starts_with("cross_entropy<a>")) op.in[1].low = 0, op.in[1].high = 24;
-    if (op.name.starts_with("cross_entropy<b>")) op.in[1].low = 0, op.in[1].high = 12;
+    op.sums = !op.name.starts_with("reduce_");
+    op.masks = op.name.starts_with("causal_attention");
+    if (op.name.starts_with("cross_entropy<a>")) op.in[1].low = 0, op.in[1].high = A;
+    if (op.name.starts_with("cross_entropy<b>")) op.in[1].low = 0, op.in[1].high = B;
     if (op.name.starts_with("reduce_") || op.name.starts_with("causal_softmax")) op.in[0].low = -3, op.in[0].high = 3;
     if (op.name.ends_with("ties")) {
       op.in[0].integers = true;

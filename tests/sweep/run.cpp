@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 
+#include "special.hpp"
 #include "team.hpp"
 #include "typed.hpp"
 
@@ -47,6 +48,11 @@ std::string text_of(mesh_code const& m, std::vector<event> const& all) {
   return s.empty() ? "nothing" : s;
 }
 
+std::string text_of(recipe const& made) {
+  return std::string(", ") + (made.in_domain ? "numbers of its domain" : "special numbers") + (made.nan ? ", NaN" : "") +
+         (made.infinite ? ", infinities" : "");
+}
+
 /// Everything about an operation that does not depend on a case.
 struct problem {
   operation const* op = nullptr;
@@ -56,6 +62,8 @@ struct problem {
   numbers out, weights;
   std::vector<numbers> one_rank_gradients;  // the library's own answer without a mesh
   numbers one_rank_out;
+  recipe made;        // special values alone
+  bool sums = false;  // forward or backward
 };
 
 std::uint64_t hash_of(std::string_view s) {
@@ -174,6 +182,26 @@ class rota {
   std::vector<std::array<int, contents>> times_;
 };
 
+/// Of special values.
+problem posed(operation const& op, recipe made, std::uint64_t draw) {
+  problem p;
+  p.op = &op;
+  p.salt = hash_of(op.name) + draw;
+  p.made = made;
+  situation alone{.mesh = mesh_of[0], .in = {}};
+  for (auto const& o : op.in) alone.in.push_back({.dims = o.dims});
+  auto const out = op.sends(alone).out;
+  p.sums = op.sums;
+  for (auto const& o : alone.in) p.sums = p.sums || (out.dim_set() & ~o.dim_set()) != 0;
+  p.made.nan = made.nan && !op.masks;
+  p.made.infinite = made.infinite && !op.masks && !op.chained;
+  std::mt19937_64 random(p.salt);
+  for (auto const& o : op.in) p.in.push_back(drawn(o, p.made, p.sums, random));
+  if (made.in_domain) p.out = op.define(p.in);
+  p.weights = drawn({.dims = out.dims, .low = 0.5, .high = 1.5}, p.made, p.sums, random);
+  return p;
+}
+
 /// What one rank hands back.
 struct outcome {
   numbers out;
@@ -188,7 +216,7 @@ template <class T>
 mtf::detail::buffer<backend> to_device(backend& on, numbers const& x) {
   std::vector<T> typed;
   typed.reserve(x.size());
-  for (double const v : x) typed.push_back(static_cast<T>(v));
+  for (double const v : x) typed.push_back(from_double<T>(v));
   auto memory = mtf::detail::make_buffer<T>(on, static_cast<mtf::detail::index>(typed.size()));
   on.from_host(memory->data, typed.data(), typed.size() * sizeof(T));
   return memory;
@@ -198,7 +226,10 @@ numbers from_device(backend& on, mtf::detail::buffer<backend> const& memory, std
   if (!memory) return {};
   auto const typed = std::make_unique<T[]>(n);
   on.to_host(typed.get(), memory->data, n * sizeof(T));
-  return numbers(typed.get(), typed.get() + n);
+  numbers x;
+  x.reserve(n);
+  for (std::size_t i = 0; i < n; ++i) x.push_back(to_double(typed[i]));
+  return x;
 }
 numbers from_device(backend& on, mtf::element e, mtf::detail::buffer<backend> const& memory, std::size_t n) {
   switch (e) {
@@ -207,9 +238,9 @@ numbers from_device(backend& on, mtf::element e, mtf::detail::buffer<backend> co
     case mtf::element::i32: return from_device<std::int32_t>(on, memory, n);
     case mtf::element::i64: return from_device<std::int64_t>(on, memory, n);
     case mtf::element::boolean: return from_device<bool>(on, memory, n);
-    case mtf::element::bf16: break;
+    case mtf::element::bf16: return from_device<mtf::bfloat16>(on, memory, n);
   }
-  throw std::logic_error("sweep: an element type that no operation here returns");
+  throw std::logic_error("sweep: no element type");
 }
 
 /// A rank's share of a global tensor that lies as p says.
@@ -223,7 +254,7 @@ numbers share(mesh_code const& m, place const& p, kind elements, std::uint64_t s
 /// One rank's forward and backward pass; with `before`, the operands' slots hold something already.
 outcome pass(problem const& q, typed_case const& t, situation const& s, answer const& want, int rank, backend& on,
              std::vector<held_before> const& before = {}) {
-  using slot = mtf::detail::gradient_slot<backend, double>;
+  using slot = mtf::detail::gradient_slot<backend, element>;
   outcome r;
   mtf::detail::tape<backend> tape(on);
   std::vector<erased> x(q.in.size()), others(q.in.size());
@@ -235,21 +266,21 @@ outcome pass(problem const& q, typed_case const& t, situation const& s, answer c
   for (std::size_t o = 0; o < x.size(); ++o) {
     bool const real = q.op->in[o].elements == kind::real;
     numbers const mine = share(s.mesh, s.in[o], q.op->in[o].elements, q.salt + o, q.in[o], rank);
-    x[o].memory = real ? to_device<double>(on, mine) : to_device<std::int32_t>(on, mine);
+    x[o].memory = real ? to_device<element>(on, mine) : to_device<std::int32_t>(on, mine);
     if (real && q.op->differentiable)
       x[o].slot = mtf::detail::ref(new slot(tape, *t.in[o]));
     if (!x[o].slot || before.empty()) continue;
     auto const& b = before[o];
     bool const over_others = b.what == content::unlike || b.what == content::both || (b.what == content::known && b.alike == 0);
     set const axes = b.what == content::complete ? 0 : over_others ? b.unlike : b.alike;
-    auto memory = to_device<double>(on, earlier(o, axes));
-    if (b.what == content::known) mtf::detail::completed<double>(*t.in[o], axes, memory);
+    auto memory = to_device<element>(on, earlier(o, axes));
+    if (b.what == content::known) mtf::detail::completed<element>(*t.in[o], axes, memory);
     if (b.what == content::shared) {
       others[o].slot = mtf::detail::ref(new slot(tape, *t.in[o]));
       others[o].slot->add({memory, axes});
     }
     x[o].slot->add({std::move(memory), axes});
-    if (b.what == content::both) x[o].slot->add({to_device<double>(on, earlier(o, b.alike)), b.alike});
+    if (b.what == content::both) x[o].slot->add({to_device<element>(on, earlier(o, b.alike)), b.alike});
   }
   erased y;
   on.ranks().record(&r.forward);
@@ -259,7 +290,7 @@ outcome pass(problem const& q, typed_case const& t, situation const& s, answer c
   if (y.slot) {
     place seed = want.out;
     seed.partial = s.seed;
-    y.slot->add({to_device<double>(on, share(s.mesh, seed, kind::real, q.salt + 77, q.weights, rank)), s.seed});
+    y.slot->add({to_device<element>(on, share(s.mesh, seed, kind::real, q.salt + 77, q.weights, rank)), s.seed});
     on.ranks().record(&r.backward);
     tape.run();
     on.ranks().record(nullptr);
@@ -276,12 +307,12 @@ outcome pass(problem const& q, typed_case const& t, situation const& s, answer c
     std::ranges::sort(axes);
     if (std::ranges::adjacent_find(axes) != axes.end()) r.broken = "a slot does not add what is partial over the same axes";
     auto const g = x[o].slot->take();
-    r.gradients.push_back(from_device<double>(on, g.memory, n));
+    r.gradients.push_back(from_device<element>(on, g.memory, n));
     r.partial.push_back(g.memory ? g.partial : 0U);
     if (before.empty()) continue;
     r.sums.resize(x.size());
-    r.sums[o] = from_device<double>(on, mtf::detail::completed<double>(*t.in[o], g.partial, g.memory), n);
-    if (others[o].slot && from_device<double>(on, others[o].slot->take().memory, n) != earlier(o, before[o].alike))
+    r.sums[o] = from_device<element>(on, mtf::detail::completed<element>(*t.in[o], g.partial, g.memory), n);
+    if (others[o].slot && from_device<element>(on, others[o].slot->take().memory, n) != earlier(o, before[o].alike))
       r.broken = "another slot's memory was written to";
   }
   return r;
@@ -323,6 +354,26 @@ std::string compare(mtf::detail::sharding const& found, place const& want) {
     for (int i = 0; same && i < depth(six); ++i) same = found[k].cut[i] == axis_at(six, i);
   }
   return same ? std::string() : "the result's type does not say the cuts or partial axes that follow from the operation";
+}
+
+situation situated(operation const& op, typed_case const& t) {
+  situation s{.mesh = mesh_of[static_cast<std::size_t>(t.mesh)], .in = {}, .layout = t.code.layout, .target = t.code.other, .seed = 0};
+  for (std::size_t o = 0; o < op.in.size(); ++o) {
+    int const k = static_cast<int>(o);
+    s.in.push_back({.dims = op.in[o].dims,
+                    .cut = k == t.code.other_operand ? t.code.other : t.code.layout,
+                    .partial = t.code.partial_of(k),
+                    .bytes = op.in[o].elements == kind::real ? static_cast<int>(sizeof(element)) : 4});
+  }
+  return s;
+}
+std::string text_of(operation const& op, typed_case const& t, situation const& s) {
+  std::string where = op.name + ", mesh " + text_of(s.mesh) + ", layout " + text_of(t.code.layout);
+  if (t.code.other_operand >= 0) where += ", operand " + std::to_string(t.code.other_operand) + " " + text_of(t.code.other);
+  if (op.takes_layout) where += ", to " + text_of(t.code.other);
+  for (std::size_t o = 0; o < s.in.size(); ++o)
+    if (s.in[o].partial != 0) where += ", operand " + std::to_string(o) + " partial over " + text_of(s.mesh, s.in[o].partial);
+  return where;
 }
 
 answer answered(operation const& op, situation const& s, typed_case const& t) {
@@ -385,6 +436,7 @@ judge::judge() : machines_(std::make_unique<machines>()) {}
 judge::~judge() = default;
 
 tally judge::run(operation const& op) {
+  if constexpr (special) return run_special(op);
   tally count;
   problem q = posed(op);
   rota turns(op.in.size());
@@ -392,19 +444,8 @@ tally judge::run(operation const& op) {
     for (auto const& t : table) {
       ++count.cases;
       auto const& m = mesh_of[static_cast<std::size_t>(t.mesh)];
-      situation s{.mesh = m, .in = {}, .layout = t.code.layout, .target = t.code.other, .seed = 0};
-      std::string where = op.name + ", mesh " + text_of(m) + ", layout " + text_of(t.code.layout);
-      if (t.code.other_operand >= 0)
-        where += ", operand " + std::to_string(t.code.other_operand) + " " + text_of(t.code.other);
-      if (op.takes_layout) where += ", to " + text_of(t.code.other);
-      for (std::size_t o = 0; o < op.in.size(); ++o) {
-        int const k = static_cast<int>(o);
-        s.in.push_back({.dims = op.in[o].dims,
-                        .cut = k == t.code.other_operand ? t.code.other : t.code.layout,
-                        .partial = t.code.partial_of(k),
-                        .bytes = op.in[o].elements == kind::real ? 8 : 4});
-        if (s.in.back().partial != 0) where += ", operand " + std::to_string(k) + " partial over " + text_of(m, s.in.back().partial);
-      }
+      situation s = situated(op, t);
+      std::string where = text_of(op, t, s);
       auto const fail = [&](std::string what) {
         if (what.empty()) return;
         ++count.failures;
@@ -497,6 +538,64 @@ tally judge::run(operation const& op) {
     failures_.push_back({op.name, missing});
   }
 #endif
+  return count;
+}
+
+tally judge::run_special(operation const& op) {
+  tally count;
+  for (std::uint64_t draw = 0; draw < recipes.size() * draws; ++draw) {
+    recipe const made = recipes[draw / draws];
+    problem q = posed(op, made, draw);
+    for (auto const& table : op.cases)
+      for (auto const& t : table) {
+        auto const& m = mesh_of[static_cast<std::size_t>(t.mesh)];
+        if (t.no_tensors || t.refused) continue;  // rightly: the sweep of layouts
+        if (draw == 0) ++count.cases;
+        if (t.mesh > 0 && t.code.partial != 0 && !made.for_partial) continue;
+        situation s = situated(op, t);
+        answer want = answered(op, s, t);
+        want.out.partial = t.out->partial;
+        set const free = made.for_partial && op.differentiable ? (bit(m.axes) - 1U) & ~want.out.axes() : 0U;
+        for (set const seed : free == 0 ? std::vector<set>{0} : std::vector<set>{0, free}) {
+          ++count.runs;
+          s.seed = seed;
+          auto const fail = [&](std::string what) {
+            if (what.empty()) return;
+            ++count.failures;
+            failures_.push_back({text_of(op, t, s) + (seed == 0 ? "" : ", gradient partial over " + text_of(m, seed)) + text_of(made),
+                                 std::move(what)});
+          };
+          std::vector<outcome> found(static_cast<std::size_t>(m.ranks()));
+          std::string const error = machines_->ranks.run(
+              m, [&](int rank, backend& on) { found[static_cast<std::size_t>(rank)] = pass(q, t, s, want, rank, on); });
+          if (!error.empty()) {
+            fail(error);
+            continue;
+          }
+          std::vector<numbers const*> shards;
+          for (auto const& r : found) shards.push_back(&r.out);
+          if (t.mesh == 0) {
+            q.one_rank_out = found[0].out;
+            q.one_rank_gradients = found[0].gradients;
+            for (std::size_t o = 0; o < op.in.size(); ++o) q.one_rank_gradients[o].resize(q.in[o].size());
+            if (made.in_domain)
+              fail(compare(m, want.out, shards, q.out, {limits.tolerance, false}, "result against the definition"));
+          }
+          agreement const exact{0, !made.for_partial}, rounded{limits.tolerance, false};
+          fail(compare(m, want.out, shards, q.one_rank_out, op.sums ? rounded : exact, "result against one rank"));
+          for (std::size_t o = 0; op.differentiable && o < op.in.size(); ++o) {
+            if (op.in[o].elements != kind::real) continue;
+            shards.clear();
+            for (auto const& r : found) shards.push_back(&r.gradients[o]);
+            place p = s.in[o];
+            p.partial = found[0].partial[o];
+            bool const sums = op.sums || (want.out.dim_set() & ~p.dim_set()) != 0;
+            fail(compare(m, p, shards, q.one_rank_gradients[o], sums ? rounded : exact,
+                         ("gradient of operand " + std::to_string(o) + " against one rank").c_str()));
+          }
+        }
+      }
+  }
   return count;
 }
 

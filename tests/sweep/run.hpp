@@ -31,6 +31,8 @@ class judge {
   [[nodiscard]] std::vector<failure> const& failures() const { return failures_; }
 
  private:
+  tally run_special(operation const& op);
+
   struct machines;
   std::unique_ptr<machines> machines_;
   std::vector<failure> failures_;

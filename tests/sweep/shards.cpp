@@ -1,6 +1,7 @@
 #include "shards.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace sweep {
 
@@ -75,6 +76,10 @@ double term(double value, std::uint64_t salt, std::size_t position, int index, i
     double const x = static_cast<double>(z >> 42U) * 0x1p-20 - 2.0;  // 22 bits: sums of small integers stay exact
     return elements == kind::whole ? static_cast<double>(static_cast<int>(100 * x)) : x;
   };
+  if (special && elements == kind::real) {
+    int const at = std::abs(static_cast<int>(0x1p20 * drawn(0))) % terms;
+    return index == at ? value : -0.0;
+  }
   if (index + 1 < terms) return drawn(index);
   for (int i = 0; i + 1 < terms; ++i) value -= drawn(i);
   return value;

@@ -24,11 +24,28 @@ namespace sweep {
 
 using backend = mtf::kokkos_backend<Kokkos::Serial>;
 
+/// The type of all real numbers here.
+#ifndef MTF_SWEEP_ELEMENT
+#define MTF_SWEEP_ELEMENT double
+#endif
+using element = MTF_SWEEP_ELEMENT;
+
+// bfloat16 converts from and to float alone.
+template <class T>
+double to_double(T x) {
+  return static_cast<double>(static_cast<mtf::detail::compute_t<T>>(x));
+}
+template <class T>
+T from_double(double x) {
+  return static_cast<T>(static_cast<mtf::detail::compute_t<T>>(x));
+}
+
 struct a : mtf::dim<"a", extent_of[0]> {};
 struct b : mtf::dim<"b", extent_of[1]> {};
 struct c : mtf::dim<"c", extent_of[2]> {};
 struct d : mtf::dim<"d", extent_of[3]> {};
 struct e : mtf::dim<"e", extent_of[4]> {};
+struct p1 : mtf::axis<"p", 1> {};
 struct p2 : mtf::axis<"p", 2> {};
 struct p3 : mtf::axis<"p", 3> {};
 struct p4 : mtf::axis<"p", 4> {};
@@ -37,8 +54,12 @@ struct q3 : mtf::axis<"q", 3> {};
 struct r2 : mtf::axis<"r", 2> {};
 struct n2 : mtf::axis<"q", 2, mtf::link::node> {};
 using dims = mtf::detail::list<a, b, c, d, e>;
+#ifdef MTF_SWEEP_EXTENTS
+using meshes = mtf::detail::list<mtf::mesh<>, mtf::mesh<p1, q2>, mtf::mesh<p2, q2>>;
+#else
 using meshes = mtf::detail::list<mtf::mesh<>, mtf::mesh<p2>, mtf::mesh<p3>, mtf::mesh<p4>, mtf::mesh<p2, q2>,
                                  mtf::mesh<p2, q3>, mtf::mesh<p2, q2, r2>, mtf::mesh<p2, n2>>;
+#endif
 
 template <class D>
 inline constexpr int number_of_dim = -1;
@@ -89,25 +110,25 @@ struct arg {
   using tensor = mtf::tensor<T, shape, Layout, Partial, backend>;
 };
 template <class... D>
-using real = arg<double, D...>;
+using real = arg<element, D...>;
 template <class... D>
 using whole = arg<std::int32_t, D...>;
 
 /// A tensor without its type: what crosses from the typed call to everything else.
 struct erased {
   mtf::detail::buffer<backend> memory;
-  mtf::detail::ref<mtf::detail::gradient_slot<backend, double>> slot;
+  mtf::detail::ref<mtf::detail::gradient_slot<backend, element>> slot;
 };
 template <class T>
 mtf::detail::value<backend, T> restored(erased const& x) {
-  if constexpr (std::is_same_v<T, double>)
+  if constexpr (std::is_same_v<T, element>)
     return mtf::detail::value<backend, T>(x.memory, x.slot);
   else
     return mtf::detail::value<backend, T>(x.memory);
 }
 template <class T>
 erased without_type(mtf::detail::value<backend, T> const& v) {
-  if constexpr (std::is_same_v<T, double>)
+  if constexpr (std::is_same_v<T, element>)
     return {v.memory, v.slot};
   else
     return {v.memory, {}};

@@ -7,13 +7,14 @@
 #include <type_traits>
 
 #include <mtf/collectives.hpp>
+#include <mtf/detail/order.hpp>
 
 namespace mtf::detail {
 
 constexpr std::size_t size_of(element type) { return static_cast<std::size_t>(bytes_of(type)); }
 
-/// Two elements combined; bfloat16 in float, rounded after each pair. Of max and min NaN is the result if it is in x or
-/// y. For bool, sum and max mean "any", min means "all".
+/// Two elements combined; bfloat16 in float, rounded after each pair; max and min as order.hpp says. For bool, sum and max
+/// mean "any", min means "all".
 template <combine Op, class T>
 constexpr T combined(T a, T b) {
   using compute = compute_t<T>;
@@ -23,9 +24,9 @@ constexpr T combined(T a, T b) {
   else if constexpr (Op == combine::sum)
     return T(x + y);
   else if constexpr (Op == combine::max)
-    return T(x > y || x != x ? x : y);
+    return T(larger(x, y));
   else
-    return T(x < y || x != x ? x : y);
+    return T(smaller(x, y));
 }
 
 /// A mesh whose axes have no names: "0:2 1:4".

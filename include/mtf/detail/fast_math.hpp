@@ -90,13 +90,13 @@ MTF_INLINE float bitwise_select(bool condition, float a, float b) {
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) | (std::bit_cast<std::uint32_t>(b) & ~mask));
 }
 
-/// fast_exp for x < 88 in half the time: 0 where the result would not be a normal number.
+/// fast_exp for x < 88 in half the time: 0 where the result would not be a normal number. NaN is kept.
 MTF_INLINE float fast_exp_down(float x) {
-  float const shifted = x * 0x1.715476p0F + rounding_shift;
-  float const p = exp_of_rest(x, shifted - rounding_shift);
-  // n is in the low bits of `shifted`: moved to the exponent's place and added there, it multiplies by 2^n.
-  auto const scaled = std::bit_cast<std::uint32_t>(p) + (std::bit_cast<std::uint32_t>(shifted) << 23U);
-  return bitwise_select(x < -87.0F, 0.0F, std::bit_cast<float>(scaled));
+  // n + 127 is in the low bits of `shifted`: moved to the exponent's place it is 2^n. (Of a NaN there may be anything.)
+  constexpr float biased_shift = rounding_shift + 127.0F;
+  float const shifted = x * 0x1.715476p0F + biased_shift;
+  float const power = std::bit_cast<float>(std::bit_cast<std::uint32_t>(shifted) << 23U);
+  return bitwise_select(x < -87.0F, 0.0F, exp_of_rest(x, shifted - biased_shift) * power);
 }
 
 /// The natural logarithm to 2 ulp; of 0 -infinity, of negative numbers NaN.

@@ -6,38 +6,74 @@
 #include <utility>
 
 #include <mtf/collectives.hpp>
+#include <mtf/detail/order.hpp>
 #include <mtf/kokkos/copy.hpp>
 #include <mtf/kokkos/nest.hpp>
 #include <mtf/kokkos/team.hpp>
 
 namespace mtf::detail {
 
+// What a reduction combines, by which operation: numbers, or their places in an order (order.hpp). Those are integers, of
+// which every compiler and device takes maxima.
+struct by_sum {
+  using op = sum_op;
+  template <class A>
+  using term = A;
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static A term_of(A x) {
+    return x;
+  }
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static A number_of(term<A> x) {
+    return x;
+  }
+};
+template <bool Smallest>
+struct by_order {
+  using op = max_op;
+  template <class A>
+  using term = order_t<A>;
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static term<A> term_of(A x) {
+    return order_of(Smallest ? reversed(x) : x);
+  }
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static A number_of(term<A> x) {
+    A const n = number_at<A>(x);
+    return Smallest ? reversed(n) : n;
+  }
+};
+
 /// What all reduce kernels share. Slice s of result k goes to partial[s * results + k], or to `out` if there is one
 /// slice.
-template <class T>
+template <class By, class T>
 struct reduce_job {
   using A = compute_t<T>;
+  using op = typename By::op;
+  using term = typename By::template term<A>;
   nest<2> kept;
   nest<1> reduced;
   index results, terms, slices, slice_terms;
   T* out;
   T const* in;
-  A* partial;
+  term* partial;
   bool accumulate;
 
-  template <class Op>
-  KOKKOS_FORCEINLINE_FUNCTION void finish(index k, index out_offset, index s, A value) const {
+  KOKKOS_FORCEINLINE_FUNCTION static term term_of(T const& x) { return By::template term_of<A>(load(x)); }
+  KOKKOS_FORCEINLINE_FUNCTION void finish(index k, index out_offset, index s, term value) const {
     if (slices > 1)
       partial[s * results + k] = value;
     else
-      out[out_offset] = convert<T>(accumulate ? Op::of(load(out[out_offset]), value) : value);
+      out[out_offset] = convert<T>(By::template number_of<A>(accumulate ? op::of(term_of(out[out_offset]), value) : value));
   }
 };
 
-template <class Op, class T>
+template <class By, class T>
 struct reduce_rows {
-  using A = compute_t<T>;
-  reduce_job<T> job;
+  using job_type = reduce_job<By, T>;
+  using op = typename job_type::op;
+  using term = typename job_type::term;
+  job_type job;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index item) const {
@@ -47,34 +83,36 @@ struct reduce_rows {
     index const begin = s * job.slice_terms;
     index const end = begin + job.slice_terms < job.terms ? begin + job.slice_terms : job.terms;
     T const* const from = job.in + at[1];
-    A value = Op::template neutral<A>();
+    term value = op::template neutral<term>();
     if constexpr (std::is_same_v<Team, host_team>) {
       index const stride = job.reduced.inner_stride(0);
       job.reduced.for_runs(begin, end, [&](index const(&offset)[1], index n) {
         T const* const x = from + offset[0];
         if (stride == 1)
-          value = Op::of(value, team.template reduce<Op, A>(n, [=](index j) { return load(x[j]); }));
+          value = op::of(value, team.template reduce<op, term>(n, [=](index j) { return job_type::term_of(x[j]); }));
         else
-          for (index j = 0; j < n; ++j) value = Op::of(value, load(x[j * stride]));
+          for (index j = 0; j < n; ++j) value = op::of(value, job_type::term_of(x[j * stride]));
       });
     } else {
       auto const& reduced = job.reduced;
-      value = team.template reduce<Op, A>(end - begin, [&](index j) {
+      value = team.template reduce<op, term>(end - begin, [&](index j) {
         index offset[1];
         reduced.locate(begin + j, offset);
-        return load(from[offset[0]]);
+        return job_type::term_of(from[offset[0]]);
       });
     }
-    team.once([&] { job.template finish<Op>(k, at[0], s, value); });
+    team.once([&] { job.finish(k, at[0], s, value); });
   }
 };
 
 /// The host's column kernel: a strip of neighbouring results at a time.
-template <class Op, class T>
+template <class By, class T>
 struct reduce_strips {
-  using A = compute_t<T>;
+  using job_type = reduce_job<By, T>;
+  using op = typename job_type::op;
+  using term = typename job_type::term;
   static constexpr index width = 512;
-  reduce_job<T> job;
+  job_type job;
 
   [[nodiscard]] static index strips(nest<2> const& kept) { return ceil_div(inner(kept), width); }
   [[nodiscard]] static index inner(nest<2> const& kept) {
@@ -89,8 +127,8 @@ struct reduce_strips {
     job.kept.locate(k, at);
     index const begin = s * job.slice_terms, end = std::min(job.terms, begin + job.slice_terms);
 
-    alignas(64) A sums[width];
-    for (index c = 0; c < w; ++c) sums[c] = Op::template neutral<A>();
+    alignas(64) term sums[width];
+    for (index c = 0; c < w; ++c) sums[c] = op::template neutral<term>();
     index const stride = job.reduced.inner_stride(0);
     job.reduced.for_runs(begin, end, [&](index const(&offset)[1], index n) {
       T const* x = job.in + at[1] + offset[0];
@@ -99,29 +137,32 @@ struct reduce_strips {
       for (; j < n; ++j) add_one(sums, w, x + j * stride);
     });
     index const out_stride = job.kept.inner_stride(0);
-    for (index c = 0; c < w; ++c) job.template finish<Op>(k + c, at[0] + c * out_stride, s, sums[c]);
+    for (index c = 0; c < w; ++c) job.finish(k + c, at[0] + c * out_stride, s, sums[c]);
   }
 
  private:
-  static void add_one(A* sums, index w, T const* x) {
+  static void add_one(term* sums, index w, T const* x) {
     MTF_SIMD
-    for (index c = 0; c < w; ++c) sums[c] = Op::of(sums[c], load(x[c]));
+    for (index c = 0; c < w; ++c) sums[c] = op::of(sums[c], job_type::term_of(x[c]));
   }
-  static void add_four(A* sums, index w, T const* x, index stride) {
+  static void add_four(term* sums, index w, T const* x, index stride) {
     T const* const x1 = x + stride;
     T const* const x2 = x1 + stride;
     T const* const x3 = x2 + stride;
     MTF_SIMD
     for (index c = 0; c < w; ++c)
-      sums[c] = Op::of(sums[c], Op::of(Op::of(load(x[c]), load(x1[c])), Op::of(load(x2[c]), load(x3[c]))));
+      sums[c] = op::of(sums[c], op::of(op::of(job_type::term_of(x[c]), job_type::term_of(x1[c])),
+                                       op::of(job_type::term_of(x2[c]), job_type::term_of(x3[c]))));
   }
 };
 
 /// The device's column kernel: a thread for each result and slice.
-template <class Op, class T>
+template <class By, class T>
 struct reduce_columns {
-  using A = compute_t<T>;
-  reduce_job<T> job;
+  using job_type = reduce_job<By, T>;
+  using op = typename job_type::op;
+  using term = typename job_type::term;
+  job_type job;
 
   KOKKOS_FUNCTION void operator()(index item) const {
     index const k = item % job.results, s = item / job.results;
@@ -129,37 +170,38 @@ struct reduce_columns {
     job.kept.locate(k, at);
     index const begin = s * job.slice_terms;
     index const end = begin + job.slice_terms < job.terms ? begin + job.slice_terms : job.terms;
-    A value = Op::template neutral<A>();
+    term value = op::template neutral<term>();
     for (index j = begin; j < end; ++j) {
       index offset[1];
       job.reduced.locate(j, offset);
-      value = Op::of(value, load(job.in[at[1] + offset[0]]));
+      value = op::of(value, job_type::term_of(job.in[at[1] + offset[0]]));
     }
-    job.template finish<Op>(k, at[0], s, value);
+    job.finish(k, at[0], s, value);
   }
 };
 
 /// Combines the slices.
-template <class Op, class T>
+template <class By, class T>
 struct reduce_slices {
-  using A = compute_t<T>;
-  reduce_job<T> job;  // with one slice: what finish() writes is final
+  using op = typename reduce_job<By, T>::op;
+  using term = typename reduce_job<By, T>::term;
+  reduce_job<By, T> job;  // with one slice: what finish() writes is final
   index slices;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index k) const {
-    A const* const partial = job.partial + k;
+    term const* const partial = job.partial + k;
     index const results = job.results;
-    A const value = team.template reduce<Op, A>(slices, [=](index s) { return partial[s * results]; });
+    term const value = team.template reduce<op, term>(slices, [=](index s) { return partial[s * results]; });
     index at[2];
     job.kept.locate(k, at);
-    team.once([&] { job.template finish<Op>(k, at[0], 0, value); });
+    team.once([&] { job.finish(k, at[0], 0, value); });
   }
 };
 
-template <class Op, class Exec, class T>
+template <class By, class Exec, class T>
 void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool accumulate) {
-  reduce_job<T> job{};
+  reduce_job<By, T> job{};
   job.kept = {ordered_by(1, r.kept)};
   job.reduced = {ordered_by(0, r.reduced)};
   job.results = r.kept.size();
@@ -176,25 +218,25 @@ void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool
 
   // Enough independent pieces for all threads, none of them too short to be worth it.
   constexpr index pieces = runs_on_host<Exec> ? 64 : 4096, least_terms = runs_on_host<Exec> ? 16384 : 1024;
-  index const strips = runs_on_host<Exec> ? reduce_strips<Op, T>::strips(job.kept) : inner_kept;
+  index const strips = runs_on_host<Exec> ? reduce_strips<By, T>::strips(job.kept) : inner_kept;
   index const items = by_rows ? job.results : job.results / inner_kept * strips;
   index const item_terms = by_rows || !runs_on_host<Exec> ? job.terms : job.terms * std::min(inner_kept, index(512));
   job.slices = std::clamp<index>(std::min(pieces / items, item_terms / least_terms), 1, std::max<index>(job.terms, 1));
   job.slice_terms = ceil_div(job.terms, job.slices);
-  workspace<compute_t<T>, Exec> partial(on, job.slices > 1 ? job.slices * job.results : 0);
+  workspace<typename reduce_job<By, T>::term, Exec> partial(on, job.slices > 1 ? job.slices * job.results : 0);
   job.partial = partial.get();
 
   if (by_rows)
-    for_rows("mtf::reduce_rows", on.exec, items * job.slices, job.slice_terms, reduce_rows<Op, T>{job});
+    for_rows("mtf::reduce_rows", on.exec, items * job.slices, job.slice_terms, reduce_rows<By, T>{job});
   else if constexpr (runs_on_host<Exec>)
     launch_on_host("mtf::reduce_columns", on.exec, items * job.slices, job.results * job.terms,
-                   reduce_strips<Op, T>{job});
+                   reduce_strips<By, T>{job});
   else
     Kokkos::parallel_for("mtf::reduce_columns", range_policy<Exec>(on.exec, 0, items * job.slices),
-                         reduce_columns<Op, T>{job});
+                         reduce_columns<By, T>{job});
   if (job.slices > 1) {
     index const slices = std::exchange(job.slices, 1);
-    for_rows("mtf::reduce_slices", on.exec, job.results, slices, reduce_slices<Op, T>{job, slices});
+    for_rows("mtf::reduce_slices", on.exec, job.results, slices, reduce_slices<By, T>{job, slices});
   }
 }
 
@@ -203,11 +245,11 @@ template <class Exec, class T>
 void reduce(device<Exec>& on, combine op, reduction const& r, T* out, T const* in, bool accumulate) {
   switch (op) {
     case combine::sum:
-      return reduce_with<sum_op>(on, r, out, in, accumulate);
+      return reduce_with<by_sum>(on, r, out, in, accumulate);
     case combine::max:
-      return reduce_with<max_op>(on, r, out, in, accumulate);
+      return reduce_with<by_order<false>>(on, r, out, in, accumulate);
     case combine::min:
-      return reduce_with<min_op>(on, r, out, in, accumulate);
+      return reduce_with<by_order<true>>(on, r, out, in, accumulate);
   }
 }
 

@@ -24,7 +24,8 @@ struct two {
   KOKKOS_FORCEINLINE_FUNCTION constexpr two& operator+=(two b) { return *this = *this + b; }
 };
 
-/// The three ways to combine two values, with their neutral elements.
+/// How two values combine, with the neutral element. Max is for numbers: NaN is never the larger one (reduce.hpp has maxima
+/// and minima of all that there is).
 struct sum_op {
   template <class A>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr A neutral() {
@@ -49,19 +50,6 @@ struct max_op {
   }
   template <class A>
   using reducer = Kokkos::Max<A>;
-};
-struct min_op {
-  template <class A>
-  KOKKOS_FORCEINLINE_FUNCTION static constexpr A neutral() {
-    using limits = std::numeric_limits<A>;
-    return limits::has_infinity ? limits::infinity() : limits::max();
-  }
-  template <class A>
-  KOKKOS_FORCEINLINE_FUNCTION static constexpr A of(A a, A b) {
-    return b < a ? b : a;
-  }
-  template <class A>
-  using reducer = Kokkos::Min<A>;
 };
 
 // Inlined by force, and with the function object by value: GCC vectorizes a reduction only where it sees that nothing

@@ -1,0 +1,156 @@
+// Derivatives where functions have kinks, and what maxima and minima make of NaN, infinities and zeros.
+#include <cmath>
+#include <limits>
+
+#include "kernels_fixture.hpp"
+
+#include <mtf/functions.hpp>
+
+namespace kernels {
+namespace {
+
+template <class T>
+bool same(T x, T want) {
+  return std::isnan(want) ? std::isnan(x) : x == want && std::signbit(x) == std::signbit(want);
+}
+
+/// The derivative in the I-th argument.
+template <std::size_t I, class F, class... T>
+double slope(F f, T... x) {
+  return static_cast<double>(mtf::detail::derivative<I>(f, x...));
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("derivatives at kinks", T, float, double) {
+  T const zero = 0, one = 1, nan = std::numeric_limits<T>::quiet_NaN();
+  mtf::functions::relu const relu;
+  mtf::functions::abs const abs;
+  mtf::functions::max const max;
+  mtf::functions::min const min;
+  mtf::functions::clip<T> const clip{-one, one};
+  for (T const x : {zero, -zero}) {
+    CHECK(slope<0>(relu, x) == 0);
+    CHECK(slope<0>(abs, x) == 0);
+    CHECK(same(relu(x), zero));
+    CHECK(same(abs(x), zero));
+  }
+  CHECK(slope<0>(relu, one) == 1);
+  CHECK(slope<0>(relu, -one) == 0);
+  CHECK(slope<0>(abs, one) == 1);
+  CHECK(slope<0>(abs, -one) == -1);
+  for (T const x : {zero, -zero, one, std::numeric_limits<T>::infinity()})
+    for (T const y : {x, x == 0 ? -x : x}) {
+      CHECK(slope<0>(max, x, y) == 0.5);
+      CHECK(slope<1>(max, x, y) == 0.5);
+      CHECK(slope<0>(min, x, y) == 0.5);
+      CHECK(slope<1>(min, x, y) == 0.5);
+    }
+  CHECK(slope<0>(max, one, zero) == 1);
+  CHECK(slope<1>(max, one, zero) == 0);
+  CHECK(slope<0>(min, one, zero) == 0);
+  CHECK(slope<1>(min, one, zero) == 1);
+  CHECK(slope<0>(clip, one) == 1);
+  CHECK(slope<0>(clip, -one) == 1);
+  CHECK(slope<0>(clip, T(1.5)) == 0);
+  CHECK(slope<0>(clip, T(-1.5)) == 0);
+  CHECK(std::isnan(relu(nan)));
+  CHECK(std::isnan(clip(nan)));
+}
+
+/// max and min are those of IEEE 754-2019, whichever operand is first.
+TEST_CASE_TEMPLATE("maximum and minimum of all pairs of special values", T, float, double) {
+  using limits = std::numeric_limits<T>;
+  std::vector<T> const ascending{-limits::infinity(), limits::lowest(),    T(-1), -limits::min(), -limits::denorm_min(), T(-0.0),
+                                 T(0),                limits::denorm_min(), limits::min(), T(1),   limits::max(), limits::infinity()};
+  mtf::functions::max const max;
+  mtf::functions::min const min;
+  for (std::size_t i = 0; i < ascending.size(); ++i) {
+    for (std::size_t j = 0; j < ascending.size(); ++j) {
+      CHECK(same(max(ascending[i], ascending[j]), ascending[std::max(i, j)]));
+      CHECK(same(min(ascending[i], ascending[j]), ascending[std::min(i, j)]));
+    }
+    for (T const nan : {limits::quiet_NaN(), -limits::quiet_NaN()}) {
+      CHECK(std::isnan(max(nan, ascending[i])));
+      CHECK(std::isnan(max(ascending[i], nan)));
+      CHECK(std::isnan(min(nan, ascending[i])));
+      CHECK(std::isnan(min(ascending[i], nan)));
+    }
+  }
+}
+
+/// A special value anywhere among n, in every kind of kernel: contiguous rows, columns, and cut into slices.
+TEST_CASE_TEMPLATE("reductions of special values", T, float, double, bfloat16) {
+  double const infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  auto const check = [&](index results, index n, index result_stride, index stride) {
+    CAPTURE(results);
+    CAPTURE(n);
+    mtf::detail::reduction const r{{1, {results}, {{{1}, {result_stride}}}}, {1, {n}, {{{stride}}}}};
+    auto const reduced = [&](combine op, std::vector<double> const& x) {
+      array<T> const in(x);
+      array<T> out(numbers(results, 1));
+      device().reduce(op, r, out.get(), in.get(), false);
+      return out.host();
+    };
+    for (index at = 0; at < n; at += std::max<index>(1, n / 9)) {
+      index const result = at % results, position = result * result_stride + at * stride, next = result * result_stride + (at + 1) % n * stride;
+      auto x = numbers(results * n, 3);
+      auto const put = [&](double v) { x[static_cast<std::size_t>(position)] = v; };
+      auto const of_result = [&](combine op) { return reduced(op, x)[static_cast<std::size_t>(result)]; };
+      for (double const v : {nan, -nan}) {
+        put(v);
+        for (auto const op : {combine::max, combine::min}) {
+          auto const y = reduced(op, x);
+          for (index k = 0; k < results; ++k) CHECK(std::isnan(y[static_cast<std::size_t>(k)]) == (k == result));
+        }
+      }
+      put(infinity);
+      CHECK(of_result(combine::max) == infinity);
+      put(-infinity);
+      CHECK(of_result(combine::min) == -infinity);
+      if (n == 1) continue;
+      // Zeros of both signs, among what is smaller or larger.
+      x.assign(x.size(), -2);
+      put(-0.0);
+      CHECK(same(of_result(combine::max), -0.0));
+      x[static_cast<std::size_t>(next)] = 0.0;
+      CHECK(same(of_result(combine::max), 0.0));
+      x.assign(x.size(), 2);
+      put(0.0);
+      CHECK(same(of_result(combine::min), 0.0));
+      x[static_cast<std::size_t>(next)] = -0.0;
+      CHECK(same(of_result(combine::min), -0.0));
+    }
+  };
+  for (index const n : {1, 7, 40, 1000}) {
+    check(5, n, n, 1);   // rows
+    check(64, n, 1, 64);  // columns
+  }
+  check(1, 100000, 1, 1);  // slices
+}
+
+/// What is not a number makes its row NaN and no other. Of NaN float knows many.
+TEST_CASE_TEMPLATE("softmax of special values", T, float, double, bfloat16) {
+  double const infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  for (index const n : {1, 7, 40, 200})
+    for (double const v : {nan, std::nan("0x20000000"), infinity, -infinity}) {
+      CAPTURE(n);
+      CAPTURE(v);
+      rows const r{2, n, 1};
+      auto x = numbers(2 * n, 5);
+      x[static_cast<std::size_t>(n / 2)] = v;
+      array<T> const in(x);
+      array<T> y(numbers(2 * n, 1)), z(numbers(2 * n, 1));
+      device().softmax(r, compute_t<T>(1), {}, y.get(), in.get());
+      device().log_softmax(r, z.get(), in.get());
+      bool const row_is_nan = v != -infinity || n == 1;
+      auto const soft = y.host(), log = z.host();
+      for (std::size_t j = 0; j < soft.size(); ++j) {
+        bool const is_nan = row_is_nan && j < static_cast<std::size_t>(n);
+        CHECK(std::isnan(soft[j]) == is_nan);
+        CHECK(std::isnan(log[j]) == is_nan);
+      }
+    }
+}
+
+}  // namespace kernels
