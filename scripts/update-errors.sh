@@ -15,7 +15,7 @@ words() (
     sed -E -e "s/‘|’/'/g" -e 's#(^|[ (])[^ ]*/(mtf/detail/|mtf/|refused/)#\1\2#g' -e 's#^(mtf|refused)/##' \
       -e 's#^([a-z_/]+\.hpp):[0-9]+:[0-9]+: #\1: #' \
       -e "/function template specialization|template class 'mtf::tensor/s#'(mtf::[a-z_]+[^a-z_<(]*)[<(].*' requested#'\1<...>' requested#" |
-    grep -E "In instantiation of 'struct mtf::detail::require<|error: |^$2\.cpp:[0-9:]+ +required from here|in instantiation of template class 'mtf::detail::require<|^$2\.cpp:[0-9:]+ note: in instantiation|^$2\.cpp:[0-9:]+ note: while checking"
+    grep -E "In instantiation of 'struct mtf::detail::require<|error: |^$2\.cpp:[0-9:]+ +required from here|in instantiation of template class 'mtf::detail::require<|^$2\.cpp:[0-9:]+ note: in instantiation|^$2\.cpp:[0-9:]+ note: while checking|note: non-constexpr function"
 )
 
 new="$(mktemp)"

@@ -276,11 +276,12 @@ inline constexpr auto map_work_of = Rule::work();
 
 /// f applied to every element. Operands are broadcast by name: the result has the union of their dimensions, in the order
 /// of the operand that has them all, if one does. f is a function object with a templated call operator, free of state
-/// that depends on the rank; its derivative comes from calling it on dual numbers. Operands that are partial are completed
-/// first, unless f is linear there (`mtf/functions.hpp`). No communication otherwise. Backward: one kernel; the gradient
-/// of a broadcast operand is summed over the missing dimensions, partial where they are cut.
+/// that depends on the rank; its derivative comes from calling it on dual numbers. One that takes none in some argument is
+/// mapped all the same; asking for the gradient there is a user_error, and in a plan a compiler error. Operands that are
+/// partial are completed first, unless f is linear there (`mtf/functions.hpp`). No communication otherwise. Backward: one
+/// kernel; the gradient of a broadcast operand is summed over the missing dimensions, partial where they are cut.
 /// Refused: operands cut differently, one name with two extents, tensors that share no dimension, different floating
-/// element types.
+/// element types, a function that does not take the elements, returns none, or calls one of plain numbers on a dual number.
 template <class F, operand... X>
 constexpr auto map(F f, X const&... x) {
   if constexpr (detail::any_refused<X...>) {

@@ -6,8 +6,8 @@
 #include "names.hpp"
 
 struct times {
-  template <class X>
-  MTF_FUNCTION X operator()(X x, X y) const {
+  template <class X, class Y>
+  MTF_FUNCTION constexpr auto operator()(X x, Y y) const {
     return x * y;
   }
 };
