@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 
+#include <mtf/kokkos/copy.hpp>
 #include <mtf/kokkos/team.hpp>
 
 namespace mtf::detail {
@@ -43,12 +44,12 @@ struct take_rows_body {
 };
 
 /// The host's way: each thread owns some columns and takes the ids in their order, so sums do not depend on threads.
-template <class T>
+template <class A, class T>
 struct add_rows_by_columns {
   static constexpr index strip = 64;
   table_ids ids;
   index count;
-  T* table;
+  A* table;
   T const* dy;
 
   void operator()(index s) const {
@@ -56,57 +57,55 @@ struct add_rows_by_columns {
     for (index r = 0; r < count; ++r) {
       index const begin = ids.begin(r);
       if (begin < 0) continue;
-      T* const to = table + begin + column;
+      A* const to = table + begin + column;
       T const* const from = dy + r * ids.width + column;
       MTF_SIMD
-      for (index j = 0; j < w; ++j) to[j] = convert<T>(load(to[j]) + load(from[j]));
+      for (index j = 0; j < w; ++j) to[j] += load(from[j]);
     }
   }
 };
 
-template <class T>
-KOKKOS_FUNCTION inline void atomic_accumulate(T* to, T x) {
-  Kokkos::atomic_add(to, x);
-}
-/// 16-bit atomics are not everywhere: this one exchanges the aligned word around the element.
-KOKKOS_FUNCTION inline void atomic_accumulate(bfloat16* to, bfloat16 x) {
-  bool const upper = (reinterpret_cast<std::uintptr_t>(to) & 2U) != 0;
-  auto* const word = reinterpret_cast<std::uint32_t*>(upper ? to - 1 : to);
-  unsigned const shift = upper ? 16U : 0U;
-  std::uint32_t seen = Kokkos::atomic_load(word), expected = 0;
-  do {
-    expected = seen;
-    bfloat16 old;
-    old.bits = static_cast<std::uint16_t>(expected >> shift);
-    auto const sum = static_cast<std::uint32_t>(bfloat16(static_cast<float>(old) + static_cast<float>(x)).bits);
-    seen = Kokkos::atomic_compare_exchange(word, expected, (expected & ~(0xffffU << shift)) | (sum << shift));
-  } while (seen != expected);
-}
-
-template <class T>
+template <class A, class T>
 struct add_rows_atomic {
   table_ids ids;
-  T* table;
+  A* table;
   T const* dy;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
     index const begin = ids.begin(r);
     if (begin < 0) return;
-    T* const to = table + begin;
+    A* const to = table + begin;
     T const* const from = dy + r * ids.width;
-    team.each(ids.width, [=](index j) { atomic_accumulate(to + j, from[j]); });
+    team.each(ids.width, [=](index j) { Kokkos::atomic_add(to + j, load(from[j])); });
   }
 };
 
-template <class Exec, class T>
-void add_rows(device<Exec>& on, table_ids const& ids, index count, T* table, T const* dy) {
+/// Adds each row of dy to its row of the table, in the type that T is computed in.
+template <class Exec, class A, class T>
+void add_rows_computed(device<Exec>& on, table_ids const& ids, index count, A* table, T const* dy) {
   if constexpr (runs_on_host<Exec>) {
-    using body = add_rows_by_columns<T>;
+    using body = add_rows_by_columns<A, T>;
     launch_on_host("mtf::add_rows", on.exec, ceil_div(ids.width, body::strip), count * ids.width,
                    body{ids, count, table, dy});
   } else {
-    for_rows("mtf::add_rows", on.exec, count, ids.width, add_rows_atomic<T>{ids, table, dy});
+    for_rows("mtf::add_rows", on.exec, count, ids.width, add_rows_atomic<A, T>{ids, table, dy});
+  }
+}
+
+/// The same, rounded once: in bfloat16 256 + 1 is 256, however often 1 is added.
+template <class Exec, class T>
+void add_rows(device<Exec>& on, table_ids const& ids, index count, T* table, T const* dy) {
+  using A = compute_t<T>;
+  if constexpr (std::is_same_v<T, A>) {
+    add_rows_computed(on, ids, count, table, dy);
+  } else {
+    index const n = ids.vocab * ids.width;
+    loops<2> const flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
+    workspace<A, Exec> sum(on, n);
+    copy(on, flat, sum.get(), static_cast<T const*>(table));
+    add_rows_computed(on, ids, count, sum.get(), dy);
+    copy(on, flat, table, static_cast<A const*>(sum.get()));
   }
 }
 
