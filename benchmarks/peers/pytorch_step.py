@@ -73,7 +73,7 @@ def main():
         optimizer.step()
         return loss.item()
 
-    measure(f"PyTorch {torch.__version__} {'eager' if options.eager else 'compiled'}", s, step, options.steps)
+    measure(f"PyTorch {torch.__version__.split('+')[0]} {'eager' if options.eager else 'compiled'}", s, step, options.steps)
 
 
 if __name__ == "__main__":
