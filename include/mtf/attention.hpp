@@ -161,8 +161,9 @@ constexpr auto attend(Q const& q, K const& k, V const& v, double scale) {
 /// (Vaswani et al. 2017, 3.2.1; Dao et al. 2022). q has Query and Head, k and v have Key and Head; their other
 /// dimensions are the same. The result has q's dimensions in q's order. Partial operands are completed. Where none of
 /// the three dimensions is cut: nothing is sent, nothing of the size of Query x Key is stored, one number a row is kept
-/// for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send. Refused: operands with
-/// other dimensions, cut differently, of different element types.
+/// for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send. What the mask hides is
+/// multiplied by 0, so it must be finite. Refused: operands with other dimensions, cut differently, of different element
+/// types.
 template <dimension Query, dimension Key, dimension Head, operand Q, operand K, operand V>
 constexpr auto causal_attention(Q const& q, K const& k, V const& v, double scale) {
   if constexpr (detail::any_refused<Q, K, V>) {

@@ -9,10 +9,10 @@
 // What cannot agree, for numbers as they are, is not asked:
 //   a sum of large numbers may overflow in one order alone: operations with sums, backward included, get none;
 //   a sum that is not taken yet, with terms x and 0, times infinity is NaN: cases with partial operands or gradients get
-//     finite numbers in the domain of the function, where its derivatives are finite too, and NaN. So does a product of
-//     more than two operands, the first two of which leave such a sum;
-//   the sign of a zero that a partial sum passes through: x - x is 0, and 0 - 0 too, but -(x - x) is not;
-//   what a mask hides from a sum of products is multiplied by 0: it must be finite.
+//     finite numbers in the domain of the function, where its derivatives are finite too, and NaN. Operations that
+//     multiply by sums of their own, which need not be taken yet either, get no infinities;
+//   the sign of a zero that terms make: that of -(x - x) is not that of -x + x;
+//   what a mask hides is multiplied by 0, by some kernels and not by others: attention gets finite numbers alone.
 #include <cmath>
 #include <limits>
 #include <random>
