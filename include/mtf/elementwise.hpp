@@ -32,10 +32,6 @@ using number_beside_t = std::conditional_t<std::is_same_v<T, bool>, std::int32_t
 template <class T, class N>
 using number_verdict_t = std::conditional_t<is_floating<T> || std::is_integral_v<N>, ok, error_fractional_number<T, N>>;
 
-/// Functions of reals take integers beside them, not alone.
-template <class T, class... U>
-using some_floating_t = std::conditional_t<(is_floating<T> || ... || is_floating<U>), ok, error_element_type<T>>;
-
 /// n as a T. Not in T's range: user_error.
 template <class T, class N>
 constexpr T number_as(N n) {
@@ -168,20 +164,10 @@ template <operand X, operand Y>
 constexpr auto min(X const& x, Y const& y) {
   return map(functions::min{}, x, y);
 }
-/// x^y; of a negative x for whole y only, else NaN. Refused: integers alone.
+/// x^y; of a negative x for whole y only, else NaN. Refused: integers.
 template <operand X, operand Y>
 constexpr auto pow(X const& x, Y const& y) {
-  if constexpr (detail::any_refused<X, Y>) {
-    return refused{};
-  } else {
-    using verdict = detail::some_floating_t<typename X::element_type, typename Y::element_type>;
-    if constexpr (!verdict::value) {
-      detail::require<verdict>{};
-      return refused{};
-    } else {
-      return map(functions::pow{}, x, y);
-    }
-  }
+  return map(functions::pow{}, x, y);
 }
 /// x^n. Whole exponents are products, so of negative x and of integers too; else a negative x gives NaN. A negative exponent
 /// of integers is a user_error. Refused: a fractional exponent of integers.

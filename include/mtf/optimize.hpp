@@ -99,7 +99,9 @@ struct update_count {
 template <class...>
 using update_count_of = update_count;
 template <class Params>
-struct update_counts_of;
+struct update_counts_of {
+  using type = refused;
+};
 template <template <template <class...> class> class Structure, template <class...> class Tensor>
 struct update_counts_of<Structure<Tensor>> {
   using type = Structure<update_count_of>;

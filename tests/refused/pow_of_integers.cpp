@@ -6,7 +6,7 @@
 #include "names.hpp"
 
 #ifdef MTF_CONTROL
-auto f(tensor<batch> const& x, numbers<batch> const& y) { return mtf::pow(x, y); }
+auto f(numbers<batch> const& x, numbers<batch> const& y) { return mtf::pow(mtf::cast<float>(x), mtf::cast<float>(y)); }
 #else
 auto f(numbers<batch> const& x, numbers<batch> const& y) { return mtf::pow(x, y); }
 #endif

@@ -262,7 +262,7 @@ std::vector<operation> operations_of_rows() {
       entry<mean_integers>("mean<c>(x[a, c]) of integers", sums, one_a_row(C, 1, [](numbers const& x) {
                              double s = 0;
                              for (double const v : x) s += v;
-                             return s / 4;
+                             return s / static_cast<double>(C);
                            }),
                            completed_sum(bit(2))),
       entry<weighted_b>("weighted_mean<b>(x[a, b], weights[b, a])", weighted_means,

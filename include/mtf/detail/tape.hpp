@@ -239,7 +239,7 @@ class gradient_slot final : public kept_by<Backend> {
       if (b.ranks().mesh().index_within(b.ranks().rank(), sum.partial & ~g.partial) != 0) return;
       if (sum.memory) return accumulate(sum.memory, std::move(x));
       sum.memory = std::move(x);
-      if (g.partial != sum.partial) make_own(sum.memory);  // other ranks' terms are not those that it is known with
+      make_own(sum.memory);  // whatever is known of it: on other ranks more is added
     };
     add_term(first_);
     for (auto& g : more_) add_term(g);
