@@ -1,6 +1,5 @@
 #pragma once
 // Tensors from nothing, from the host, and back to it.
-#include <memory>
 #include <span>
 #include <string>
 
@@ -68,7 +67,8 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
                      std::to_string(global.size()) + " were given");
   auto const place = detail::placement_of(X::spec, X::mesh, b.ranks().rank());
   auto const size = static_cast<std::size_t>(X::local_size);
-  auto const mine = std::make_unique<T[]>(size);  // std::vector<bool> is not an array of bools
+  using stored = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;  // std::vector<bool> is no array of bools
+  std::vector<stored> mine(size);
   for (std::size_t i = 0; i < size; ++i) {
     auto rest = static_cast<detail::index>(i), at = place.offset;
     for (int d = place.local.rank - 1; d >= 0; --d) {
@@ -76,10 +76,10 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
       at += rest % place.local.extent[e] * place.local.stride[0][e];
       rest /= place.local.extent[e];
     }
-    mine[i] = global[static_cast<std::size_t>(at)];
+    mine[i] = static_cast<stored>(global[static_cast<std::size_t>(at)]);
   }
   auto v = detail::make_value<T>(b, X::local_size);
-  b.from_host(v.data(), mine.get(), size * sizeof(T));
+  b.from_host(v.data(), mine.data(), size * sizeof(T));
   return X(std::move(v));
 }
 

@@ -89,7 +89,7 @@ TEST_CASE("numbers beside integers are integers of their type") {
     CHECK(((x > 0) * 5).local()[i] == (v > 0 ? 5 : 0));
   }
   CHECK_THROWS_AS(x + 5'000'000'000, mtf::user_error);
-  CHECK_THROWS_AS(x < 5'000'000'000, mtf::user_error);
+  CHECK_THROWS_AS(static_cast<void>(x < 5'000'000'000), mtf::user_error);
   CHECK((mtf::cast<std::int64_t>(x) + 5'000'000'000).local()[0] == 5'000'000'000 - 7);
   CHECK_THROWS_AS((mtf::full<tensor<std::int32_t, n>>(machine, 0.5)), mtf::user_error);
   CHECK_THROWS_AS((mtf::full<tensor<std::int32_t, n>>(machine, 3e9)), mtf::user_error);
