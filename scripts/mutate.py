@@ -121,7 +121,7 @@ MUTATIONS = [
      "copy(at(out, r * bytes), at(blocks.of(r).in, blocks.me * bytes), bytes);",
      "copy(at(out, r * bytes), at(blocks.of(r).in, r * bytes), bytes);"),
     # The protocol of gradients.
-    ("what flows to a tensor is added into another's gradient", "pairs gradients protocol", f"{CORE}/detail/tape.hpp",
+    ("what flows to a tensor is added into another's gradient", "pairs protocol", f"{CORE}/detail/tape.hpp",
      "if (!into.unique()) {  // the same memory", "if (false) {  // the same memory"),
     ("norms and contractions add into another's gradient", "rows contractions protocol", f"{CORE}/detail/tape.hpp",
      "|| !first_.memory.unique()) return {};", ") return {};"),
@@ -172,8 +172,6 @@ MUTATIONS = [
      "if (s.ours) s.terms->forget_terms();", "s.terms->forget_terms();"),
     ("a small gradient's sum is the message's first", "protocol", f"{CORE}/detail/completion.hpp",
      "s.memory->completed = part_of<T>(message, at);", "s.memory->completed = part_of<T>(message, 0);"),
-    ("small gradients partial over other axes go in the message", "protocol", f"{CORE}/detail/completion.hpp",
-     "s.type == element_of<T> && s.partial == axes) f(s);", "s.type == element_of<T>) f(s);"),
     ("all-gather in the reverse order", "movements", f"{THREADS}/collectives.hpp",
      "copy(at(out, r * bytes), shards.of(r).in, bytes);", "copy(at(out, (shards.size() - 1 - r) * bytes), shards.of(r).in, bytes);"),
 ]

@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <random>
 #include <string>
 #include <tuple>
@@ -24,7 +25,7 @@ namespace {
 using backend = mtf::kokkos_backend<Kokkos::Serial>;
 using numbers = std::vector<double>;
 
-constexpr int programs = 300, lines = 12;
+constexpr std::uint64_t programs = 600;
 
 struct i : mtf::dim<"i", 4> {};
 struct j : mtf::dim<"j", 8> {};
@@ -41,8 +42,8 @@ struct parameters {
   Tensor<i> of_i;
   Tensor<j> of_j, shift;
   Tensor<k> of_k;
-  Tensor<j, wide> w1, w2;
-  MTF_FIELDS(x, y, v, u, of_i, of_j, shift, of_k, w1, w2);
+  Tensor<j, wide> w1, w2, w3, w4;
+  MTF_FIELDS(x, y, v, u, of_i, of_j, shift, of_k, w1, w2, w3, w4);
 };
 
 /// The values of a program: by their dimensions and, on the mesh, the axes over which they are partial.
@@ -54,11 +55,12 @@ struct place {
   using layout = Layout;
   using moved_layout = Moved;
   using mesh = typename Layout::mesh_type;
+  static constexpr mtf::axis_mask axes = (1U << static_cast<unsigned>(mesh::shape().rank)) - 1U;
   template <class... D>
   using tensor = mtf::tensor<double, mtf::shape<D...>, Layout, mtf::partial<>, backend>;
   template <mtf::axis_mask Axes, class... D>
   using partial = mtf::tensor<double, mtf::shape<D...>, Layout,
-                              mtf::detail::partial_of<mesh, Axes & (mtf::axis_mask(mesh::size) - 1U)>, backend>;
+                              mtf::detail::partial_of<mesh, Axes & axes>, backend>;
   template <class... X>
   using lists = std::tuple<std::vector<X>...>;
   static constexpr mtf::axis_mask P = 1, Q = 2;
@@ -130,7 +132,7 @@ constexpr std::tuple steps{
     step<jw, jw_p>(tanh_of), step<moved, moved>(tanh_of),
     step<ij, ij_q>(completed), step<jk, jk_p>(completed), step<vj, vj_p>(completed), step<vj, vj_q>(completed),
     step<vj, vj_pq>(completed), step<vi, vi_q>(completed), step<vk, vk_p>(completed), step<s, s_p>(completed),
-    step<s, s_pq>(completed), step<jw, jw_p>(completed),
+    step<s, s_pq>(completed), step<s, s_q>(completed), step<jw, jw_p>(completed),
     // Norms along whole dimensions and cut ones.
     step<ij, ij, vj, vj>(layer_norm<j>), step<ij, ij_q, vj, vj>(layer_norm<j>), step<ij, ij, vj>(rms_norm<j>),
     step<ij, ij, vi>(rms_norm<i>), step<jk, jk, vk, vk>(layer_norm<k>), step<jk, jk_p, vk>(rms_norm<k>),
@@ -171,40 +173,64 @@ struct line {
   std::size_t step = 0;
   std::array<std::size_t, 3> operand{};
 };
-/// Lines, and the values whose weighted sums make the loss.
+/// A term of the loss: a sum weighted by a constant that is partial over these axes, and so the value's gradient is.
+struct term {
+  name of;
+  mtf::axis_mask axes = 0;
+};
 struct program {
   std::vector<line> lines;
-  std::vector<name> summed;
+  std::vector<term> terms;
 };
-constexpr bool is_wide(kind x) { return x == jw || x == jw_p || x == iw; }
 
-/// Of values that may be operands the last ones are taken more often, some values by several lines. All that no line uses
-/// are summed, and some others.
+/// The kinds that a program's lines make are few: what must come together for an error to be seen rarely would among all.
+template <kind... K>
+constexpr unsigned makes = (0U | ... | (1U << K));
+constexpr std::array themes{makes<jk, vk>, makes<jk, jk_p, ik>, makes<ij, ij_q, moved>, makes<ij_q, vj, vj_p, vj_pq, s_p, s_pq>,
+                            makes<ik, vi, vi_q, vj, vj_q, vk, vk_p, s, s_q>, makes<jw>, makes<ij, jw, jw_p, iw>,
+                            (1U << kinds) - 1U};
+
+/// One line for each kind that no parameter is of, then some more; values that no line uses are terms of the loss, and a few
+/// others.
 program random_program(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   auto const below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  bool const wide_too = below(3) == 0;
+  auto const theme = themes[seed % themes.size()];
+  auto const is_in = [&](std::size_t x) { return (theme >> x & 1U) != 0; };
   std::array<std::vector<int>, kinds> uses;  // of each value
-  for (kind const x : {ij, ij, jk, ik, vi, vj, vj, vk}) uses[x].push_back(1);
-  if (wide_too) uses[jw].assign(2, 1);
+  for (kind const x : {ij, ij, jk, ik, vi, vj, vj, vk, jw, jw, jw, jw}) uses[x].push_back(1);
   program made;
-  while (made.lines.size() < lines) {
-    line l{.step = below(step_count), .operand = {}};
-    auto const& sig = signatures[l.step];
-    bool possible = !wide_too || is_wide(sig.out) || is_wide(sig.in[0]) || below(3) == 0;
+  auto const take = [&](std::size_t step) {
+    auto const& sig = signatures[step];
+    bool possible = is_in(sig.out);
     for (std::size_t o = 0; o < sig.operands; ++o) possible = possible && !uses[sig.in[o]].empty();
-    if (!possible) continue;
+    if (!possible) return;
+    line l{.step = step, .operand = {}};
     for (std::size_t o = 0; o < sig.operands; ++o) {
       auto& all = uses[sig.in[o]];
-      l.operand[o] = below(3) == 0 ? all.size() - 1 : below(all.size());
+      l.operand[o] = below(2) == 0 ? all.size() - 1 : below(all.size());
       ++all[l.operand[o]];
     }
     uses[sig.out].push_back(0);
     made.lines.push_back(l);
+  };
+  auto const lacks = [&](std::size_t x) { return is_in(x) && uses[x].empty(); };
+  for (bool all = false; !all;) {
+    auto const step = below(step_count);
+    if (lacks(signatures[step].out)) take(step);
+    all = true;
+    for (std::size_t x = 0; x < kinds; ++x) all = all && !lacks(x);
+  }
+  for (auto const count = made.lines.size() + 3 + below(8); made.lines.size() < count;) {
+    auto const first = below(kinds);  // kinds are drawn first: some are operands of few steps
+    auto step = below(step_count);
+    while (signatures[step].in[0] != first) step = below(step_count);
+    take(step);
   }
   for (std::size_t x = 0; x < kinds; ++x)
     for (std::size_t n = 0; n < uses[x].size(); ++n)
-      if (uses[x][n] == 0 || below(6) == 0) made.summed.push_back({static_cast<kind>(x), n});
+      if (uses[x][n] == 0 || (is_in(x) && below(10) == 0))
+        made.terms.push_back({{static_cast<kind>(x), n}, static_cast<mtf::axis_mask>(below(4))});
   return made;
 }
 
@@ -222,14 +248,26 @@ void carry_out(typename Place::values& all, std::array<std::size_t, 3> const& op
   std::get<signatures[Step].out>(all).push_back(out(found.value()));
 }
 
-/// sum(x * weights), complete. `weights`: one global array for each kind.
-template <class Place, std::size_t Kind>
+/// A constant whose sum is `global`; each rank has a multiple of it.
+template <class X>
+X terms_of(backend& machine, numbers global) {
+  constexpr std::array share{-1.5, 2.5, 0.75, -0.75};  // of two ranks along the axes or four
+  mtf::collectives& ranks = machine.ranks();
+  if constexpr (X::spec.partial != 0)
+    for (double& e : global) e *= share[static_cast<std::size_t>(ranks.mesh().index_within(ranks.rank(), X::spec.partial))];
+  using whole = mtf::tensor<double, typename X::shape_type, typename X::layout_type, mtf::partial<>, backend>;
+  return X(mtf::from_global<whole>(machine, global).value());
+}
+
+/// A term of the loss, complete. `weights`: one global array for each kind.
+template <class Place, std::size_t Kind, mtf::axis_mask Axes>
 auto weighted(typename Place::values const& all, std::size_t n, std::array<numbers, kinds> const& weights) {
   auto const& x = std::get<Kind>(all)[n];
   using X = std::remove_cvref_t<decltype(x)>;
-  using W = mtf::tensor<double, typename X::shape_type, typename X::layout_type, mtf::partial<>, backend>;
-  auto const sum = mtf::complete(mtf::sum(x * mtf::from_global<W>(x.backend(), weights[Kind])));
-  return typename Place::template tensor<>(sum.value());
+  constexpr auto axes = Axes & Place::axes & ~X::spec.cut_axes();
+  using W = mtf::tensor<double, typename X::shape_type, typename X::layout_type,
+                        mtf::detail::partial_of<typename Place::mesh, axes>, backend>;
+  return typename Place::template tensor<>(mtf::complete(mtf::sum(x * terms_of<W>(x.backend(), weights[Kind]))).value());
 }
 
 /// What was computed, and what it was then.
@@ -241,46 +279,70 @@ template <class X>
 void testify(std::vector<witness>& all, X const& x) {
   all.push_back({x.value().memory, x.local()});
 }
-bool unchanged(backend& machine, witness const& w) {
+bool is_unchanged(backend& machine, witness const& w) {
   numbers now(w.then.size());
   machine.to_host(now.data(), w.memory->data, now.size() * sizeof(double));
   return now == w.then;
 }
 
+/// What a loss may do beside computing: let its values be looked at, and keep them, with their slots.
 template <class Place>
-struct loss {
-  program const& what;
-  std::array<numbers, kinds> const& weights;
+struct observer {
   std::vector<witness>* witnesses = nullptr;
-  typename Place::values* kept = nullptr;  // the function may keep its tensors
+  typename Place::values* kept = nullptr;
+};
 
-  typename Place::template tensor<> operator()(typename Place::params const& at) const {
+/// The loss of a random program.
+struct random_loss {
+  program what;
+  std::array<numbers, kinds> weights;
+
+  template <class Place>
+  typename Place::template tensor<> at(typename Place::params const& x, observer<Place> const& see = {}) const {
     typename Place::values all;
-    std::get<ij>(all) = {at.x, at.y};
-    std::get<jk>(all) = {at.v};
-    std::get<ik>(all) = {at.u};
-    std::get<vi>(all) = {at.of_i};
-    std::get<vj>(all) = {at.of_j, at.shift};
-    std::get<vk>(all) = {at.of_k};
-    std::get<jw>(all) = {at.w1, at.w2};
+    std::get<ij>(all) = {x.x, x.y};
+    std::get<jk>(all) = {x.v};
+    std::get<ik>(all) = {x.u};
+    std::get<vi>(all) = {x.of_i};
+    std::get<vj>(all) = {x.of_j, x.shift};
+    std::get<vk>(all) = {x.of_k};
+    std::get<jw>(all) = {x.w1, x.w2, x.w3, x.w4};
     constexpr auto carry = []<std::size_t... S>(std::index_sequence<S...>) {
       return std::array{&carry_out<Place, S>...};
     }(std::make_index_sequence<step_count>{});
     for (auto const& l : what.lines) carry[l.step](all, l.operand);
-    constexpr auto term = []<std::size_t... K>(std::index_sequence<K...>) {
-      return std::array{&weighted<Place, K>...};
-    }(std::make_index_sequence<kinds>{});
-    auto const of = [&](name const& x) { return term[x.of](all, x.n, weights); };
-    auto sum = of(what.summed[0]);
-    for (std::size_t n = 1; n < what.summed.size(); ++n) sum = sum + of(what.summed[n]);
-    if (witnesses != nullptr)
-      std::apply([&](auto const&... x) { (std::ranges::for_each(x, [&](auto const& y) { testify(*witnesses, y); }), ...); }, all);
-    if (kept != nullptr) *kept = all;
+    constexpr auto term_of = []<std::size_t... K>(std::index_sequence<K...>) {
+      return std::array{&weighted<Place, K / 4, K % 4>...};
+    }(std::make_index_sequence<4 * kinds>{});
+    auto const value = [&](term const& n) { return term_of[4 * n.of.of + n.axes](all, n.of.n, weights); };
+    auto sum = value(what.terms[0]);
+    for (std::size_t n = 1; n < what.terms.size(); ++n) sum = sum + value(what.terms[n]);
+    if (see.witnesses != nullptr)
+      std::apply([&](auto const&... v) { (std::ranges::for_each(v, [&](auto const& y) { testify(*see.witnesses, y); }), ...); }, all);
+    if (see.kept != nullptr) *see.kept = all;
     return sum;
   }
 };
 
+/// One written by hand: f(parameters) is a sum.
+template <class F>
+struct written_loss {
+  F f;
+  template <class Place>
+  typename Place::template tensor<> at(typename Place::params const& x, observer<Place> const& = {}) const {
+    return typename Place::template tensor<>(mtf::complete(f(x)).value());
+  }
+};
+
 using by_name = std::map<std::string, numbers>;
+
+/// Parameters, and what one rank finds there.
+struct reference {
+  std::uint64_t seed = 0;
+  by_name at;
+  double value = 0;
+  by_name gradients;
+};
 
 template <class Place>
 typename Place::params parameters_of(backend& machine, by_name const& global) {
@@ -290,36 +352,27 @@ typename Place::params parameters_of(backend& machine, by_name const& global) {
   return at;
 }
 
-/// Everything about a program that no layout changes.
-struct problem {
-  std::uint64_t seed;
-  program what;
-  std::array<numbers, kinds> weights;
-  by_name at;
-  double value = 0;   // on one rank
-  by_name gradients;  // of it
-};
-
-problem posed(std::uint64_t seed) {
-  problem made{.seed = seed, .what = random_program(seed), .weights = {}, .at = {}, .gradients = {}};
+numbers drawn(std::mt19937_64& random, std::size_t n, double most) {
+  numbers x(n);
+  for (double& e : x) e = std::uniform_real_distribution<double>(-most, most)(random);
+  return x;
+}
+random_loss drawn_loss(std::uint64_t seed) {
+  random_loss made{.what = random_program(seed), .weights = {}};
   std::mt19937_64 random(seed + 1000);
-  auto const draw = [&](std::size_t n, double most) {
-    numbers x(n);
-    for (double& e : x) e = std::uniform_real_distribution<double>(-most, most)(random);
-    return x;
-  };
-  auto const size_of = [](auto const& x) {
-    return static_cast<std::size_t>(std::remove_cvref_t<decltype(x)>::value_type::shape_type::size);
-  };
   [&]<std::size_t... K>(std::index_sequence<K...>) {
-    one::values const none;
-    ((made.weights[K] = draw(size_of(std::get<K>(none)), is_wide(static_cast<kind>(K)) ? 0.05 : 1)), ...);
+    ((made.weights[K] = drawn(random, std::tuple_element_t<K, one::values>::value_type::shape_type::size, 1)), ...);
   }(std::make_index_sequence<kinds>{});
+  return made;
+}
+reference drawn_parameters(std::uint64_t seed) {
+  reference made{.seed = seed, .at = {}, .gradients = {}};
+  std::mt19937_64 random(seed + 2000);
   one::params const none;
   mtf::for_each_tensor(
       [&](auto name, auto const& x) {
         auto const n = static_cast<std::size_t>(std::remove_cvref_t<decltype(x)>::shape_type::size);
-        made.at[std::string(name)] = draw(n, n > 1000 ? 0.05 : 1);
+        made.at[std::string(name)] = drawn(random, n, n > 1000 ? 0.05 : 1);  // contractions over `wide` stay small
       },
       none);
   return made;
@@ -339,110 +392,156 @@ double apart(numbers const& found, numbers const& want) {
 constexpr double differentiated = 1e-6;  // between gradients and differences
 constexpr double exact = 1e-10;          // between layouts
 
-/// Central differences of fourth order along `direction`.
-double difference(problem const& x, backend& machine, std::string const& name, numbers const& direction) {
-  constexpr double h = 1e-4;
-  auto const at = [&](double t) {
-    auto moved = x.at;
-    for (std::size_t e = 0; e < direction.size(); ++e) moved.at(name)[e] += t * direction[e];
-    return mtf::item(loss<one>{x.what, x.weights}(parameters_of<one>(machine, moved)));
-  };
-  return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
-}
-
-/// One rank's gradients, which are then those that the mesh's are compared with: of small tensors each element against a
-/// difference, of others along a random direction.
-void check_on_one(problem& x, backend& machine) {
+/// One rank's gradients, with which the mesh's are then compared: each against central differences of fourth order along a
+/// random direction, the elements of small tensors one by one too.
+template <class Loss>
+void check_on_one(Loss const& loss, reference& x, backend& machine) {
   auto const at = parameters_of<one>(machine, x.at);
-  auto const [value, gradients] = mtf::value_and_grad(loss<one>{x.what, x.weights})(at);
+  auto const [value, gradients] = mtf::value_and_grad([&](auto const& p) { return loss.template at<one>(p); })(at);
   x.value = mtf::item(value);
-  std::mt19937_64 random(x.seed + 2000);
+  std::mt19937_64 random(x.seed + 3000);
+  auto moved = at;
   mtf::for_each_tensor(
-      [&](auto tensor, auto const& g) {
+      [&](auto tensor, auto const& g, auto& there) {
         std::string const name(tensor);
         CAPTURE(name);
+        auto const here = there;
         auto const exactly = x.gradients[name] = g.complete().local();
         numbers found, want;
         auto const look = [&](numbers const& direction) {
-          want.push_back(difference(x, machine, name, direction));
-          double along = 0;
-          for (std::size_t e = 0; e < direction.size(); ++e) along += direction[e] * exactly[e];
-          found.push_back(along);
+          constexpr double h = 1e-4;
+          auto const value_at = [&](double t) {
+            auto elements = x.at.at(name);
+            for (std::size_t e = 0; e < elements.size(); ++e) elements[e] += t * direction[e];
+            there = mtf::from_global<std::remove_cvref_t<decltype(there)>>(machine, elements);
+            return mtf::item(loss.template at<one>(moved));
+          };
+          want.push_back((8 * (value_at(h) - value_at(-h)) - (value_at(2 * h) - value_at(-2 * h))) / (12 * h));
+          found.push_back(std::inner_product(direction.begin(), direction.end(), exactly.begin(), 0.0));
         };
-        numbers direction(exactly.size());
-        for (double& d : direction) d = std::normal_distribution<double>(0, 1 / std::sqrt(static_cast<double>(direction.size())))(random);
-        look(direction);
+        look(drawn(random, exactly.size(), 1 / std::sqrt(static_cast<double>(exactly.size()))));
         for (std::size_t e = 0; exactly.size() <= 4 && e < exactly.size(); ++e) {
           numbers unit(exactly.size());
           unit[e] = 1;
           look(unit);
         }
+        there = here;
         CHECK(apart(found, want) <= differentiated);
       },
-      gradients);
+      gradients, moved);
 }
 
-/// How gradients are completed: by whoever looks, while others are computed, in parts for an optimizer that has parts of
-/// the state, by the norm. `Asked`: what the norm completes; `Cut`: what the backward pass does, if it does.
-template <class Cut, class Asked>
-void check_on_mesh(problem const& x, backend& machine, mtf::completed_gradients when, bool norm) {
-  bool const look = x.seed % 2 == 0, keep = x.seed % 3 == 0;
-  auto const at = parameters_of<four>(machine, x.at);
+/// How gradients are completed: by whoever looks; while others are computed, for state that is cut as `Cut` says; by the
+/// norm, for state that is cut as `Asked` says.
+template <class Cut, class Asked, class Loss>
+void check_completed(Loss const& loss, reference const& x, four::params const& at, backend& machine, mtf::completed_gradients when,
+                     bool norm) {
   std::vector<witness> witnesses;
   mtf::for_each_tensor([&](auto, auto const& t) { testify(witnesses, t); }, at);
   four::values kept;
-  auto const [value, gradients] = mtf::value_and_grad<Cut>(
-      loss<four>{x.what, x.weights, look ? &witnesses : nullptr, keep ? &kept : nullptr}, when)(at);
+  observer<four> const see{x.seed % 2 == 0 ? &witnesses : nullptr, x.seed % 3 == 0 ? &kept : nullptr};
+  auto const [value, gradients] = mtf::value_and_grad<Cut>([&](auto const& p) { return loss.at(p, see); }, when)(at);
   CHECK(apart({mtf::item(value)}, {x.value}) <= exact);
   if (norm) {
     double squares = 0;
-    for (auto const& [name, g] : x.gradients)
-      for (double const e : g) squares += e * e;
+    for (auto const& [name, g] : x.gradients) squares = std::inner_product(g.begin(), g.end(), g.begin(), squares);
     CHECK(apart({mtf::global_norm<Asked>(machine, gradients)}, {std::sqrt(squares)}) <= exact);
   }
   mtf::for_each_tensor(
       [&](auto tensor, auto const& g) {
         std::string const name(tensor);
         CAPTURE(name);
+        auto const& want = x.gradients.at(name);
+        if (g.is_zero()) {
+          CHECK(std::ranges::all_of(want, [](double e) { return e == 0; }));
+          return;
+        }
         auto const equals = [&](auto const& found) {
-          using X = std::remove_cvref_t<decltype(found)>;
-          CHECK(apart(found.local(), mtf::from_global<X>(machine, x.gradients.at(name)).local()) <= exact);
+          CHECK(apart(found.local(), mtf::from_global<std::remove_cvref_t<decltype(found)>>(machine, want).local()) <= exact);
         };
         equals(g.template part<Asked>());
         equals(g.complete());
         equals(g.template part<Cut>());
       },
       gradients);
-  for (auto const& w : witnesses) CHECK(unchanged(machine, w));
+  CHECK(std::ranges::all_of(witnesses, [&](auto const& w) { return is_unchanged(machine, w); }));
+}
+
+template <class Loss>
+void check_on_mesh(Loss const& loss, reference const& x, mtf::collectives& ranks) {
+  using when = mtf::completed_gradients;
+  using whole = mtf::state_cut_over<>;
+  using halves = mtf::state_cut_over<i>;
+  using quarters = mtf::state_cut_over<p, q>;
+  backend machine = backend::one_of_many(ranks);
+  CAPTURE(ranks.rank());
+  auto const at = parameters_of<four>(machine, x.at);
+  check_completed<whole, whole>(loss, x, at, machine, when::later, false);
+  check_completed<halves, halves>(loss, x, at, machine, when::overlapped, true);
+  auto const& wide = x.gradients.at("w1");
+  if (std::ranges::all_of(wide, [](double e) { return e == 0; })) return;  // others are small: not completed in parts
+  check_completed<whole, halves>(loss, x, at, machine, when::later, true);
+  check_completed<whole, whole>(loss, x, at, machine, when::overlapped, false);
+  check_completed<quarters, halves>(loss, x, at, machine, when::overlapped, x.seed % 2 == 0);
 }
 
 }  // namespace
 
 TEST_CASE("gradients of random programs") {
-  using when = mtf::completed_gradients;
-  using whole = mtf::state_cut_over<>;
-  using halves = mtf::state_cut_over<i>;
-  using quarters = mtf::state_cut_over<p, q>;
-  std::vector<problem> all;
+  std::vector<random_loss> losses;
+  std::vector<reference> all;
+  std::array<int, step_count> taken{};
   mtf::single_rank alone;
   backend machine(alone);
   for (std::uint64_t seed = 0; seed < programs; ++seed) {
     CAPTURE(seed);
-    check_on_one(all.emplace_back(posed(seed)), machine);
+    losses.push_back(drawn_loss(seed));
+    for (auto const& l : losses.back().what.lines) ++taken[l.step];
+    check_on_one(losses.back(), all.emplace_back(drawn_parameters(seed)), machine);
+  }
+  for (std::size_t step = 0; step < step_count; ++step) {
+    CAPTURE(step);
+    CHECK(taken[step] > 0);
   }
   mtf::rank_threads pool(4);
-  for (auto const& x : all)
+  for (std::size_t n = 0; n < all.size(); ++n)
     pool.run(four::mesh::shape(), [&](mtf::collectives& ranks) {
-      auto const seed = x.seed;
+      auto const seed = all[n].seed;
       CAPTURE(seed);
-      CAPTURE(ranks.rank());
-      backend mine = backend::one_of_many(ranks);
-      check_on_mesh<whole, whole>(x, mine, when::later, false);
-      check_on_mesh<whole, halves>(x, mine, when::later, true);
-      check_on_mesh<whole, whole>(x, mine, when::overlapped, false);
-      check_on_mesh<halves, halves>(x, mine, when::overlapped, true);
-      check_on_mesh<quarters, halves>(x, mine, when::overlapped, seed % 2 == 0);
+      check_on_mesh(losses[n], all[n], ranks);
     });
+}
+
+template <class F>
+void check(std::uint64_t seed, F f) {
+  CAPTURE(seed);
+  written_loss<F> const loss{f};
+  auto x = drawn_parameters(seed);
+  mtf::single_rank alone;
+  backend machine(alone);
+  check_on_one(loss, x, machine);
+  mtf::rank_threads pool(4);
+  pool.run(four::mesh::shape(), [&](mtf::collectives& ranks) { check_on_mesh(loss, x, ranks); });
+}
+
+// What random programs rarely meet.
+TEST_CASE("gradients of tensors that share what flows to them") {
+  // The sum of what flows to u is known, to the norm, when v's other uses are added to it: by a contraction, by an addition.
+  auto const known = [](auto const& at, auto const& other) {
+    auto const before = mtf::einsum<i, k>(at.x, other);
+    auto const u = at.v + mtf::rms_norm<k>(at.v, at.of_k);
+    auto const after = mtf::einsum<i, k>(at.y, u);
+    return mtf::sum(before * after);
+  };
+  check(1, [&](auto const& at) { return known(at, at.v); });
+  check(4, [&](auto const& at) { return known(at, at.v + at.v); });
+  // The terms of w1's gradient flow to t too, which runs after two more reduce-scatters have begun.
+  check(7, [](auto const& at) {
+    auto const t = mtf::tanh(at.w4);
+    auto const a = mtf::einsum<i, wide>(at.x, at.w2), b = mtf::einsum<i, wide>(at.y, at.w3);
+    auto const c = mtf::einsum<i, wide>(at.x, at.w1 + t);
+    return mtf::sum(a * b) + mtf::sum(b * c);
+  });
 }
 
 int main(int argc, char** argv) {
