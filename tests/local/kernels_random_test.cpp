@@ -182,33 +182,4 @@ TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
   }
 }
 
-TEST_CASE("the float versions of exp, log, tanh and sqrt") {
-  using namespace mtf::detail;
-  for (float x = -110.0F; x < 95.0F; x += 0.0137F) {
-    double const e = std::exp(static_cast<double>(x));
-    if (e < 3e38) REQUIRE(std::abs(static_cast<double>(fast_exp(x)) - e) <= e * 2.4e-7 + 1e-45);
-    if (x < 88) REQUIRE(static_cast<double>(fast_exp_down(x)) == (x < -87 ? 0 : static_cast<double>(fast_exp(x))));
-    REQUIRE(static_cast<double>(fast_tanh(x)) == doctest::Approx(std::tanh(static_cast<double>(x))).epsilon(3e-7));
-  }
-  for (float x = 1e-30F; x < 1e30F; x *= 1.0137F) {
-    double const d = x;
-    REQUIRE(static_cast<double>(fast_log(x)) == doctest::Approx(std::log(d)).epsilon(3e-7));
-    REQUIRE(static_cast<double>(fast_sqrt(x)) == doctest::Approx(std::sqrt(d)).epsilon(2e-7));
-  }
-  float const infinity = std::numeric_limits<float>::infinity();
-  CHECK(fast_exp(200.0F) == infinity);
-  CHECK(fast_exp(infinity) == infinity);
-  CHECK(fast_exp(-infinity) == 0.0F);
-  CHECK(std::isnan(fast_exp(std::nanf(""))));
-  CHECK(fast_exp_down(-infinity) == 0.0F);
-  CHECK(fast_exp_down(0.0F) == 1.0F);
-  CHECK(std::isnan(fast_exp_down(std::nanf(""))));
-  CHECK(fast_log(0.0F) == -infinity);
-  CHECK(fast_log(infinity) == infinity);
-  CHECK(std::isnan(fast_log(-1.0F)));
-  CHECK(fast_tanh(infinity) == 1.0F);
-  CHECK(fast_sqrt(0.0F) == 0.0F);
-  CHECK(fast_sqrt(infinity) == infinity);
-}
-
 }  // namespace kernels
