@@ -54,17 +54,41 @@ void check(std::uint32_t step, double most, F f, Exact exact, float low = -infin
   CHECK(worst <= most);
 }
 
+/// A float and the next larger one never have results in the other order.
+template <class F>
+void check_order(std::uint32_t step, F f) {
+  float wrong = infinity;
+  for_floats(step, [&](float x) {
+    if (f(std::nextafter(x, infinity)) < f(x)) wrong = x;
+  });
+  INFO("it decreases at ", wrong);
+  CHECK(wrong == infinity);
+}
+
 void check_all(std::uint32_t step) {
-  auto const exp = [](double x) { return std::exp(x); };
-  SUBCASE("exp") { check(step, 1.02, [](float x) { return fast_exp(x); }, exp); }
-  SUBCASE("exp of what is not large") {
-    auto const f = [](float x) { return fast_exp_down(x); };
-    check(step, 1.02, f, exp, -87.68F, 88.0F);
-    check(step, 0.0, f, [](double x) { return std::isnan(x) ? x : 0.0; }, -infinity, -87.69F);
+  SUBCASE("exp") {
+    auto const f = [](float x) { return fast_exp(x); };
+    check(step, 1.02, f, [](double x) { return std::exp(x); });
+    check_order(step, f);
   }
-  SUBCASE("log") { check(step, 0.86, [](float x) { return fast_log(x); }, [](double x) { return std::log(x); }); }
+  SUBCASE("exp of what is not large") {
+    auto const f = [](float x) { return x < 88.0F || std::isnan(x) ? fast_exp_down(x) : infinity; };
+    check(step, 1.02, f, [](double x) { return std::exp(x); }, -87.68F, 88.0F);
+    check(step, 0.0, f, [](double x) { return std::isnan(x) ? x : 0.0; }, -infinity, -87.69F);
+    check_order(step, f);
+  }
+  SUBCASE("log") {
+    auto const f = [](float x) { return fast_log(x); };
+    check(step, 0.86, f, [](double x) { return std::log(x); });
+    check_order(step, f);
+  }
+  SUBCASE("sqrt") {
+    auto const f = [](float x) { return fast_sqrt(x); };
+    check(step, 0.85, f, [](double x) { return std::sqrt(x); });
+    check_order(step, f);
+  }
   SUBCASE("tanh") {
-    check(step, 5.9, [](float x) { return fast_tanh(x); }, [](double x) { return std::tanh(x); });
+    check(step, 5.7, [](float x) { return fast_tanh(x); }, [](double x) { return std::tanh(x); });
     float largest = 0;
     bool odd = true;
     for_floats(step, [&](float x) {
@@ -75,7 +99,6 @@ void check_all(std::uint32_t step) {
     CHECK(largest == 1.0F);
     CHECK(odd);
   }
-  SUBCASE("sqrt") { check(step, 0.85, [](float x) { return fast_sqrt(x); }, [](double x) { return std::sqrt(x); }); }
 }
 
 TEST_CASE("functions of float, every 509th bit pattern") { check_all(509); }
@@ -88,7 +111,8 @@ double largest_of(F error) {
   for (int exponent = 0; exponent <= 52; ++exponent)
     for (int i = 0; i < 4096; ++i) {
       double const x = std::ldexp(1.0 + i / 4096.0, -exponent - 1);
-      worst = std::max({worst, error(x), error(1.0 - x)});
+      for (double const e : {error(x), error(1.0 - x)})
+        if (!(e <= worst)) worst = e;  // also NaN, which is below nothing
     }
   return worst;
 }
