@@ -1,6 +1,6 @@
 #pragma once
 // Sizes for the example's model: small ones, for tests.
-#include <mtf/dim.hpp>
+#include <mtf/core/dim.hpp>
 
 struct model_sizes {
   int batch, sequence, d_model, heads, d_ff, vocab;

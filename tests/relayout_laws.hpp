@@ -3,8 +3,8 @@
 // Nothing here shares code with what it checks but the descriptions of shardings, steps and copies.
 #include <utility>
 
-#include <mtf/detail/message.hpp>
-#include <mtf/detail/relayout_rule.hpp>
+#include <mtf/detail/sharding/message.hpp>
+#include <mtf/detail/sharding/relayout_rule.hpp>
 
 namespace laws {
 

@@ -4,7 +4,7 @@
 // went. The order of operands means nothing: what is wrong with them is wrong in every order.
 #include <bit>
 
-#include <mtf/detail/einsum_rule.hpp>
+#include <mtf/detail/sharding/einsum_rule.hpp>
 
 namespace laws {
 

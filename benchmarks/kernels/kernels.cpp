@@ -6,9 +6,9 @@
 
 #include <vector>
 
-#include <mtf/functions.hpp>
+#include <mtf/ops/elementwise/functions.hpp>
 #include <mtf/kokkos.hpp>
-#include <mtf/single_rank.hpp>
+#include <mtf/backend/single_rank.hpp>
 
 #include "../../examples/transformer/peak.hpp"
 #include "../measure.hpp"

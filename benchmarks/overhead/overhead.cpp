@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <mtf/mtf.hpp>
-#include <mtf/single_rank.hpp>
+#include <mtf/backend/single_rank.hpp>
 
 #include "../measure.hpp"
 #include "idle_backend.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 // The model of benchmarks/train-step: 27 million parameters, 303 GFLOP of contractions a step.
-#include <mtf/dim.hpp>
+#include <mtf/core/dim.hpp>
 
 struct config {
   struct batch : mtf::dim<"batch", 8> {};

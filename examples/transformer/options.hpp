@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include <mtf/error.hpp>
+#include <mtf/core/error.hpp>
 
 namespace transformer {
 

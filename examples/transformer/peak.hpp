@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 
-#include <mtf/detail/value.hpp>
+#include <mtf/detail/backend/buffer.hpp>
 
 namespace transformer {
 

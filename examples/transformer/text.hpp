@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <mtf/error.hpp>
-#include <mtf/random.hpp>
+#include <mtf/core/error.hpp>
+#include <mtf/ops/create/random.hpp>
 
 namespace transformer {
 

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include <doctest/doctest.h>
-#include <mtf/kokkos/random.hpp>
+#include <mtf/kokkos/kernels/random.hpp>
 
 namespace {
 

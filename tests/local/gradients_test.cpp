@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <mtf/kokkos.hpp>
-#include <mtf/single_rank.hpp>
+#include <mtf/backend/single_rank.hpp>
 
 #include "operation_cases.hpp"
 

@@ -1,7 +1,7 @@
 // Memory, pointwise kernels, copies, reductions and contractions against plain loops in double.
 #include <cmath>
 
-#include <mtf/kokkos/contract_columns.hpp>
+#include <mtf/kokkos/gemm/contract_columns.hpp>
 
 #include "kernels_fixture.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
-#include <mtf/single_rank.hpp>
+#include <mtf/backend/single_rank.hpp>
 
 namespace {
 

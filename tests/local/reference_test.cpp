@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <mtf/kokkos.hpp>
-#include <mtf/single_rank.hpp>
+#include <mtf/backend/single_rank.hpp>
 
 #include "../examples/transformer/model.hpp"
 #include "model_config.hpp"

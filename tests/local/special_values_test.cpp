@@ -4,7 +4,7 @@
 
 #include "kernels_fixture.hpp"
 
-#include <mtf/functions.hpp>
+#include <mtf/ops/elementwise/functions.hpp>
 
 namespace kernels {
 namespace {

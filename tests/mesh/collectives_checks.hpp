@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <mtf/collectives.hpp>
+#include <mtf/backend/collectives.hpp>
 
 namespace collectives_checks {
 

@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <string>
 
-#include <mtf/error.hpp>
-#include <mtf/mesh.hpp>
+#include <mtf/core/error.hpp>
+#include <mtf/core/mesh.hpp>
 #include <mtf/mpi.hpp>
 #include <mtf/threads.hpp>
 

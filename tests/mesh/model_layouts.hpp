@@ -5,7 +5,7 @@
 
 #include "mpi_main.hpp"
 
-#include <mtf/single_rank.hpp>
+#include <mtf/backend/single_rank.hpp>
 
 #include "model_run.hpp"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include <mtf/error.hpp>
+#include <mtf/core/error.hpp>
 #include <mtf/threads.hpp>
 
 #include "collectives_checks.hpp"

@@ -3,7 +3,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
-#include <mtf/single_rank.hpp>
+#include <mtf/backend/single_rank.hpp>
 #include <mtf/threads.hpp>
 
 #include "model_run.hpp"

@@ -7,7 +7,7 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/threads.hpp>
 
-#include <mtf/detail/execute.hpp>
+#include <mtf/detail/backend/execute.hpp>
 #include <relayout_laws.hpp>
 #include <static/shardings.hpp>
 

@@ -1,8 +1,8 @@
 // Strings as template arguments, hashes of names, bfloat16, dimensions and axes.
 #include <limits>
 
-#include <mtf/dim.hpp>
-#include <mtf/element.hpp>
+#include <mtf/core/dim.hpp>
+#include <mtf/core/element.hpp>
 
 template <mtf::fixed_string Text>
 struct text {

@@ -1,5 +1,5 @@
 // Contractions: what is partial in them, and how shards become matrix products, with as few copies as possible.
-#include <mtf/einsum.hpp>
+#include <mtf/ops/contraction/einsum.hpp>
 
 #include "contractions.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 // Carries out a local contraction as a library would, on numbers, and compares it with the sum that it stands for.
-#include <mtf/detail/einsum_rule.hpp>
+#include <mtf/detail/sharding/einsum_rule.hpp>
 
 #include "shardings.hpp"
 

@@ -1,5 +1,5 @@
 // The machine: ranks, coordinates, groups, and what collectives send.
-#include <mtf/mesh.hpp>
+#include <mtf/core/mesh.hpp>
 
 struct pods : mtf::axis<"pods", 2> {};
 struct rows : mtf::axis<"rows", 3, mtf::link::node> {};

@@ -1,7 +1,7 @@
 // Each row of the table of what communicates (docs/design.md, 5), with the steps that are derived for it.
 #include <initializer_list>
 
-#include <mtf/detail/relayout_rule.hpp>
+#include <mtf/detail/sharding/relayout_rule.hpp>
 
 #include "shardings.hpp"
 

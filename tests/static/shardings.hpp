@@ -2,7 +2,7 @@
 // Shardings as values, by hand.
 #include <initializer_list>
 
-#include <mtf/detail/sharding.hpp>
+#include <mtf/detail/sharding/sharding.hpp>
 
 namespace by_hand {
 

@@ -1,13 +1,13 @@
 # Every public operation has an entry in the sweep:
 #   cmake -D SWEEP=executable -D INCLUDE=include/mtf -P names_test.cmake
-# Public operations are the function templates of namespace mtf in include/mtf/*.hpp, outside of `detail`, that take or
+# Public operations are the function templates of namespace mtf in the headers of include/mtf, outside of `detail`, that take or
 # return tensors: those whose template head names `operand` or `tensor_type`, or whose name is made by the macros
 # MTF_UNARY and MTF_COMPARE. A new one without an entry fails here, as does an exception that is no longer there.
 cmake_minimum_required(VERSION 3.25)
 
 # Not operations on tensors.
 set(exceptions
-  "global_norm"      # optimize.hpp: a number, of a structure of gradients
+  "global_norm"      # optimizers.hpp: a number, of a structure of gradients
   "for_each_tensor"  # params.hpp: walks a structure
   "scan"             # scan.hpp: calls the user's layers, one after the other
 )
@@ -21,7 +21,8 @@ string(REPLACE "\n" ";" swept "${swept}")
 
 set(found "")
 set(missing "")
-file(GLOB headers "${INCLUDE}/*.hpp")
+file(GLOB_RECURSE headers "${INCLUDE}/*.hpp")
+list(FILTER headers EXCLUDE REGEX "/detail/")
 foreach(header IN LISTS headers)
   get_filename_component(file "${header}" NAME)
   file(READ "${header}" lines)

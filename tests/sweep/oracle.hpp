@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <mtf/collectives.hpp>
+#include <mtf/backend/collectives.hpp>
 
 #include "places.hpp"
 

@@ -4,7 +4,7 @@
 //
 // A refused call must compile, so that the sweep can see that it is refused: with `never` true the library's sentences
 // are silent, and the call returns `mtf::refused`, as it does after the sentence.
-#include <mtf/verdict.hpp>
+#include <mtf/core/verdict.hpp>
 
 namespace mtf::detail {
 template <class T>

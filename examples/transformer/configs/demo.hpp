@@ -1,6 +1,6 @@
 #pragma once
 // The model that scripts/demo.sh trains: 0.8 million parameters, for bytes of text.
-#include <mtf/dim.hpp>
+#include <mtf/core/dim.hpp>
 
 struct config {
   struct batch : mtf::dim<"batch", 32> {};

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include <mtf/detail/between_ranks.hpp>
-#include <mtf/error.hpp>
+#include <mtf/backend/between_ranks.hpp>
+#include <mtf/core/error.hpp>
 #include <mtf/mpi/device.hpp>
 #include <mtf/mpi/error.hpp>
-#include <mtf/mpi/node_group.hpp>
+#include <mtf/mpi/shared_memory/node_group.hpp>
 #include <mtf/mpi/request.hpp>
 #include <mtf/mpi/types.hpp>
 

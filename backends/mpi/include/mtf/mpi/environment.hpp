@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <mtf/error.hpp>
+#include <mtf/core/error.hpp>
 #include <mtf/mpi/error.hpp>
 #include <mtf/mpi/request.hpp>
 

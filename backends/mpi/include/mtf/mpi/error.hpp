@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <mtf/detail/between_ranks.hpp>
+#include <mtf/backend/between_ranks.hpp>
 
 // MPI's own C++ bindings left the standard in MPI 3.0; without this Open MPI 4 declares them and wants a second
 // library.

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include <mtf/collectives.hpp>
+#include <mtf/backend/collectives.hpp>
 #include <mtf/mpi/error.hpp>
 
 namespace mtf::detail {

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <mtf/mesh.hpp>
+#include <mtf/core/mesh.hpp>
 #include <mtf/mpi/collectives.hpp>
 #include <mtf/mpi/environment.hpp>
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <mtf/detail/between_ranks.hpp>
+#include <mtf/backend/between_ranks.hpp>
 #include <mtf/mpi/error.hpp>
 
 namespace mtf::detail {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <mtf/detail/between_ranks.hpp>
+#include <mtf/backend/between_ranks.hpp>
 
 namespace mtf::detail {
 

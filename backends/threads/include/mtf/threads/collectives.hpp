@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <mtf/detail/reduce_in_order.hpp>
+#include <mtf/backend/reduce_in_order.hpp>
 #include <mtf/threads/world.hpp>
 
 namespace mtf {

@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
-#include <mtf/error.hpp>
-#include <mtf/mesh.hpp>
+#include <mtf/core/error.hpp>
+#include <mtf/core/mesh.hpp>
 #include <mtf/threads/pool.hpp>
 
 namespace mtf {

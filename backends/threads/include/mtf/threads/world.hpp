@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <mtf/detail/between_ranks.hpp>
+#include <mtf/backend/between_ranks.hpp>
 #include <mtf/threads/call.hpp>
 #include <mtf/threads/mailbox.hpp>
 #include <mtf/threads/meeting.hpp>

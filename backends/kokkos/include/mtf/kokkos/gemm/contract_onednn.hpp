@@ -1,0 +1,213 @@
+#pragma once
+// Matrix products on the host: oneDNN, 2 or 3. The only file that knows it. Strides are passed on, primitives are made
+// once for each shape, and scratch memory comes from the pool.
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+
+#include <mtf/kokkos/gemm/contract_loops.hpp>
+#include <mtf/kokkos/kernels/copy.hpp>
+#include <oneapi/dnnl/dnnl.hpp>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace mtf::detail {
+
+#if !defined(_OPENMP)
+// Debian's oneDNN works with OpenMP also in a program that is compiled without: null where there is none.
+extern "C" {
+__attribute__((weak)) int omp_get_max_threads();
+__attribute__((weak)) void omp_set_num_threads(int);
+}
+#endif
+
+/// oneDNN works with the calling thread's OpenMP team: while this lives, with no more threads than the instance has.
+class onednn_threads {
+ public:
+  explicit onednn_threads(int threads) : before_(has_openmp() ? omp_get_max_threads() : 1) {
+    if (threads < before_) omp_set_num_threads(threads);
+  }
+  ~onednn_threads() {
+    if (has_openmp()) omp_set_num_threads(before_);
+  }
+  onednn_threads(onednn_threads const&) = delete;
+  onednn_threads& operator=(onednn_threads const&) = delete;
+
+ private:
+#if defined(_OPENMP)
+  static constexpr bool has_openmp() { return true; }
+#else
+  static bool has_openmp() { return &omp_get_max_threads != nullptr && &omp_set_num_threads != nullptr; }
+#endif
+  int before_;
+};
+
+/// Some hypervisors offer AMX but hide CPUID leaf 1D, its description: oneDNN 2.6 then configures no tiles, and dies of
+/// an illegal instruction at the first bfloat16 product. To be called before the first primitive is made.
+inline void avoid_undescribed_amx() {
+#if defined(__x86_64__)
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  constexpr unsigned amx_tile = 1U << 24U;
+  bool const offered = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & amx_tile) != 0;
+  bool const described = __get_cpuid_count(0x1d, 1, &eax, &ebx, &ecx, &edx) != 0 && eax != 0;
+  if (offered && !described) dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16);
+#endif
+}
+
+/// oneDNN has two products of float matrices, its matmul and its older sgemm. Over a grid of sizes (oneDNN 2.6,
+/// AVX-512, one and two threads) sgemm is faster by a seventh where b is plain, and up to 3.8 times (a transposed, n
+/// 3072). The rule is of sizes alone, so that results are the same from run to run; at worst it chooses what takes 1.4
+/// times as long.
+constexpr bool sgemm_is_faster(contraction const& w) {
+  constexpr index wide = 512, wider = 1024;
+  if (w.batch.size() != 1) return false;
+  if (w.b_n != 1) return w.m >= wider && w.n >= wider;
+  return w.a_k == 1 ? w.n >= wide : w.n >= wider || w.m < wider;
+}
+
+inline void sgemm(contraction const& w, float const* a, float const* b, float* c, bool accumulate) {
+  bool const plain_a = w.a_k == 1, plain_b = w.b_n == 1;
+  // The stride of a unit loop means nothing, but is checked.
+  index const lda = plain_a ? std::max(w.a_m, w.k) : std::max(w.a_k, w.m);
+  index const ldb = plain_b ? std::max(w.b_k, w.n) : std::max(w.b_n, w.k);
+  auto const status = dnnl::sgemm(plain_a ? 'N' : 'T', plain_b ? 'N' : 'T', w.m, w.n, w.k, 1.0F, a, lda, b, ldb,
+                                  accumulate ? 1.0F : 0.0F, c, std::max(w.c_m, w.n));
+  dnnl::error::wrap_c_api(static_cast<dnnl_status_t>(status), "dnnl_sgemm");
+}
+
+template <class Exec>
+class contractor {
+ public:
+  contractor() { avoid_undescribed_amx(); }
+
+  static constexpr bool adds_bias = true;
+  template <class T>
+  void contract(device<Exec>& on, contraction const& what, T const* a, T const* b, T* c, bool accumulate,
+                T const* bias = nullptr) {
+    if (what.batch.size() * what.m * what.n == 0) return;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, bfloat16>) {
+      [[maybe_unused]] onednn_threads const team(on.exec.concurrency());
+      if constexpr (std::is_same_v<T, float>)
+        if (sgemm_is_faster(what) && (bias == nullptr || what.k >= 1024)) {  // it must find the bias in c
+          if (bias != nullptr) fill_rows(on, what, c, bias);
+          on.exec.fence();
+          return sgemm(what, a, b, c, accumulate || bias != nullptr);
+        }
+      product& p = find(key{what, std::is_same_v<T, float>, accumulate, bias != nullptr});
+      if (p.primitive) return run(on, p, a, b, c, bias);
+    }
+    contract_with_loops(on.exec, what, a, b, c, accumulate, bias);
+  }
+
+ private:
+  struct key {
+    contraction what;
+    bool f32, accumulate, bias;
+    bool operator==(key const&) const = default;
+  };
+  struct hash {
+    std::size_t operator()(key const& k) const {
+      std::size_t h = (k.f32 ? 1U : 0U) + (k.accumulate ? 2U : 0U) + (k.bias ? 4U : 0U);
+      auto const mix = [&](index x) { h = (h ^ std::hash<index>{}(x)) * 0x9e3779b97f4a7c15ULL; };
+      for (index x : {k.what.m, k.what.n, k.what.k, k.what.a_m, k.what.a_k, k.what.b_k, k.what.b_n, k.what.c_m}) mix(x);
+      for (index x : k.what.batch.extent) mix(x);
+      return h;
+    }
+  };
+  struct product {
+    std::optional<dnnl::matmul> primitive;  // empty: oneDNN has none for this processor
+    dnnl::memory a, b, c, bias, scratch;
+    std::size_t scratch_bytes = 0;
+  };
+
+  product& find(key const& k) {
+    auto [at, made] = products_.try_emplace(k);
+    if (made) make(k, at->second);
+    return at->second;
+  }
+
+  void make(key const& k, product& p) {
+    auto const type = k.f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
+    auto const& w = k.what;
+    auto const a = matrix(w, 0, w.m, w.k, w.a_m, w.a_k, type);
+    auto const b = matrix(w, 1, w.k, w.n, w.b_k, w.b_n, type);
+    auto const c = matrix(w, 2, w.m, w.n, w.c_m, w.c_n, type);
+    dnnl::memory::desc bias;
+    if (k.bias) bias = {{1, w.n}, type, dnnl::memory::dims{w.n, 1}};
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (k.accumulate) {
+      dnnl::post_ops add;
+      add.append_sum(1.0F);
+      attributes.set_post_ops(add);
+    }
+    try {
+#if DNNL_VERSION_MAJOR >= 3
+      dnnl::matmul::primitive_desc const description(engine_, a, b, bias, c, attributes);
+#else
+      dnnl::matmul::primitive_desc const description(dnnl::matmul::desc(a, b, bias, c), attributes, engine_);
+#endif
+      p.primitive.emplace(description);
+      p.scratch_bytes = description.scratchpad_desc().get_size();
+      p.scratch = dnnl::memory(description.scratchpad_desc(), engine_, nullptr);
+    } catch (dnnl::error const& e) {
+      if (e.status != dnnl_unimplemented) throw;
+      return;
+    }
+    p.a = dnnl::memory(a, engine_, nullptr);
+    p.b = dnnl::memory(b, engine_, nullptr);
+    p.c = dnnl::memory(c, engine_, nullptr);
+    if (k.bias) p.bias = dnnl::memory(bias, engine_, nullptr);
+  }
+
+  /// One operand: the batch loops, then rows and columns. A batch loop along which it does not move has extent 1.
+  static dnnl::memory::desc matrix(contraction const& w, std::size_t operand, index rows, index columns,
+                                   index row_stride, index column_stride, dnnl::memory::data_type type) {
+    dnnl::memory::dims extent, stride;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(w.batch.rank); ++d) {
+      if (w.batch.extent[d] == 1) continue;
+      index const s = w.batch.stride[operand][d];
+      extent.push_back(s == 0 ? 1 : w.batch.extent[d]);
+      stride.push_back(s);
+    }
+    // The stride of a unit loop means nothing; as that of a plain matrix it does not send oneDNN to its slow path.
+    if (columns == 1 && row_stride != 1) column_stride = 1;
+    if (columns == 1 && row_stride == 1) column_stride = rows;
+    if (rows == 1) row_stride = column_stride == 1 ? columns : 1;
+    for (std::size_t d = 0; d < stride.size(); ++d)
+      if (extent[d] == 1) stride[d] = std::max(rows * row_stride, columns * column_stride);
+    extent.insert(extent.end(), {rows, columns});
+    stride.insert(stride.end(), {row_stride, column_stride});
+    return {extent, type, stride};
+  }
+
+  template <class T>
+  void run(device<Exec>& on, product& p, T const* a, T const* b, T* c, T const* bias) {
+    on.exec.fence();
+    workspace<std::byte, Exec> scratch(on, static_cast<index>(p.scratch_bytes));
+    p.a.set_data_handle(const_cast<T*>(a));  // oneDNN has no handles to constant memory
+    p.b.set_data_handle(const_cast<T*>(b));
+    p.c.set_data_handle(c);
+    p.scratch.set_data_handle(scratch.get());
+    std::unordered_map<int, dnnl::memory> arguments{
+        {DNNL_ARG_SRC, p.a}, {DNNL_ARG_WEIGHTS, p.b}, {DNNL_ARG_DST, p.c}, {DNNL_ARG_SCRATCHPAD, p.scratch}};
+    if (bias != nullptr) {
+      p.bias.set_data_handle(const_cast<T*>(bias));
+      arguments.emplace(DNNL_ARG_BIAS, p.bias);
+    }
+    p.primitive->execute(stream_, arguments);
+    stream_.wait();
+  }
+
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  std::unordered_map<key, product, hash> products_;
+};
+
+}  // namespace mtf::detail

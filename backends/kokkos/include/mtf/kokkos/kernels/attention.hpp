@@ -1,0 +1,118 @@
+#pragma once
+// Causal attention. On the host in blocks (attention_blocks.hpp). On devices through the vendor's products and the row
+// kernels, with the scores of the whole batch as a workspace, computed again for the backward pass.
+#include <mtf/kokkos/gemm/contract.hpp>
+#include <mtf/kokkos/launch/row_kernels.hpp>
+#include <mtf/kokkos/kernels/softmax.hpp>
+
+#if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
+#include <mtf/kokkos/kernels/attention_blocks.hpp>
+#endif
+
+namespace mtf::detail {
+
+/// The products that attention is made of, for the whole batch. Scores lie dense, [batch, query, key].
+struct attention_products {
+  attention_shape of;
+
+  [[nodiscard]] index rows() const { return of.batch.size() * of.queries; }
+  /// Batch loops of a product; operands as given: 0, 1, 2 for what lies as q, k, v do, 3 for scores.
+  [[nodiscard]] loops<3> batch(std::array<std::size_t, 3> const& operand) const {
+    loops<3> l{.rank = of.batch.rank, .extent = of.batch.extent, .stride = {}};
+    index dense = of.queries * of.keys;
+    for (int d = l.rank - 1; d >= 0; --d) {
+      auto const at = static_cast<std::size_t>(d);
+      for (std::size_t o = 0; o < 3; ++o) l.stride[o][at] = operand[o] < 3 ? of.batch.stride[operand[o]][at] : dense;
+      dense *= l.extent[at];
+    }
+    return l;
+  }
+  [[nodiscard]] index row(std::size_t operand) const {
+    return operand == 0 ? of.q_row : operand == 1 ? of.k_row : of.v_row;
+  }
+  /// scores = a b^T: of queries and keys, or of the result's gradient and values.
+  [[nodiscard]] contraction scores(std::size_t b) const {
+    return {.batch = batch({0, b, 3}),
+            .m = of.queries,
+            .n = of.keys,
+            .k = of.head,
+            .a_m = of.q_row,
+            .a_k = 1,
+            .b_k = 1,
+            .b_n = row(b),
+            .c_m = of.keys,
+            .c_n = 1};
+  }
+  /// scores b: what lies as q does.
+  [[nodiscard]] contraction weighted(std::size_t b) const {
+    return {.batch = batch({3, b, 0}),
+            .m = of.queries,
+            .n = of.head,
+            .k = of.keys,
+            .a_m = of.keys,
+            .a_k = 1,
+            .b_k = row(b),
+            .b_n = 1,
+            .c_m = of.q_row,
+            .c_n = 1};
+  }
+  /// scores^T b, b lying as q does.
+  [[nodiscard]] contraction transposed_weighted(std::size_t c) const {
+    return {.batch = batch({3, 0, c}),
+            .m = of.keys,
+            .n = of.head,
+            .k = of.queries,
+            .a_m = 1,
+            .a_k = of.keys,
+            .b_k = of.q_row,
+            .b_n = 1,
+            .c_m = row(c),
+            .c_n = 1};
+  }
+};
+
+/// p = softmax(scale * q k^T), 0 where a query does not see a key.
+template <class Exec, class Contractor, class T, class A>
+void attention_weights(device<Exec>& on, Contractor& products, attention_products const& w, A scale, T* p, T const* q,
+                       T const* k) {
+  using body = rows_body<softmax_row<T>, T, 1>;
+  products.contract(on, w.scores(1), q, k, p, false);
+  causal_rule const rule{.on = true, .query_extent = w.of.queries};
+  for_rows("mtf::attention", on.exec, w.rows(), w.of.keys, body{{scale, rule}, p, {w.of.keys, {p}}});
+}
+
+/// lse is the host's.
+template <class Exec, class Contractor, class T, class A>
+void attention(device<Exec>& on, Contractor& products, attention_shape const& shape, A scale, T* out,
+               [[maybe_unused]] A* lse, T const* q, T const* k, T const* v) {
+  if constexpr (runs_on_host<Exec>) {
+    attention_in_blocks(on, shape, scale, out, lse, q, k, v);
+  } else {
+    attention_products const w{shape};
+    workspace<T, Exec> const p(on, w.rows() * shape.keys);
+    attention_weights(on, products, w, scale, p.get(), q, k);
+    products.contract(on, w.weighted(2), static_cast<T const*>(p.get()), v, out, false);
+  }
+}
+
+template <class Exec, class Contractor, class T, class A>
+void attention_vjp(device<Exec>& on, Contractor& products, attention_shape const& shape, A scale, T* dq, T* dk, T* dv,
+                   T const* q, T const* k, T const* v, [[maybe_unused]] T const* out, [[maybe_unused]] A const* lse,
+                   T const* dout) {
+  if constexpr (runs_on_host<Exec>) {
+    attention_vjp_in_blocks(on, shape, scale, dq, dk, dv, q, k, v, out, lse, dout);
+  } else {
+    using body = rows_body<softmax_vjp_row<T>, T, 2>;
+    attention_products const w{shape};
+    workspace<T, Exec> const weights(on, w.rows() * shape.keys), gradient(on, w.rows() * shape.keys);
+    T *const p = weights.get(), *const g = gradient.get();
+    attention_weights(on, products, w, scale, p, q, k);
+    products.contract(on, w.transposed_weighted(2), static_cast<T const*>(p), dout, dv, false);
+    products.contract(on, w.scores(2), dout, v, g, false);
+    for_rows("mtf::attention_vjp", on.exec, w.rows(), shape.keys, body{{scale}, g, {shape.keys, {p, g}}});
+    products.contract(on, w.weighted(1), static_cast<T const*>(g), k, dq, false);
+    products.contract(on, w.transposed_weighted(1), static_cast<T const*>(g), q, dk, false);
+  }
+}
+
+}  // namespace mtf::detail

@@ -1,0 +1,96 @@
+#pragma once
+// Cross entropy of dense rows of logits with one integer label a row: loss = logsumexp(logits) - logits[label]. A row whose
+// label is negative is ignored: loss and gradient are 0. A label beyond the classes makes both NaN: a kernel cannot stop.
+#include <cstdint>
+#include <limits>
+
+#include <mtf/kokkos/kernels/softmax.hpp>
+
+namespace mtf::detail {
+
+/// The loss of a row, from its logsumexp and its label's logit.
+template <class A>
+KOKKOS_FORCEINLINE_FUNCTION A cross_entropy_of(index label, index classes, A lse, A picked) {
+  return label < 0 ? A(0) : label < classes ? lse - picked : std::numeric_limits<A>::quiet_NaN();
+}
+
+template <class T>
+struct cross_entropy_body {
+  using A = compute_t<T>;
+  index n;
+  T* loss;
+  A* lse;
+  T const* logits;
+  std::int32_t const* labels;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
+    T const* const in = logits + r * n;
+    A const max = max_of(team, n, in), sum = exp_sum_of(team, n, in, max, A(1), in + n);
+    team.once([&] {
+      A const total = max + fast_log(sum);
+      auto const label = static_cast<index>(labels[r]);
+      lse[r] = total;
+      loss[r] = convert<T>(cross_entropy_of(label, n, total, label >= 0 && label < n ? load(in[label]) : A(0)));
+    });
+  }
+};
+
+template <class T>
+struct cross_entropy_vjp_row {
+  index class_offset, classes;
+  std::int32_t const* labels;
+  compute_t<T> const* lse;
+  T const* dloss;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
+    using A = compute_t<T>;
+    auto const global = static_cast<index>(labels[r]), label = global - class_offset;
+    if (global < 0) return team.each(n, [=](index j) { out[j] = T(0); });
+    A const total = lse[r], g = global < classes ? load(dloss[r]) : std::numeric_limits<A>::quiet_NaN();
+    team.each(n, [=](index j) {
+      A const p = fast_exp_down(load(in[j]) - total);
+      out[j] = convert<T>(g * (j == label ? p - A(1) : p));
+    });
+  }
+};
+
+template <class T>
+struct cross_entropy_local_body {
+  using A = compute_t<T>;
+  index n, count, class_offset;
+  A const* max;
+  A* sum_and_picked;
+  T const* logits;
+  std::int32_t const* labels;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
+    T const* const in = logits + r * n;
+    A const sum = exp_sum_of(team, n, in, max[r], A(1), in + n);
+    team.once([&] {
+      auto const label = static_cast<index>(labels[r]) - class_offset;
+      sum_and_picked[r] = sum;
+      sum_and_picked[count + r] = label >= 0 && label < n ? load(in[label]) : A(0);
+    });
+  }
+};
+
+template <class T>
+struct cross_entropy_finish_body {
+  using A = compute_t<T>;
+  index count, classes;
+  T* loss;
+  A* lse;
+  A const* max;
+  A const* sum_and_picked;
+  std::int32_t const* labels;
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const {
+    A const total = max[r] + fast_log(sum_and_picked[r]);
+    lse[r] = total;
+    loss[r] = convert<T>(cross_entropy_of(static_cast<index>(labels[r]), classes, total, sum_and_picked[count + r]));
+  }
+};
+
+}  // namespace mtf::detail

@@ -1,0 +1,67 @@
+#pragma once
+// Log-softmax and log-sum-exp over dense rows, whole or in pieces: policies as in softmax.hpp, which has the
+// statistics.
+#include <mtf/kokkos/kernels/softmax.hpp>
+
+namespace mtf::detail {
+
+/// y = x - max - log(sum).
+template <class T>
+struct log_softmax_row {
+  using A = compute_t<T>;
+  A const* max = nullptr;
+  A const* sum = nullptr;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
+    A const m = max != nullptr ? max[r] : max_of(team, n, in);
+    A const log_sum = fast_log(sum != nullptr ? sum[r] : exp_sum_of(team, n, in, m, A(1), in + n, out));
+    team.each(n, [=](index j) { out[j] = convert<T>(load(in[j]) - m - log_sum); });
+  }
+};
+
+/// dx = dy - exp(y) * sum, sum = sum(dy).
+template <class T>
+struct log_softmax_vjp_row {
+  using A = compute_t<T>;
+  A const* sum = nullptr;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* y, T const* dy) const {
+    A const s = sum != nullptr ? sum[r] : sum_of(team, n, dy);
+    team.each(n, [=](index j) { out[j] = convert<T>(load(dy[j]) - fast_exp_down(load(y[j])) * s); });
+  }
+};
+
+struct logsumexp_row {
+  template <class Team, class T>
+  KOKKOS_FUNCTION compute_t<T> operator()(Team const& team, index, index n, T const* in) const {
+    using A = compute_t<T>;
+    A const shift = shift_of(max_of(team, n, in));
+    return shift + fast_log(exp_sum_of(team, n, in, shift, A(1), in + n));
+  }
+};
+
+/// dx = dy * exp(x - y), with one y and one dy a row.
+template <class T>
+struct logsumexp_vjp_row {
+  T const* y;
+  T const* dy;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
+    auto const total = load(y[r]), g = load(dy[r]);
+    team.each(n, [=](index j) { out[j] = convert<T>(g * fast_exp_down(load(in[j]) - total)); });
+  }
+};
+
+template <class T>
+struct logsumexp_finish_body {
+  using A = compute_t<T>;
+  T* y;
+  A const* max;
+  A const* sum;
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const { y[r] = convert<T>(shift_of(max[r]) + fast_log(sum[r])); }
+};
+
+}  // namespace mtf::detail

@@ -1,0 +1,200 @@
+#pragma once
+// Layer norm (Centered) and RMS norm over dense rows, forward and backward, whole or in pieces. With
+// xhat = (x - mean) * rstd: y = xhat * gamma + beta; RMS norm has mean 0 and no beta.
+#include <mtf/kokkos/kernels/reduce.hpp>
+#include <mtf/kokkos/launch/row_kernels.hpp>
+
+namespace mtf::detail {
+
+/// The sum of (x - center)^2 over a row.
+template <class Team, class T, class A = compute_t<T>>
+MTF_INLINE A square_sum_of(Team const& team, index n, T const* in, A center) {
+  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA {
+    A const d = load(in[j]) - center;
+    return d * d;
+  });
+}
+
+/// y = (x - center) * factor * gamma + beta over a row; beta may be null.
+template <class Team, class T, class A = compute_t<T>>
+MTF_INLINE void write_norm(Team const& team, index n, T* y, T const* x, T const* gamma, T const* beta, A center,
+                           A factor) {
+  if (beta != nullptr)
+    team.each(n, [=](index j) MTF_INLINE_LAMBDA {
+      y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j]) + load(beta[j]));
+    });
+  else
+    team.each(n,
+              [=](index j) MTF_INLINE_LAMBDA { y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j])); });
+}
+
+template <bool Centered, class T>
+struct norm_row {
+  using A = compute_t<T>;
+  A eps;
+  A* mean;
+  A* rstd;
+  T const* gamma;
+  T const* beta;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
+    A center = 0;
+    if constexpr (Centered) center = sum_of(team, n, in) / static_cast<A>(n);
+    A const factor = A(1) / Kokkos::sqrt(square_sum_of(team, n, in, center) / static_cast<A>(n) + eps);
+    team.once([&] {
+      if constexpr (Centered) mean[r] = center;
+      rstd[r] = factor;
+    });
+    write_norm(team, n, out, in, gamma, beta, center, factor);
+  }
+};
+
+/// The same from global statistics.
+template <bool Centered, class T>
+struct norm_apply_row {
+  compute_t<T> const* mean;
+  compute_t<T> const* rstd;
+  T const* gamma;
+  T const* beta;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
+    write_norm(team, n, out, in, gamma, beta, Centered ? mean[r] : compute_t<T>(0), rstd[r]);
+  }
+};
+
+/// The sum of (x - mean)^2 of each row; mean null: 0.
+template <class T>
+struct square_sum_row {
+  compute_t<T> const* mean;
+
+  template <class Team>
+  KOKKOS_FUNCTION compute_t<T> operator()(Team const& team, index r, index n, T const* in) const {
+    return square_sum_of(team, n, in, mean != nullptr ? mean[r] : compute_t<T>(0));
+  }
+};
+
+template <class A>
+struct rows_statistics_body {
+  A eps;
+  index n;
+  A* inout;
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const {
+    inout[r] = A(1) / Kokkos::sqrt(inout[r] / static_cast<A>(n) + eps);
+  }
+};
+
+/// What the backward pass reads.
+template <bool Centered, class T>
+struct norm_vjp_operands {
+  using A = compute_t<T>;
+  T const* dy;
+  T const* x;
+  T const* gamma;
+  A const* mean;
+  A const* rstd;
+
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION A center(index r) const { return Centered ? mean[r] : A(0); }
+
+  /// s1 = sum dy gamma, s2 = sum dy gamma xhat, over row r.
+  template <class Team, class... Next>
+  KOKKOS_FUNCTION two<A> sums(Team const& team, index r, index n, Next*... next) const {
+    T const* const g = dy + r * n;
+    T const* const in = x + r * n;
+    T const* const weight = gamma;
+    A const middle = center(r), factor = rstd[r];
+    return team.template sum2<A>(
+        n,
+        [=](index j) MTF_INLINE_LAMBDA {
+          A const d = load(g[j]) * load(weight[j]);
+          return two<A>{d, d * ((load(in[j]) - middle) * factor)};
+        },
+        g + n, in + n, next...);
+  }
+};
+
+template <bool Centered, class T>
+struct norm_vjp_sums_body {
+  norm_vjp_operands<Centered, T> of;
+  index n;
+  compute_t<T>* s1;
+  compute_t<T>* s2;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
+    auto const s = of.sums(team, r, n);
+    team.once([&] {
+      s1[r] = s.first;
+      s2[r] = s.second;
+    });
+  }
+};
+
+/// The backward pass of a block of rows: dx, added to what is there if `accumulate`, and the block's part of dgamma and
+/// dbeta in `partial`, which holds [block][dgamma, dbeta][n]. The row sums are taken here if s1 is null.
+template <bool Centered, class T>
+struct norm_vjp_body {
+  using A = compute_t<T>;
+  norm_vjp_operands<Centered, T> of;
+  index n, n_global, count;
+  A const* s1;
+  A const* s2;
+  T* dx;
+  bool accumulate;
+  index block_rows = 0;
+  A* partial = nullptr;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index block) const {
+    A* const dgamma = partial + block * 2 * n;
+    A* const dbeta = dgamma + n;
+    team.each(n, [=](index j) { dgamma[j] = dbeta[j] = 0; });
+    index const begin = block * block_rows;
+    index const end = begin + block_rows < count ? begin + block_rows : count;
+    for (index r = begin; r < end; ++r) {
+      A const center = of.center(r), factor = of.rstd[r];
+      T const* const g = of.dy + r * n;
+      T const* const in = of.x + r * n;
+      T const* const weight = of.gamma;
+      T* const out = dx + r * n;
+      two<A> s{A(0), A(0)};
+      if (s1 != nullptr)
+        s = {s1[r], s2[r]};
+      else
+        s = of.sums(team, r, n, out + n);
+      A const mean1 = Centered ? s.first / static_cast<A>(n_global) : A(0), mean2 = s.second / static_cast<A>(n_global);
+      auto const write = [&](auto adds) {
+        team.each(n, [=](index j) MTF_INLINE_LAMBDA {
+          A const d = load(g[j]), xhat = (load(in[j]) - center) * factor;
+          A const before = decltype(adds)::value ? load(out[j]) : A(0);
+          out[j] = convert<T>(before + factor * (d * load(weight[j]) - mean1 - xhat * mean2));
+          dgamma[j] += d * xhat;
+          if constexpr (Centered) dbeta[j] += d;
+        });
+      };
+      if (accumulate)
+        write(std::true_type{});
+      else
+        write(std::false_type{});
+    }
+  }
+};
+
+/// Launches norm_vjp_body over blocks of rows, then adds up the blocks.
+template <bool Centered, class Exec, class T>
+void norm_backward(device<Exec>& on, norm_vjp_body<Centered, T> body, T* dgamma, T* dbeta) {
+  using A = compute_t<T>;
+  index const blocks = std::clamp<index>(body.count / 8, 1, runs_on_host<Exec> ? 64 : 512);
+  body.block_rows = std::max<index>(1, ceil_div(body.count, blocks));
+  workspace<A, Exec> partial(on, blocks * 2 * body.n);
+  body.partial = partial.get();
+  for_rows("mtf::norm_vjp", on.exec, blocks, body.n, body);
+
+  if (dgamma != nullptr) add_rows_up(on, blocks, 2 * body.n, body.n, dgamma, static_cast<A const*>(partial.get()));
+  if constexpr (Centered)
+    if (dbeta != nullptr)
+      add_rows_up(on, blocks, 2 * body.n, body.n, dbeta, static_cast<A const*>(partial.get() + body.n));
+}
+
+}  // namespace mtf::detail

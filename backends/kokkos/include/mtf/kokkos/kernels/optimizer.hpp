@@ -1,0 +1,49 @@
+#pragma once
+// One step of an optimizer over the elements of a parameter. Parameters and gradients are T; state is in the compute type
+// A, in which all is computed.
+#include <mtf/detail/math/fast_math.hpp>
+#include <mtf/kokkos/launch/elements.hpp>
+
+namespace mtf::detail {
+
+template <class T>
+struct adamw_body {
+  using A = compute_t<T>;
+  T* p;
+  A* m;
+  A* v;
+  T const* g;
+  A lr, beta1, beta2, eps, weight_decay, correction1, correction2, grad_scale;
+
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
+    A const grad = load(g[j]) * grad_scale;
+    A const first = beta1 * m[j] + (A(1) - beta1) * grad;
+    A const second = beta2 * v[j] + (A(1) - beta2) * grad * grad;
+    m[j] = first;
+    v[j] = second;
+    A const value = load(p[j]);
+    A const step = first * correction1 / (fast_sqrt(second * correction2) + eps);
+    p[j] = convert<T>(value - lr * (step + weight_decay * value));
+  }
+};
+
+template <class T>
+struct sgd_body {
+  using A = compute_t<T>;
+  T* p;
+  A* momentum;  // null: none
+  T const* g;
+  A lr, momentum_factor, weight_decay, grad_scale;
+
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
+    A const value = load(p[j]);
+    A step = load(g[j]) * grad_scale + weight_decay * value;
+    if (momentum != nullptr) {
+      step += momentum_factor * momentum[j];
+      momentum[j] = step;
+    }
+    p[j] = convert<T>(value - lr * step);
+  }
+};
+
+}  // namespace mtf::detail

@@ -1,0 +1,299 @@
+#pragma once
+// Counter-based random numbers: element g of a global tensor depends on the key and on g alone, so it is the same
+// wherever the layout puts it. Philox4x32-10 of Random123, counter {g, g >> 32, draw, 0}. Numbers are computed in
+// double and rounded, so that all element types see the same ones. The host computes them by batches, also single
+// ones: so no element's last bit depends on its place in a vector.
+#include <cstdint>
+
+// Random123 does not know hipcc: its device marks are CUDA's.
+#if defined(__HIPCC__) && !defined(R123_CUDA_DEVICE)
+#define R123_CUDA_DEVICE __host__ __device__
+#endif
+// Its AES generators would bring all intrinsics, a third of a second of every compilation. (Who wants them includes
+// Random123 first.)
+#if !defined(R123_USE_SSE)
+#define R123_USE_SSE 0
+#endif
+#include <Random123/philox.h>
+#include <mtf/detail/math/fast_math.hpp>
+#include <mtf/kokkos/launch/elements.hpp>
+#include <mtf/kokkos/launch/nest.hpp>
+#include <mtf/kokkos/launch/vectors.hpp>
+
+namespace mtf::detail {
+
+struct philox_words {
+  std::uint32_t word[4];
+};
+
+KOKKOS_FORCEINLINE_FUNCTION philox_words philox(std::uint64_t key, std::uint64_t counter, std::uint32_t draw) {
+  auto const r = philox4x32_R(
+      10, philox4x32_ctr_t{{static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32U), draw, 0U}},
+      philox4x32_key_t{{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32U)}});
+  return {{r.v[0], r.v[1], r.v[2], r.v[3]}};
+}
+
+/// How many counters the host takes at a time.
+inline constexpr int philox_batch = 32;
+
+/// The words 0 and 1, and 2 and 3, of philox(key, counter[i], draw), each pair as one number whose lower half is the
+/// first. Random123's rounds, four words in four vectors of 64-bit lanes, whose upper halves mean nothing: compilers
+/// make of philox() itself twice the instructions.
+inline void philox_pairs(std::uint64_t key, std::uint64_t const (&counter)[philox_batch], std::uint32_t draw,
+                         std::uint64_t (&first)[philox_batch], std::uint64_t (&second)[philox_batch]) {
+#if defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
+  using words = vector_of<std::uint64_t>::type;
+  constexpr int lanes = vector_lanes<std::uint64_t>;
+  for (int i = 0; i < philox_batch; i += lanes) {
+    words c[4] = {};
+    std::memcpy(&c[0], counter + i, sizeof(words));
+    c[1] = c[0] >> 32U;
+    c[2] += draw;
+    auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32U);
+    for (int round = 0; round < 10; ++round, k0 += PHILOX_W32_0, k1 += PHILOX_W32_1) {
+      words const p0 = product_of_low_halves(c[0], PHILOX_M4x32_0), p1 = product_of_low_halves(c[2], PHILOX_M4x32_1);
+      c[0] = (p1 >> 32U) ^ c[1] ^ k0;
+      c[1] = p1;
+      c[2] = (p0 >> 32U) ^ c[3] ^ k1;
+      c[3] = p0;
+    }
+    words const pair0 = (c[0] & 0xffffffffU) | (c[1] << 32U), pair1 = (c[2] & 0xffffffffU) | (c[3] << 32U);
+    std::memcpy(first + i, &pair0, sizeof(words));
+    std::memcpy(second + i, &pair1, sizeof(words));
+  }
+#else
+  for (int i = 0; i < philox_batch; ++i) {
+    auto const w = philox(key, counter[i], draw);
+    first[i] = static_cast<std::uint64_t>(w.word[1]) << 32U | w.word[0];
+    second[i] = static_cast<std::uint64_t>(w.word[3]) << 32U | w.word[2];
+  }
+#endif
+}
+
+/// In [0, 1), 52 bits of two words, of which the lower half is the first and counts for more.
+MTF_INLINE double unit_interval(std::uint64_t words) {
+  std::uint64_t const turned = words << 32U | words >> 32U;
+  return Kokkos::bit_cast<double>(turned >> 12U | 0x3ff0000000000000ULL) - 1.0;
+}
+
+// The library's logarithm and cosine are not vectorized. The coefficients are those of the series, as
+// scripts/derive_fast_math.py prints them; tests/local/fast_math_test.cpp holds both to their errors.
+
+/// The natural logarithm of 0 < x <= 1 to 3.5e-14 of itself.
+MTF_INLINE double log_of_unit(double x) {
+  // x = 2^e m with m in [sqrt(1/2), sqrt(2)), log m = 2 artanh((m - 1) / (m + 1)); the series to the 15th power.
+  constexpr std::uint64_t root = 0x3fe6a09e667f3bcdULL, mantissa = 0x000fffffffffffffULL;
+  std::uint64_t const from_root = Kokkos::bit_cast<std::uint64_t>(x) - root;
+  double const m = Kokkos::bit_cast<double>((from_root & mantissa) + root);
+  // 1.5 * 2^52 + e, whose low bits are e: exact, and without a conversion of 64-bit integers
+  std::uint64_t const e = static_cast<std::uint64_t>(static_cast<std::int64_t>(from_root) >> 52);
+  double const exponent = Kokkos::bit_cast<double>(0x4338000000000000ULL + e) - 0x1.8p52;
+  double const s = (m - 1.0) / (m + 1.0), z = s * s;
+  double p = 2.0 / 15;
+  p = p * z + 2.0 / 13;
+  p = p * z + 2.0 / 11;
+  p = p * z + 2.0 / 9;
+  p = p * z + 2.0 / 7;
+  p = p * z + 2.0 / 5;
+  p = p * z + 2.0 / 3;
+  return p * z * s + 2.0 * s + exponent * 0.69314718055994530942;
+}
+
+/// cos(2 pi x) for 0 <= x < 1, to 4.5e-14.
+MTF_INLINE double cosine_of_turns(double x) {
+  double const y = (x < 0.5 ? x : 1.0 - x) - 0.25;  // the cosine is -sin(2 pi y), -1/4 <= y <= 1/4
+  double const a = 6.28318530717958647693 * y, z = a * a;
+  double p = 2.8114572543455206e-15;  // the series to a^17
+  p = p * z - 7.6471637318198164e-13;
+  p = p * z + 1.6059043836821613e-10;
+  p = p * z - 2.5052108385441720e-08;
+  p = p * z + 2.7557319223985893e-06;
+  p = p * z - 1.9841269841269841e-04;
+  p = p * z + 8.3333333333333332e-03;
+  p = p * z - 1.6666666666666666e-01;
+  return -(p * z * a + a);
+}
+
+/// A standard normal number by Box and Muller's transformation.
+MTF_INLINE double normal_from(std::uint64_t first, std::uint64_t second) {
+  return Kokkos::sqrt(-2.0 * log_of_unit(1.0 - unit_interval(first))) * cosine_of_turns(unit_interval(second));
+}
+
+struct uniform_numbers {
+  double low, range;
+  MTF_INLINE double operator()(std::uint64_t first, std::uint64_t /*second*/) const {
+    return low + range * unit_interval(first);
+  }
+  [[nodiscard]] MTF_INLINE static bool drawn_again(double) { return false; }
+};
+
+struct normal_numbers {
+  double mean, stddev;
+  MTF_INLINE double operator()(std::uint64_t first, std::uint64_t second) const {
+    return mean + stddev * normal_from(first, second);
+  }
+  [[nodiscard]] MTF_INLINE static bool drawn_again(double) { return false; }
+};
+
+/// Draws again what lies beyond two standard deviations.
+struct truncated_normal_numbers {
+  double mean, stddev;
+  MTF_INLINE double operator()(std::uint64_t first, std::uint64_t second) const {
+    return mean + stddev * normal_from(first, second);
+  }
+  [[nodiscard]] MTF_INLINE bool drawn_again(double x) const { return x < mean - 2 * stddev || x > mean + 2 * stddev; }
+};
+
+template <class T, class Numbers>
+struct random_kernel {
+  nest<1> where;
+  index n, offset;
+  std::uint64_t key;
+  T* out;
+  Numbers numbers;
+
+  KOKKOS_FUNCTION void element(index i) const {
+    index at[1];
+    where.locate(i, at);
+    out[i] = convert<T>(number(static_cast<std::uint64_t>(offset + at[0]), 0));
+  }
+  void block(index b) const {
+    index i = b * host_grain;
+    index const stride = where.inner_stride(0);
+    where.for_runs(i, std::min(n, i + host_grain), [&](index const(&at)[1], index m) {
+      for (index j = 0; j < m; j += philox_batch)
+        batch(out + i + j, offset + at[0] + j * stride, stride, std::min<index>(philox_batch, m - j));
+      i += m;
+    });
+  }
+
+ private:
+  KOKKOS_FUNCTION double number(std::uint64_t g, std::uint32_t draw) const {
+    for (;; ++draw) {
+      auto const w = philox(key, g, draw);
+      double const x = numbers(static_cast<std::uint64_t>(w.word[1]) << 32U | w.word[0],
+                               static_cast<std::uint64_t>(w.word[3]) << 32U | w.word[2]);
+      if (!numbers.drawn_again(x)) return x;
+    }
+  }
+  /// The numbers of elements g, g + stride, ...
+  void batch(T* to, index g, index stride, index count) const {
+    alignas(64) std::uint64_t counter[philox_batch], first[philox_batch], second[philox_batch];
+    alignas(64) double x[philox_batch];
+    for (int l = 0; l < philox_batch; ++l) counter[l] = static_cast<std::uint64_t>(g + l * stride);
+    bool again = true;
+    for (std::uint32_t draw = 0; again; ++draw) {
+      philox_pairs(key, counter, draw, first, second);
+      again = draw_batch(draw, first, second, x);
+    }
+    for (index l = 0; l < count; ++l) to[l] = convert<T>(x[l]);
+  }
+  /// x, where it is still to be drawn; whether some are to be drawn once more.
+  bool draw_batch(std::uint32_t draw, std::uint64_t const (&first)[philox_batch],
+                  std::uint64_t const (&second)[philox_batch], double (&x)[philox_batch]) const {
+    alignas(64) double drawn[philox_batch];
+    auto const f = numbers;
+    MTF_SIMD
+    for (int l = 0; l < philox_batch; ++l) drawn[l] = f(first[l], second[l]);
+    bool again = false;
+    for (int l = 0; l < philox_batch; ++l) {
+      if (draw == 0 || f.drawn_again(x[l])) x[l] = drawn[l];
+      again = again || f.drawn_again(x[l]);
+    }
+    return again;
+  }
+};
+
+template <class Exec, class T, class Numbers>
+void generate(device<Exec>& on, placement const& p, std::uint64_t key, T* out, Numbers const& numbers) {
+  launch_nest("mtf::random", on.exec,
+              random_kernel<T, Numbers>{nest_of(p.local), p.local.size(), p.offset, key, out, numbers});
+}
+
+/// y = factor * x where the element's random half word is at least `threshold`, 0 elsewhere. Eight neighbours in the
+/// global order share one counter: element g has half word g % 8 of counter g / 8.
+template <class T>
+struct dropout_kernel {
+  using A = compute_t<T>;
+  nest<1> where;
+  index n, offset;
+  std::uint64_t key;
+  std::uint16_t threshold;
+  A factor;
+  T* y;
+  T const* x;
+
+  KOKKOS_FUNCTION void element(index i) const {
+    index at[1];
+    where.locate(i, at);
+    put(i, offset + at[0]);
+  }
+  void block(index b) const {
+    index i = b * host_grain;
+    index const stride = where.inner_stride(0);
+    where.for_runs(i, std::min(n, i + host_grain), [&](index const(&at)[1], index m) {
+      index const g = offset + at[0];
+      index j = 0;
+      if (stride == 1) {
+        for (; j < m && (g + j) % neighbours != 0; ++j) put(i + j, g + j);
+        for (; j + batch <= m; j += batch) put_batch(i + j, (g + j) / neighbours);
+      }
+      for (; j < m; ++j) put(i + j, g + j * stride);
+      i += m;
+    });
+  }
+
+ private:
+  static constexpr index neighbours = 8, batch = neighbours * philox_batch;
+
+  KOKKOS_FORCEINLINE_FUNCTION void put(index i, index g) const {
+    auto const w = philox(key, static_cast<std::uint64_t>(g) / neighbours, 0);
+    auto const half = w.word[g % neighbours / 2] >> (g % 2 == 0 ? 0U : 16U) & 0xffffU;
+    y[i] = half >= threshold ? convert<T>(load(x[i]) * factor) : T(0);
+  }
+  void put_batch(index i, index first_counter) const {
+    alignas(64) std::uint64_t counter[philox_batch], first[philox_batch], second[philox_batch];
+    alignas(64) std::uint64_t pair[2 * philox_batch];
+    for (int l = 0; l < philox_batch; ++l) counter[l] = static_cast<std::uint64_t>(first_counter + l);
+    philox_pairs(key, counter, 0, first, second);
+    for (int l = 0; l < philox_batch; ++l) {
+      pair[2 * l] = first[l];
+      pair[2 * l + 1] = second[l];
+    }
+    alignas(64) std::uint16_t half[batch];
+    std::memcpy(half, pair, sizeof half);  // on machines whose first byte is the lowest, as all of Kokkos' are
+    T* const to = y + i;
+    T const* const from = x + i;
+    auto const least = threshold;
+    auto const scale = factor;
+    MTF_SIMD
+    for (index e = 0; e < batch; ++e) {
+      T const kept = convert<T>(load(from[e]) * scale);
+      to[e] = half[e] >= least ? kept : T(0);
+    }
+  }
+};
+
+/// The rate, rounded to a multiple of 2^-16, is what is taken into account: the expectation stays that of x, unless the
+/// rate is 1.
+template <class Exec, class T>
+void dropout(device<Exec>& on, placement const& p, std::uint64_t key, double rate, T* y, T const* x) {
+  using A = compute_t<T>;
+  constexpr std::uint32_t all = 1U << 16U;
+  auto const dropped = static_cast<std::uint32_t>(rate * all + 0.5);  // of `all` half words
+  if (dropped == all) return for_elements("mtf::dropout", on.exec, p.local.size(), fill_body<T>{y, T(0)});
+  launch_nest("mtf::dropout", on.exec,
+              dropout_kernel<T>{nest_of(p.local), p.local.size(), p.offset, key, static_cast<std::uint16_t>(dropped),
+                                static_cast<A>(static_cast<double>(all) / (all - dropped)), y, x});
+}
+
+/// out[o, j, i] = j + offset.
+template <class T>
+struct iota_body {
+  rows r;
+  index offset;
+  T* out;
+  KOKKOS_FUNCTION void operator()(index i) const { out[i] = convert<T>(i / r.inner % r.n + offset); }
+};
+
+}  // namespace mtf::detail

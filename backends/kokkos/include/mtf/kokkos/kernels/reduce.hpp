@@ -1,0 +1,314 @@
+#pragma once
+// Sums, maxima and minima over any loops. Two shapes of kernel: `row` where the reduced loops are the contiguous ones,
+// `column` where the kept ones are. Reductions to few results are cut into slices, by sizes alone and not by the number
+// of threads, so that results do not depend on it.
+#include <algorithm>
+#include <utility>
+
+#include <mtf/backend/collectives.hpp>
+#include <mtf/detail/math/order.hpp>
+#include <mtf/kokkos/kernels/copy.hpp>
+#include <mtf/kokkos/launch/nest.hpp>
+#include <mtf/kokkos/launch/team.hpp>
+
+namespace mtf::detail {
+
+// What a reduction combines, by which operation: numbers, or their places in an order (order.hpp). Those are integers, of
+// which every compiler and device takes maxima.
+struct by_sum {
+  using op = sum_op;
+  template <class A>
+  using term = A;
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static A term_of(A x) {
+    return x;
+  }
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static A number_of(term<A> x) {
+    return x;
+  }
+};
+template <bool Smallest>
+struct by_order {
+  using op = max_op;
+  template <class A>
+  using term = order_t<A>;
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static term<A> term_of(A x) {
+    return order_of(Smallest ? reversed(x) : x);
+  }
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static A number_of(term<A> x) {
+    A const n = number_at<A>(x);
+    return Smallest ? reversed(n) : n;
+  }
+};
+
+/// What all reduce kernels share. Slice s of result k goes to partial[s * results + k], or to `out` if there is one
+/// slice.
+template <class By, class T>
+struct reduce_job {
+  using A = compute_t<T>;
+  using op = typename By::op;
+  using term = typename By::template term<A>;
+  nest<2> kept;
+  nest<1> reduced;
+  index results, terms, slices, slice_terms;
+  T* out;
+  T const* in;
+  term* partial;
+  bool accumulate;
+
+  KOKKOS_FORCEINLINE_FUNCTION static term term_of(T const& x) { return By::template term_of<A>(load(x)); }
+  KOKKOS_FORCEINLINE_FUNCTION void finish(index k, index out_offset, index s, term value) const {
+    if (slices > 1)
+      partial[s * results + k] = value;
+    else
+      out[out_offset] = convert<T>(By::template number_of<A>(accumulate ? op::of(term_of(out[out_offset]), value) : value));
+  }
+};
+
+template <class By, class T>
+struct reduce_rows {
+  using job_type = reduce_job<By, T>;
+  using op = typename job_type::op;
+  using term = typename job_type::term;
+  job_type job;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index item) const {
+    index const k = item / job.slices, s = item % job.slices;
+    index at[2];
+    job.kept.locate(k, at);
+    index const begin = s * job.slice_terms;
+    index const end = begin + job.slice_terms < job.terms ? begin + job.slice_terms : job.terms;
+    T const* const from = job.in + at[1];
+    term value = op::template neutral<term>();
+    if constexpr (std::is_same_v<Team, host_team>) {
+      index const stride = job.reduced.inner_stride(0);
+      job.reduced.for_runs(begin, end, [&](index const(&offset)[1], index n) {
+        T const* const x = from + offset[0];
+        if (stride == 1)
+          value = op::of(value, team.template reduce<op, term>(n, [=](index j) { return job_type::term_of(x[j]); }));
+        else
+          for (index j = 0; j < n; ++j) value = op::of(value, job_type::term_of(x[j * stride]));
+      });
+    } else {
+      auto const& reduced = job.reduced;
+      value = team.template reduce<op, term>(end - begin, [&](index j) {
+        index offset[1];
+        reduced.locate(begin + j, offset);
+        return job_type::term_of(from[offset[0]]);
+      });
+    }
+    team.once([&] { job.finish(k, at[0], s, value); });
+  }
+};
+
+/// The host's column kernel: a strip of neighbouring results at a time.
+template <class By, class T>
+struct reduce_strips {
+  using job_type = reduce_job<By, T>;
+  using op = typename job_type::op;
+  using term = typename job_type::term;
+  static constexpr index width = 512;
+  job_type job;
+
+  [[nodiscard]] static index strips(nest<2> const& kept) { return ceil_div(inner(kept), width); }
+  [[nodiscard]] static index inner(nest<2> const& kept) {
+    return kept.l.extent[static_cast<std::size_t>(kept.l.rank - 1)];
+  }
+
+  void operator()(index item) const {
+    index const s = item % job.slices, strip = item / job.slices % strips(job.kept);
+    index const k = item / job.slices / strips(job.kept) * inner(job.kept) + strip * width;
+    index const w = std::min(width, inner(job.kept) - strip * width);
+    index at[2];
+    job.kept.locate(k, at);
+    index const begin = s * job.slice_terms, end = std::min(job.terms, begin + job.slice_terms);
+
+    alignas(64) term sums[width];
+    for (index c = 0; c < w; ++c) sums[c] = op::template neutral<term>();
+    index const stride = job.reduced.inner_stride(0);
+    job.reduced.for_runs(begin, end, [&](index const(&offset)[1], index n) {
+      T const* x = job.in + at[1] + offset[0];
+      index j = 0;
+      for (; j + 4 <= n; j += 4) add_four(sums, w, x + j * stride, stride);
+      for (; j < n; ++j) add_one(sums, w, x + j * stride);
+    });
+    index const out_stride = job.kept.inner_stride(0);
+    for (index c = 0; c < w; ++c) job.finish(k + c, at[0] + c * out_stride, s, sums[c]);
+  }
+
+ private:
+  static void add_one(term* sums, index w, T const* x) {
+    MTF_SIMD
+    for (index c = 0; c < w; ++c) sums[c] = op::of(sums[c], job_type::term_of(x[c]));
+  }
+  static void add_four(term* sums, index w, T const* x, index stride) {
+    T const* const x1 = x + stride;
+    T const* const x2 = x1 + stride;
+    T const* const x3 = x2 + stride;
+    MTF_SIMD
+    for (index c = 0; c < w; ++c)
+      sums[c] = op::of(sums[c], op::of(op::of(job_type::term_of(x[c]), job_type::term_of(x1[c])),
+                                       op::of(job_type::term_of(x2[c]), job_type::term_of(x3[c]))));
+  }
+};
+
+/// The device's column kernel: a thread for each result and slice.
+template <class By, class T>
+struct reduce_columns {
+  using job_type = reduce_job<By, T>;
+  using op = typename job_type::op;
+  using term = typename job_type::term;
+  job_type job;
+
+  KOKKOS_FUNCTION void operator()(index item) const {
+    index const k = item % job.results, s = item / job.results;
+    index at[2];
+    job.kept.locate(k, at);
+    index const begin = s * job.slice_terms;
+    index const end = begin + job.slice_terms < job.terms ? begin + job.slice_terms : job.terms;
+    term value = op::template neutral<term>();
+    for (index j = begin; j < end; ++j) {
+      index offset[1];
+      job.reduced.locate(j, offset);
+      value = op::of(value, job_type::term_of(job.in[at[1] + offset[0]]));
+    }
+    job.finish(k, at[0], s, value);
+  }
+};
+
+/// Combines the slices.
+template <class By, class T>
+struct reduce_slices {
+  using op = typename reduce_job<By, T>::op;
+  using term = typename reduce_job<By, T>::term;
+  reduce_job<By, T> job;  // with one slice: what finish() writes is final
+  index slices;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index k) const {
+    term const* const partial = job.partial + k;
+    index const results = job.results;
+    term const value = team.template reduce<op, term>(slices, [=](index s) { return partial[s * results]; });
+    index at[2];
+    job.kept.locate(k, at);
+    team.once([&] { job.finish(k, at[0], 0, value); });
+  }
+};
+
+template <class By, class Exec, class T>
+void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool accumulate) {
+  reduce_job<By, T> job{};
+  job.kept = {ordered_by(1, r.kept)};
+  job.reduced = {ordered_by(0, r.reduced)};
+  job.results = r.kept.size();
+  job.terms = r.reduced.size();
+  job.out = out;
+  job.in = in;
+  job.accumulate = accumulate;
+  if (job.results == 0) return;
+
+  auto const inner_kept = job.kept.l.extent[static_cast<std::size_t>(job.kept.l.rank - 1)];
+  auto const inner_reduced = job.reduced.l.extent[static_cast<std::size_t>(job.reduced.l.rank - 1)];
+  bool const by_rows = job.kept.inner_stride(1) != 1 || inner_kept < 4 ||
+                       (job.reduced.inner_stride(0) == 1 && inner_reduced >= inner_kept);
+
+  // Enough independent pieces for all threads, none of them too short to be worth it.
+  constexpr index pieces = runs_on_host<Exec> ? 64 : 4096, least_terms = runs_on_host<Exec> ? 16384 : 1024;
+  index const strips = runs_on_host<Exec> ? reduce_strips<By, T>::strips(job.kept) : inner_kept;
+  index const items = by_rows ? job.results : job.results / inner_kept * strips;
+  index const item_terms = by_rows || !runs_on_host<Exec> ? job.terms : job.terms * std::min(inner_kept, index(512));
+  job.slices = std::clamp<index>(std::min(pieces / items, item_terms / least_terms), 1, std::max<index>(job.terms, 1));
+  job.slice_terms = ceil_div(job.terms, job.slices);
+  workspace<typename reduce_job<By, T>::term, Exec> partial(on, job.slices > 1 ? job.slices * job.results : 0);
+  job.partial = partial.get();
+
+  if (by_rows)
+    for_rows("mtf::reduce_rows", on.exec, items * job.slices, job.slice_terms, reduce_rows<By, T>{job});
+  else if constexpr (runs_on_host<Exec>)
+    launch_on_host("mtf::reduce_columns", on.exec, items * job.slices, job.results * job.terms,
+                   reduce_strips<By, T>{job});
+  else
+    Kokkos::parallel_for("mtf::reduce_columns", range_policy<Exec>(on.exec, 0, items * job.slices),
+                         reduce_columns<By, T>{job});
+  if (job.slices > 1) {
+    index const slices = std::exchange(job.slices, 1);
+    for_rows("mtf::reduce_slices", on.exec, job.results, slices, reduce_slices<By, T>{job, slices});
+  }
+}
+
+/// out[kept] = op over the reduced loops of in, or op(out, that) with `accumulate`. Any strides.
+template <class Exec, class T>
+void reduce(device<Exec>& on, combine op, reduction const& r, T* out, T const* in, bool accumulate) {
+  switch (op) {
+    case combine::sum:
+      return reduce_with<by_sum>(on, r, out, in, accumulate);
+    case combine::max:
+      return reduce_with<by_order<false>>(on, r, out, in, accumulate);
+    case combine::min:
+      return reduce_with<by_order<true>>(on, r, out, in, accumulate);
+  }
+}
+
+/// out[0..n) = the sum of `blocks` rows of n numbers, `stride` apart.
+template <class Exec, class A, class T>
+void add_rows_up(device<Exec>& on, index blocks, index stride, index n, T* out, A const* from) {
+  reduction const r{.kept = {1, {n}, {{{1}, {1}}}}, .reduced = {1, {blocks}, {{{stride}}}}};
+  if constexpr (std::is_same_v<T, A>) {
+    reduce(on, combine::sum, r, out, from, false);
+  } else {
+    workspace<A, Exec> sum(on, n);
+    reduce(on, combine::sum, r, sum.get(), from, false);
+    copy(on, r.kept, out, sum.get());
+  }
+}
+
+template <class T>
+struct square_sum_body {
+  T const* x;
+  double* partial;
+  index n, slice;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index s) const {
+    index const begin = s * slice, left = n - begin;
+    T const* const from = x + begin;
+    constexpr index ahead = 1024;  // elements: the processor's own prefetchers stop at the ends of pages
+    double const sum = team.template sum<double>(
+        left < slice ? left : slice,
+        [=](index j) MTF_INLINE_LAMBDA {
+          auto const v = static_cast<double>(load(from[j]));
+          return v * v;
+        },
+        from + ahead);
+    team.once([&] { partial[s] = sum; });
+  }
+};
+
+struct add_partials_body {
+  double const* partial;
+  double* out;
+  index n;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index) const {
+    double const* const from = partial;
+    double const sum = team.template sum<double>(n, [=](index j) { return from[j]; });
+    team.once([&] { *out += sum; });
+  }
+};
+
+/// *out += the sum of squares of x.
+template <class Exec, class T>
+void square_sum(device<Exec>& on, index n, double* out, T const* x) {
+  if (n == 0) return;
+  index const slice = std::max(host_grain, ceil_div(n, 4096)), slices = ceil_div(n, slice);
+  workspace<double, Exec> partial(on, slices);
+  for_rows("mtf::square_sum", on.exec, slices, slice, square_sum_body<T>{x, partial.get(), n, slice});
+  for_rows("mtf::square_sum_slices", on.exec, 1, slices, add_partials_body{partial.get(), out, slices});
+}
+
+}  // namespace mtf::detail

@@ -1,0 +1,92 @@
+#pragma once
+// Softmax over rows that lie dense in memory (backend.hpp transposes others), whole or in the pieces that a dimension
+// cut over ranks needs: maxima, sums of exponentials, and the last step from global statistics. The policies of row
+// kernels (row_kernels.hpp); where a policy's statistics are null, they are those of the row that it sees.
+#include <mtf/kokkos/launch/row_kernels.hpp>
+
+namespace mtf::detail {
+
+/// How many of the n elements of row r the rule leaves visible: they are the first ones.
+KOKKOS_FORCEINLINE_FUNCTION constexpr index visible(causal_rule const& rule, index r, index n) {
+  if (!rule.on) return n;
+  index const query = r / rule.query_stride % rule.query_extent + rule.query_offset;
+  index const count = query - rule.key_offset + 1;
+  return count < 0 ? 0 : count < n ? count : n;
+}
+
+/// A shift that keeps exp(x - shift) finite; 0 for a row with nothing visible, whose maximum is -infinity.
+template <class A>
+KOKKOS_FORCEINLINE_FUNCTION constexpr A shift_of(A max) {
+  return max == max_op::neutral<A>() ? A(0) : max;
+}
+
+/// The largest visible scale * x.
+template <class T>
+struct max_row {
+  using A = compute_t<T>;
+  A scale;
+  causal_rule rule;
+
+  template <class Team>
+  KOKKOS_FUNCTION A operator()(Team const& team, index r, index n, T const* in) const {
+    return max_of(team, visible(rule, r, n), in, scale);
+  }
+};
+
+/// The sum of exp(scale * x - max) over the visible elements.
+template <class T>
+struct exp_sum_row {
+  using A = compute_t<T>;
+  A scale;
+  causal_rule rule;
+  A const* max;
+
+  template <class Team>
+  KOKKOS_FUNCTION A operator()(Team const& team, index r, index n, T const* in) const {
+    return exp_sum_of(team, visible(rule, r, n), in, shift_of(max[r]), scale, in + n);
+  }
+};
+
+/// y = exp(scale * x - max) / sum over the visible elements, 0 elsewhere.
+template <class T>
+struct softmax_row {
+  using A = compute_t<T>;
+  A scale;
+  causal_rule rule;
+  A const* max = nullptr;
+  A const* sum = nullptr;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
+    index const seen = visible(rule, r, n);
+    T* const hidden = out + seen;
+    team.each(n - seen, [=](index j) { hidden[j] = T(0); });
+    A const s = scale, shift = shift_of(max != nullptr ? max[r] : max_of(team, seen, in, s));
+    if constexpr (std::is_same_v<T, A>) {  // storing the exponentials in a narrower type would round them twice
+      if (sum == nullptr) {
+        A const total = team.template sum<A>(
+            seen, [=](index j) { return out[j] = fast_exp_down(s * in[j] - shift); }, in + n, out + n);
+        A const factor = A(1) / total;
+        return team.each(seen, [=](index j) { out[j] *= factor; });
+      }
+    }
+    A const factor = A(1) / (sum != nullptr ? sum[r] : exp_sum_of(team, seen, in, shift, s, in + n, out));
+    team.each(seen, [=](index j) { out[j] = convert<T>(factor * fast_exp_down(s * load(in[j]) - shift)); });
+  }
+};
+
+/// dx = scale * y * (dy - dot), dot = sum(y dy).
+template <class T>
+struct softmax_vjp_row {
+  using A = compute_t<T>;
+  A scale;
+  A const* dot = nullptr;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* y, T const* dy) const {
+    A const s = scale, d = dot != nullptr ? dot[r] : dot_of(team, n, y, dy);
+    team.each(n, [=](index j) { out[j] = convert<T>(s * load(y[j]) * (load(dy[j]) - d)); });
+  }
+};
+
+}  // namespace mtf::detail

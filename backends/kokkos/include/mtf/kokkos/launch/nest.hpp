@@ -1,0 +1,125 @@
+#pragma once
+// Walking loop nests (mtf::detail::loops) inside kernels, without code for each rank.
+#include <utility>
+
+#include <mtf/kokkos/runtime/device.hpp>
+
+namespace mtf::detail {
+
+/// The loops of one kernel launch: extents and strides, and how to get from a linear index to offsets.
+template <int Operands>
+struct nest {
+  loops<Operands> l;
+
+  /// offset[o] of the linear index i (row-major over the extents).
+  KOKKOS_FORCEINLINE_FUNCTION void locate(index i, index (&offset)[Operands]) const {
+    for (int o = 0; o < Operands; ++o) offset[o] = 0;
+    // 32-bit division is several times faster on every device
+    if (i <= 0x7fffffff) {
+      auto rest = static_cast<unsigned>(i);
+      for (int d = l.rank - 1; d > 0; --d) {
+        auto const extent = static_cast<unsigned>(l.extent[static_cast<std::size_t>(d)]);
+        step(d, static_cast<index>(rest % extent), offset);
+        rest /= extent;
+      }
+      step(0, static_cast<index>(rest), offset);
+    } else {
+      for (int d = l.rank - 1; d > 0; --d) {
+        index const extent = l.extent[static_cast<std::size_t>(d)];
+        step(d, i % extent, offset);
+        i /= extent;
+      }
+      step(0, i, offset);
+    }
+  }
+
+  /// Calls body(offsets, length) for the pieces of innermost loops that make up [begin, end).
+  template <class Body>
+  void for_runs(index begin, index end, Body const& body) const {
+    index const inner = l.extent[static_cast<std::size_t>(l.rank - 1)];
+    index offset[Operands];
+    index at[max_rank];
+    index i = begin;
+    for (int d = l.rank - 1; d >= 0; --d) {
+      at[d] = i % l.extent[static_cast<std::size_t>(d)];
+      i /= l.extent[static_cast<std::size_t>(d)];
+    }
+    for (int o = 0; o < Operands; ++o) {
+      offset[o] = 0;
+      for (int d = 0; d < l.rank; ++d) offset[o] += at[d] * stride(o, d);
+    }
+    for (i = begin; i < end;) {
+      index const length = std::min(inner - at[l.rank - 1], end - i);
+      body(offset, length);
+      i += length;
+      for (int o = 0; o < Operands; ++o) offset[o] -= at[l.rank - 1] * stride(o, l.rank - 1);
+      at[l.rank - 1] = 0;
+      for (int d = l.rank - 2; d >= 0; --d) {
+        for (int o = 0; o < Operands; ++o) offset[o] += stride(o, d);
+        if (++at[d] < l.extent[static_cast<std::size_t>(d)]) break;
+        for (int o = 0; o < Operands; ++o) offset[o] -= at[d] * stride(o, d);
+        at[d] = 0;
+      }
+    }
+  }
+
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index stride(int operand, int d) const {
+    return l.stride[static_cast<std::size_t>(operand)][static_cast<std::size_t>(d)];
+  }
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index inner_stride(int operand) const {
+    return stride(operand, l.rank - 1);
+  }
+  /// True where all operands are contiguous in the innermost loop.
+  [[nodiscard]] bool contiguous() const {
+    for (int o = 0; o < Operands; ++o)
+      if (inner_stride(o) != 1) return false;
+    return true;
+  }
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION void step(int d, index by, index (&offset)[Operands]) const {
+    for (int o = 0; o < Operands; ++o) offset[o] += by * stride(o, d);
+  }
+};
+
+/// The nest with its unit loops dropped; at least one loop remains.
+template <int Operands>
+nest<Operands> nest_of(loops<Operands> const& l) {
+  return {collapsed(l)};
+}
+
+/// The same loops, those with the largest strides of one operand outermost, merged where that is possible.
+template <int Operands>
+loops<Operands> ordered_by(std::size_t operand, loops<Operands> l) {
+  auto const rank = static_cast<std::size_t>(l.rank);
+  auto& key = l.stride[operand];
+  for (std::size_t done = 1; done < rank; ++done)
+    for (std::size_t d = done; d > 0 && key[d - 1] < key[d]; --d) {
+      std::swap(l.extent[d - 1], l.extent[d]);
+      for (auto& stride : l.stride) std::swap(stride[d - 1], stride[d]);
+    }
+  return collapsed(l);
+}
+
+template <class Kernel>
+struct by_element {
+  Kernel kernel;
+  KOKKOS_FUNCTION void operator()(index i) const { kernel.element(i); }
+};
+template <class Kernel>
+struct by_block {
+  Kernel kernel;
+  void operator()(index b) const { kernel.block(b); }
+};
+
+/// Runs a kernel over its n elements: by `element(i)` on devices, by `block(b)`, host_grain elements each, on the host.
+template <class Exec, class Kernel>
+void launch_nest(char const* label, Exec const& exec, Kernel const& kernel) {
+  if (kernel.n == 0) return;
+  if constexpr (runs_on_host<Exec>)
+    launch_on_host(label, exec, ceil_div(kernel.n, host_grain), kernel.n, by_block<Kernel>{kernel});
+  else
+    Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, kernel.n), by_element<Kernel>{kernel});
+}
+
+}  // namespace mtf::detail

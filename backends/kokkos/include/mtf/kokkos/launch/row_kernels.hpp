@@ -1,0 +1,88 @@
+#pragma once
+// Row kernels that share one shape: each row of the result, or one number for each row, from the same rows of one or
+// two operands, all dense rows of n elements. A policy says what is computed:
+//   row(team, r, n, out, in...)   writes the elements of row r            (rows_body)
+//   row(team, r, n, in...)        returns the number of row r             (row_numbers_body)
+// `out` and `in` point to the row's first element; what there is one of for each row, the policy has itself.
+#include <mtf/kokkos/launch/team.hpp>
+
+namespace mtf::detail {
+
+/// The operands of a row kernel.
+template <class T, std::size_t Count>
+struct row_operands {
+  static_assert(Count == 1 || Count == 2);
+  index n;
+  T const* of[Count];
+
+  /// row(before..., in...) with the rows r of the operands.
+  template <class Row, class... Before>
+  KOKKOS_FORCEINLINE_FUNCTION auto pass(Row const& row, index r, Before const&... before) const {
+    if constexpr (Count == 1)
+      return row(before..., of[0] + r * n);
+    else
+      return row(before..., of[0] + r * n, of[1] + r * n);
+  }
+};
+
+template <class Row, class T, std::size_t Operands>
+struct rows_body {
+  Row row;
+  T* out;
+  row_operands<T, Operands> in;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
+    in.pass(row, r, team, r, in.n, out + r * in.n);
+  }
+};
+
+template <class Row, class Number, class T, std::size_t Operands>
+struct row_numbers_body {
+  Row row;
+  Number* out;
+  row_operands<T, Operands> in;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
+    compute_t<T> const number = in.pass(row, r, team, r, in.n);
+    team.once([&] { out[r] = convert<Number>(number); });
+  }
+};
+
+// What policies take of a row. By force inline: without a scale, the multiplication by 1 goes away. So are the lambdas:
+// GCC calls one that several kernels share out of line, and the loop around the call stays scalar.
+
+template <class Team, class T, class A = compute_t<T>>
+MTF_INLINE A max_of(Team const& team, index n, T const* in, A scale = 1) {
+  return team.template max<A>(n, [=](index j) MTF_INLINE_LAMBDA { return scale * load(in[j]); });
+}
+template <class Team, class T, class A = compute_t<T>, class... Next>
+MTF_INLINE A exp_sum_of(Team const& team, index n, T const* in, A shift, A scale, Next const*... next) {
+  return team.template sum<A>(
+      n, [=](index j) MTF_INLINE_LAMBDA { return fast_exp_down(scale * load(in[j]) - shift); }, next...);
+}
+template <class Team, class T, class A = compute_t<T>>
+MTF_INLINE A sum_of(Team const& team, index n, T const* in) {
+  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return load(in[j]); });
+}
+template <class Team, class T, class A = compute_t<T>>
+MTF_INLINE A dot_of(Team const& team, index n, T const* a, T const* b) {
+  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return load(a[j]) * load(b[j]); });
+}
+
+struct sum_row {
+  template <class Team, class T>
+  KOKKOS_FUNCTION compute_t<T> operator()(Team const& team, index, index n, T const* in) const {
+    return sum_of(team, n, in);
+  }
+};
+
+struct dot_row {
+  template <class Team, class T>
+  KOKKOS_FUNCTION compute_t<T> operator()(Team const& team, index, index n, T const* a, T const* b) const {
+    return dot_of(team, n, a, b);
+  }
+};
+
+}  // namespace mtf::detail

@@ -1,0 +1,52 @@
+#pragma once
+// Tensors [outer, n, inner] as dense rows [outer, inner, n]: themselves where inner is 1, transposed copies elsewhere.
+// So row kernels are written, compiled and tuned for dense rows only.
+#include <mtf/kokkos/kernels/copy.hpp>
+
+namespace mtf::detail {
+
+/// Operands (rows, tensor).
+inline loops<2> to_dense_rows(rows const& r) {
+  return {3, {r.outer, r.inner, r.n}, {{{r.n * r.inner, r.n, 1}, {r.n * r.inner, 1, r.inner}}}};
+}
+/// Operands (tensor, rows).
+inline loops<2> from_dense_rows(rows const& r) {
+  return {3, {r.outer, r.n, r.inner}, {{{r.n * r.inner, r.inner, 1}, {r.n * r.inner, 1, r.n}}}};
+}
+
+inline index copied_size(rows const& r) { return r.inner == 1 ? 0 : r.outer * r.n * r.inner; }
+
+/// What a row kernel reads.
+template <class T, class Exec>
+class row_operand {
+ public:
+  row_operand(device<Exec>& on, rows const& r, T const* x) : x_(x), dense_(on, copied_size(r)) {
+    if (dense_.get() != nullptr) copy(on, to_dense_rows(r), dense_.get(), x);
+  }
+  [[nodiscard]] T const* get() const { return dense_.get() != nullptr ? dense_.get() : x_; }
+
+ private:
+  T const* x_;
+  workspace<T, Exec> dense_;
+};
+
+/// What a row kernel writes; the destructor brings it to its place.
+template <class T, class Exec>
+class row_result {
+ public:
+  row_result(device<Exec>& on, rows const& r, T* y) : on_(&on), r_(r), y_(y), dense_(on, copied_size(r)) {}
+  row_result(row_result const&) = delete;
+  row_result& operator=(row_result const&) = delete;
+  ~row_result() {
+    if (dense_.get() != nullptr) copy(*on_, from_dense_rows(r_), y_, dense_.get());
+  }
+  [[nodiscard]] T* get() const { return dense_.get() != nullptr ? dense_.get() : y_; }
+
+ private:
+  device<Exec>* on_;
+  rows r_;
+  T* y_;
+  workspace<T, Exec> dense_;
+};
+
+}  // namespace mtf::detail

@@ -1,0 +1,221 @@
+#pragma once
+// Kernels over rows, written once: the body gets a team and a row, and spells its inner loops with the team's `each`,
+// `sum` and `max`. On the host the team is one thread and the loops are SIMD loops; on a device the loops are spread
+// over the threads of a block. Thread t of a team always has the same elements j of a row, so a body may read in one
+// loop what it wrote at the same j in an earlier one.
+//
+// A sum that computes more than it loads may name rows that are read next: the host fetches them meanwhile, or the
+// memory would rest while it computes, and the processor at the start of each row. Rows that are written (pointers to
+// other than const) it fetches as such: of lines that another processor has read too, a read gives no right to write.
+#include <limits>
+
+#include <mtf/detail/math/fast_math.hpp>
+#include <mtf/kokkos/runtime/device.hpp>
+
+namespace mtf::detail {
+
+/// Two sums taken in one loop.
+template <class A>
+struct two {
+  A first, second;
+  KOKKOS_FORCEINLINE_FUNCTION friend constexpr two operator+(two a, two b) {
+    return {a.first + b.first, a.second + b.second};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION constexpr two& operator+=(two b) { return *this = *this + b; }
+};
+
+/// How two values combine, with the neutral element. Max is for numbers: NaN is never the larger one (reduce.hpp has maxima
+/// and minima of all that there is).
+struct sum_op {
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr A neutral() {
+    return A(0);
+  }
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr A of(A a, A b) {
+    return a + b;
+  }
+  template <class A>
+  using reducer = Kokkos::Sum<A>;
+};
+struct max_op {
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr A neutral() {
+    using limits = std::numeric_limits<A>;
+    return limits::has_infinity ? -limits::infinity() : limits::lowest();
+  }
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr A of(A a, A b) {
+    return b > a ? b : a;
+  }
+  template <class A>
+  using reducer = Kokkos::Max<A>;
+};
+
+// Inlined by force, and with the function object by value: GCC vectorizes a reduction only where it sees that nothing
+// the function object holds changes in the loop. Reductions have their lanes by hand: Clang takes no maximum of
+// floating numbers for a reduction, and GCC adds the lanes of a sum one after the other at the end, which for short
+// rows takes longer than the loop.
+template <class Op, class A>
+class lanes_of {
+ public:
+  static constexpr index count = 128 / static_cast<index>(sizeof(A));
+
+  MTF_INLINE lanes_of() {
+    for (A& p : part_) p = Op::template neutral<A>();
+  }
+  MTF_INLINE void take(index lane, A x) { part_[lane] = Op::of(part_[lane], x); }
+  /// All lanes and `rest` together.
+  [[nodiscard]] MTF_INLINE A result(A rest) {
+    halve<count / 2>();
+    return Op::of(rest, part_[0]);
+  }
+
+ private:
+  template <index Half>
+  MTF_INLINE void halve() {
+    MTF_SIMD
+    for (index l = 0; l < Half; ++l) part_[l] = Op::of(part_[l], part_[l + Half]);
+    if constexpr (Half > 1) halve<Half / 2>();
+  }
+  A part_[count];
+};
+
+struct host_team {
+  template <class F>
+  MTF_INLINE void each(index n, F f) const {
+    MTF_SIMD
+    for (index j = 0; j < n; ++j) f(j);
+  }
+  template <class Op, class A, class F, class... T>
+  [[nodiscard]] MTF_INLINE A reduce(index n, F f, T*... next) const {
+    lanes_of<Op, A> part;
+    constexpr index lanes = lanes_of<Op, A>::count;
+    index j = 0;
+    for (; j + lanes <= n; j += lanes) {
+      (fetch<lanes>(next + j), ...);
+      MTF_SIMD
+      for (index l = 0; l < lanes; ++l) part.take(l, f(j + l));
+    }
+    if (j + lanes / 2 <= n) {
+      MTF_SIMD
+      for (index l = 0; l < lanes / 2; ++l) part.take(l, f(j + l));
+      j += lanes / 2;
+    }
+    A rest = Op::template neutral<A>();
+    for (; j < n; ++j) rest = Op::of(rest, f(j));
+    return part.result(rest);
+  }
+  template <class A, class F, class... T>
+  [[nodiscard]] MTF_INLINE A sum(index n, F f, T*... next) const {
+    return reduce<sum_op, A>(n, f, next...);
+  }
+  template <class A, class F>
+  [[nodiscard]] MTF_INLINE A max(index n, F f) const {
+    return reduce<max_op, A>(n, f);
+  }
+  /// f returns two<A>.
+  template <class A, class F, class... T>
+  [[nodiscard]] MTF_INLINE two<A> sum2(index n, F f, T*... next) const {
+    lanes_of<sum_op, A> first, second;
+    constexpr index lanes = lanes_of<sum_op, A>::count / 2;
+    index j = 0;
+    for (; j + lanes <= n; j += lanes) {
+      (fetch<lanes>(next + j), ...);
+      MTF_SIMD
+      for (index l = 0; l < lanes; ++l) {
+        two<A> const x = f(j + l);
+        first.take(l, x.first);
+        second.take(l, x.second);
+      }
+    }
+    two<A> rest{A(0), A(0)};
+    for (; j < n; ++j) rest += f(j);
+    return {first.result(rest.first), second.result(rest.second)};
+  }
+  /// For what one thread does for the whole team.
+  template <class F>
+  MTF_INLINE void once(F f) const {
+    f();
+  }
+
+ private:
+  template <index Elements, class T>
+  MTF_INLINE static void fetch(T* p) {
+    constexpr index bytes = Elements * static_cast<index>(sizeof(T)), line = 64;
+    for (index b = 0; b < bytes; b += line)
+      __builtin_prefetch(reinterpret_cast<char const*>(p) + b, std::is_const_v<T> ? 0 : 1);
+  }
+};
+
+template <class Member>
+struct device_team {
+  Member const& member;
+
+  template <class F>
+  KOKKOS_FUNCTION void each(index n, F const& f) const {
+    for (index j = member.team_rank(); j < n; j += member.team_size()) f(j);
+  }
+  template <class Op, class A, class F, class... T>
+  [[nodiscard]] KOKKOS_FUNCTION A reduce(index n, F const& f, T*... /*next*/) const {
+    A s = Op::template neutral<A>();
+    for (index j = member.team_rank(); j < n; j += member.team_size()) s = Op::of(s, f(j));
+    member.team_reduce(typename Op::template reducer<A>(s));
+    return s;
+  }
+  template <class A, class F, class... T>
+  [[nodiscard]] KOKKOS_FUNCTION A sum(index n, F const& f, T*... /*next*/) const {
+    return reduce<sum_op, A>(n, f);
+  }
+  template <class A, class F>
+  [[nodiscard]] KOKKOS_FUNCTION A max(index n, F const& f) const {
+    return reduce<max_op, A>(n, f);
+  }
+  template <class A, class F, class... T>
+  [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f, T*... /*next*/) const {
+    two<A> s{A(0), A(0)};
+    for (index j = member.team_rank(); j < n; j += member.team_size()) s += f(j);
+    member.team_reduce(Kokkos::Sum<A>(s.first));
+    member.team_reduce(Kokkos::Sum<A>(s.second));
+    return s;
+  }
+  template <class F>
+  KOKKOS_FUNCTION void once(F const& f) const {
+    Kokkos::single(Kokkos::PerTeam(member), f);
+  }
+};
+
+template <class Exec, class Body>
+struct host_row_kernel {
+  Body body;
+  void operator()(index row) const { body(host_team{}, row); }
+};
+
+template <class Exec, class Body>
+struct device_row_kernel {
+  using member = typename Kokkos::TeamPolicy<Exec>::member_type;
+  Body body;
+  KOKKOS_FUNCTION void operator()(member const& m) const {
+    body(device_team<member>{m}, static_cast<index>(m.league_rank()));
+  }
+};
+
+/// Calls body(team, row) for `count` rows whose inner loops run to about n. The body is a class with a templated
+/// KOKKOS_FUNCTION call operator.
+template <class Exec, class Body>
+void for_rows(char const* label, Exec const& exec, index count, index n, Body const& body) {
+  if (count == 0) return;
+  if constexpr (runs_on_host<Exec>) {
+    launch_on_host(label, exec, count, count * n, host_row_kernel<Exec, Body>{body});
+  } else {
+    device_row_kernel<Exec, Body> const kernel{body};
+    using policy = Kokkos::TeamPolicy<Exec>;
+    int team = 32;
+    while (team < 512 && index{4} * team < n) team *= 2;
+    int const most = policy(exec, static_cast<int>(count), 1).team_size_max(kernel, Kokkos::ParallelForTag{});
+    while (team > most) team /= 2;
+    Kokkos::parallel_for(label, policy(exec, static_cast<int>(count), team), kernel);
+  }
+}
+
+}  // namespace mtf::detail

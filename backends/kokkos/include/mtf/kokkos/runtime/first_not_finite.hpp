@@ -1,0 +1,42 @@
+#pragma once
+// Where a loss of NaN comes from.
+#include <string>
+
+#include <mtf/kokkos/runtime/watch.hpp>
+#include <mtf/plan/plan.hpp>
+
+namespace mtf {
+
+/// Calls `step()` and tells the first operation whose result is not finite, in the order of the program and on any rank:
+/// its name and pass as a profile has them, and the tensor as a plan has it (backward: its gradient), such as
+/// "einsum forward [batch/data, d_ff]". Tensors of `params` that are not finite come first, "parameter blocks.0.w1
+/// [d_model, d_ff]". Empty if all are finite. All ranks call it, with the same program; `b` is a Kokkos backend.
+template <class Backend, class Params, class Step>
+std::string first_not_finite(Backend& b, Params const& params, Step const& step) {
+  std::array<std::string_view, mesh_shape::max_axes> axes{};
+  result_watch watch;
+  struct watching {
+    Backend& on;
+    ~watching() { on.watch(nullptr); }
+  } const until_the_end{b};
+  b.watch(&watch);
+  for_each_tensor(
+      [&](std::string_view name, auto const& x) {
+        using X = std::remove_cvref_t<decltype(x)>;
+        axes = detail::axis_names<typename X::mesh_type>::all;
+        if (!watch.found()) watch.note("parameter " + std::string(name), X::spec, b.all_finite(X::local_size, x.value().data()));
+      },
+      params);
+  step();
+  // All ranks have noted the same results, up to the first that is not finite on them.
+  auto const& results = watch.results();
+  auto const mine = static_cast<std::int64_t>(results.size()) - (watch.found() ? 1 : 0);
+  std::int64_t first = 0;
+  auto const everyone = (axis_mask{1} << static_cast<unsigned>(b.ranks().mesh().rank)) - 1U;
+  b.ranks().all_reduce(everyone, combine::min, element::i64, &mine, &first, 1);
+  if (first == static_cast<std::int64_t>(results.size())) return {};
+  auto const& found = results[static_cast<std::size_t>(first)];
+  return found.made_by + " " + describe(found.tensor, axes);
+}
+
+}  // namespace mtf

@@ -1,0 +1,175 @@
+#pragma once
+// What a backend is to the other ranks and to profilers: collectives on device memory, and notes of what is going on.
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+#include <mtf/kokkos/runtime/device.hpp>
+#include <mtf/kokkos/runtime/profile.hpp>
+#include <mtf/kokkos/runtime/staging.hpp>
+#include <mtf/kokkos/runtime/watch.hpp>
+
+namespace mtf::detail {
+
+template <class Exec>
+class kokkos_rank {
+ public:
+  collectives& ranks() { return *ranks_; }
+  static constexpr bool on_host = host_accessible<Exec>;
+  void fence() { on_.exec.fence("mtf::fence"); }
+
+  // What operation is in progress, for profilers: a region of its name ---------------------------------------------------
+
+  void enter(char const* operation, sharding const&, std::array<char const*, 3> const&) {
+    Kokkos::Profiling::pushRegion(operation != nullptr ? operation : "mtf::completion");
+    if (profile_ != nullptr) profile_->enter(operation);
+    if (watch_ != nullptr) watch_->enter(operation);
+  }
+  void leave() {
+    if (watch_ != nullptr) watch_->leave();
+    if (profile_ != nullptr) profile_->leave();
+    Kokkos::Profiling::popRegion();
+  }
+  pass change(pass p) { return std::exchange(pass_, p); }
+  /// From now on the time of every primitive is noted there; null: no longer. Between operations.
+  void profile(profile_table* to) { profile_ = to; }
+  /// From now on every result of an operation is looked at; null: no longer. Between operations.
+  void watch(result_watch* with) { watch_ = with; }
+  /// The operation in progress has made this shard of a tensor that lies as `where` says.
+  template <class T>
+  void made(T const* x, sharding const& where) {
+    if constexpr (is_floating<T>)
+      if (watch_ != nullptr && !watch_->found()) watch_->made(pass_, where, all_finite(where.local_size(ranks_->mesh()), x));
+  }
+  template <class T>
+  [[nodiscard]] bool all_finite(index n, T const* x) const {
+    return detail::all_finite(on_.exec, n, x);
+  }
+
+  // Collectives on device memory: as in class collectives. Over axes of one rank they are copies, and not counted ----------
+
+  /// True: MPI reads and writes device memory itself. False: data goes through pinned host memory.
+  bool device_aware = device_aware_by_default;
+
+  template <class T>
+  void all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return;
+    Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
+    auto const noted = sending(mtf::bytes_sent(collective::all_reduce, count * sizeof(T), size(axes)));
+    moved(in, count, out, count,
+          [&](T const* i, T* o) { ranks_->all_reduce(axes, op, element_of<T>, i, o, count); });
+  }
+  using request = mtf::collectives::handle;
+  template <class T>
+  request start_all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return {};
+    if (!on_host && !device_aware) {
+      all_reduce(axes, op, in, out, count);
+      return {};
+    }
+    Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
+    auto const noted = sending(mtf::bytes_sent(collective::all_reduce, count * sizeof(T), size(axes)));
+    fence();
+    return ranks_->start_all_reduce(axes, op, element_of<T>, in, out, count);
+  }
+  void wait(request const& r) {
+    if (!r) return;
+    Kokkos::Profiling::ScopedRegion const region("mtf::wait");
+    auto const noted = sending(0);
+    r->wait();
+  }
+  template <class T>
+  request start_reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return {};
+    if (!on_host && !device_aware) {
+      reduce_scatter(axes, in, out, count);
+      return {};
+    }
+    Kokkos::Profiling::ScopedRegion const region("mtf::reduce_scatter");
+    auto const noted =
+        sending(mtf::bytes_sent(collective::reduce_scatter, count * group(axes) * sizeof(T), size(axes)));
+    fence();
+    return ranks_->start_reduce_scatter(axes, element_of<T>, in, out, count);
+  }
+  template <class T>
+  void reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return;
+    Kokkos::Profiling::ScopedRegion const region("mtf::reduce_scatter");
+    auto const noted = sending(mtf::bytes_sent(collective::reduce_scatter, count * group(axes) * sizeof(T), size(axes)));
+    moved(in, count * group(axes), out, count,
+          [&](T const* i, T* o) { ranks_->reduce_scatter(axes, element_of<T>, i, o, count); });
+  }
+  template <class T>
+  void all_gather(axis_mask axes, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return;
+    Kokkos::Profiling::ScopedRegion const region("mtf::all_gather");
+    auto const noted = sending(mtf::bytes_sent(collective::all_gather, count * sizeof(T), size(axes)));
+    moved(in, count, out, count * group(axes),
+          [&](T const* i, T* o) { ranks_->all_gather(axes, element_of<T>, i, o, count); });
+  }
+  template <class T>
+  void all_to_all(axis_mask axes, T const* in, T* out, std::size_t count) {
+    if (alone(axes, in, out, count)) return;
+    Kokkos::Profiling::ScopedRegion const region("mtf::all_to_all");
+    auto const noted = sending(mtf::bytes_sent(collective::all_to_all, count * group(axes) * sizeof(T), size(axes)));
+    moved(in, count * group(axes), out, count * group(axes),
+          [&](T const* i, T* o) { ranks_->all_to_all(axes, element_of<T>, i, o, count); });
+  }
+  template <class T>
+  void permute(axis_mask axes, T const* in, T* out, std::size_t count, int to, int from) {
+    if (alone(axes, in, out, count)) return;
+    Kokkos::Profiling::ScopedRegion const region("mtf::permute");
+    auto const noted = sending(count * sizeof(T));
+    moved(in, count, out, count,
+          [&](T const* i, T* o) { ranks_->permute(axes, element_of<T>, i, o, count, to, from); });
+  }
+
+ protected:
+  kokkos_rank(collectives& ranks, Exec exec) : ranks_(&ranks), on_{std::move(exec)} {}
+
+  // What primitives note when someone profiles: bytes that must be moved, each operand once.
+  template <class Bytes>
+  [[nodiscard]] timed<Exec> moving(Bytes const& bytes) const {
+    return {profile_, on_.exec, pass_, limit::memory, 0, profile_ != nullptr ? bytes() : 0};
+  }
+  template <class Count>
+  [[nodiscard]] timed<Exec> sending(Count bytes) const {
+    return {profile_, on_.exec, pass_, limit::network, 0, static_cast<double>(bytes)};
+  }
+
+  collectives* ranks_;
+  pass pass_ = pass::forward;
+  profile_table* profile_ = nullptr;
+  result_watch* watch_ = nullptr;
+  device<Exec> on_;
+
+ private:
+  [[nodiscard]] int size(axis_mask axes) const { return ranks_->mesh().size(axes); }
+  [[nodiscard]] std::size_t group(axis_mask axes) const { return static_cast<std::size_t>(size(axes)); }
+
+  template <class T>
+  bool alone(axis_mask axes, T const* in, T* out, std::size_t count) {
+    if (size(axes) > 1) return false;
+    if (in != out) {
+      using from = Kokkos::View<T const*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
+      using to = Kokkos::View<T*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
+      Kokkos::deep_copy(on_.exec, to(out, count), from(in, count));
+    }
+    return true;
+  }
+
+  /// Calls `collective` with pointers that MPI can read and write.
+  template <class T, class Collective>
+  void moved(T const* in, std::size_t in_count, T* out, std::size_t out_count, Collective const& collective) {
+    fence();
+    if (on_host || device_aware)
+      collective(in, out);
+    else
+      staged(on_.exec, staging_, in, in_count, out, out_count, collective);
+  }
+
+  staging_memory<Exec> staging_;
+};
+
+}  // namespace mtf::detail

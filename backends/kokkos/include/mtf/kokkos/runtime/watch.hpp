@@ -1,0 +1,54 @@
+#pragma once
+// Whether what operations make is finite: each result in the order of the program, until one is not.
+#include <string>
+#include <vector>
+
+#include <mtf/kokkos/runtime/device.hpp>
+#include <mtf/kokkos/runtime/profile.hpp>
+
+namespace mtf {
+
+/// Filled while it is given to a backend, `backend.watch(&results)`; each result is then read once more. For
+/// first_not_finite, which says what it found.
+class result_watch : public operation_names {
+ public:
+  struct result {
+    std::string made_by;  // operation and pass
+    detail::sharding tensor;
+  };
+
+  void made(pass when, detail::sharding const& tensor, bool finite) {
+    note(std::string(name()) + " " + name_of(when), tensor, finite);
+  }
+  void note(std::string made_by, detail::sharding const& tensor, bool finite) {
+    results_.push_back({std::move(made_by), tensor});
+    found_ = !finite;
+  }
+  /// A result was not finite, the last of `results`: what follows is not looked at.
+  [[nodiscard]] bool found() const { return found_; }
+  [[nodiscard]] std::vector<result> const& results() const { return results_; }
+
+ private:
+  std::vector<result> results_;
+  bool found_ = false;
+};
+
+namespace detail {
+
+template <class T>
+struct not_finite_body {
+  T const* x;
+  KOKKOS_FUNCTION void operator()(index j, index& count) const {
+    if (!Kokkos::isfinite(static_cast<compute_t<T>>(x[j]))) ++count;
+  }
+};
+
+template <class Exec, class T>
+bool all_finite(Exec const& exec, index n, T const* x) {
+  index count = 0;
+  Kokkos::parallel_reduce("mtf::not_finite", range_policy<Exec>(exec, 0, n), not_finite_body<T>{x}, count);
+  return count == 0;
+}
+
+}  // namespace detail
+}  // namespace mtf

@@ -1,0 +1,111 @@
+#pragma once
+// Optimizers' state that is cut over more axes than the parameters: each rank updates its part of what it holds whole.
+#include <mtf/tensor/tensor.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+/// The rule: along which of `axes` a parameter's gradient and state are cut further (cut_further): those that do not
+/// cut the parameter yet, if they divide its first dimension. Not where shards are small: such gradients go in one
+/// message.
+constexpr axis_mask further_cut(mesh_shape const& mesh, sharding const& parameter, std::size_t element_size,
+                                axis_mask axes) {
+  axis_mask const more = axes & ~parameter.cut_axes();
+  bool const cuts = mesh.size(more) > 1 && parameter.rank > 0 && !is_small(parameter.local_size(mesh), element_size) &&
+                    parameter.local_extent(0, mesh) % mesh.size(more) == 0;
+  return cuts ? more : 0;
+}
+
+template <class Mesh, class Where>
+struct axes_for {
+  using type = std::conditional_t<Mesh::has(Where::id, Where::size), ok, error_no_such_axis<Where, Mesh>>;
+  template <class Layout>
+  static constexpr axis_mask in() {
+    if constexpr (type::value)
+      return 1U << static_cast<unsigned>(Mesh::find(Where::id));
+    else
+      return 0;
+  }
+};
+template <class Mesh, dimension Where>
+struct axes_for<Mesh, Where> {
+  using type = ok;
+  template <class Layout>
+  static constexpr axis_mask in() {
+    return Layout::cut_of(Where::id).mask();
+  }
+};
+
+}  // namespace detail
+
+/// Over which axes the state of an optimizer is cut, besides those that cut the parameters: axes of the mesh, or
+/// dimensions, which stand for the axes that cut them. `state_cut_over<batch>`: of the ranks that compute gradients of
+/// different examples for the same parameters, each updates one part of these parameters, and sends it to the others.
+/// Gradients are then completed by reduce-scatters, parameters by all-gathers: as many bytes as all-reduces send, and
+/// state, updates and complete gradients are divided by the number of ranks (ZeRO; Rajbhandari et al. 2020).
+///
+/// Cut is a tensor's first dimension, over all of these axes that do not cut the tensor yet. State stays like the
+/// parameter where they do not divide that dimension's extent on a rank, and where a shard has up to 64 KiB. Refused:
+/// an axis that the parameters' mesh lacks.
+template <class... Where>
+  requires((mesh_axis<Where> || dimension<Where>) && ...)
+struct state_cut_over {};
+
+namespace detail {
+
+/// A tensor cut further, as result_layout takes it.
+template <class X, axis_mask Axes>
+struct cut_further_rule {
+  static constexpr sharding out = cut_further(X::spec, Axes, X::mesh);
+};
+/// What state_cut_over says on a mesh: asked once, however many parameters there are.
+template <class Mesh, class Cut>
+struct state_cut_on;
+template <class Mesh, class... Where>
+struct state_cut_on<Mesh, state_cut_over<Where...>> {
+  using checked = checked_t<first_failed_t<typename axes_for<Mesh, Where>::type...>>;
+  template <class Layout>
+  static constexpr axis_mask axes = (axis_mask{0} | ... | axes_for<Mesh, Where>::template in<Layout>());
+};
+
+/// Of a parameter of type X: the further cuts, as axes and as a layout.
+template <class X, class Cut>
+struct state_cut {
+  using mesh_type = typename X::mesh_type;
+  static constexpr axis_mask axes = further_cut(X::mesh, X::spec, sizeof(typename X::element_type),
+                                                state_cut_on<mesh_type, Cut>::template axes<typename X::layout_type>);
+  using layout_type = typename result_layout<mesh_type, typename X::shape_type, cut_further_rule<X, axes>,
+                                             typename X::layout_type>::type;
+  template <class T>
+  using tensor = mtf::tensor<T, typename X::shape_type, layout_type, partial<>, typename X::backend_type>;
+};
+template <class X, class Cut>
+inline constexpr axis_mask state_cut_axes = state_cut<X, Cut>::axes;
+/// A parameter's part, of which a rank has the state.
+template <class X, class Cut>
+using state_part_t = typename state_cut<X, Cut>::template tensor<typename X::element_type>;
+
+/// Element 0 of that part in the parameter's shard.
+template <class Cut, class X>
+constexpr auto* part_of_parameter(X const& x) {
+  auto& b = x.backend();
+  index const at = part_offset(X::spec, state_cut_axes<X, Cut>, X::mesh, b.ranks().rank());
+  return data_of<typename X::element_type>(x.value().memory, at);
+}
+
+/// Each rank has its part of the parameter's shard: now all have all of it. One all-gather over the axes that cut the
+/// state further. `name`: the parameter's path, as for operation.
+template <class Cut, class X>
+constexpr void share_parts(X const& x, std::array<char const*, 3> const& name = {}) {
+  if constexpr (constexpr axis_mask axes = state_cut_axes<X, Cut>; axes != 0) {
+    using T = typename X::element_type;
+    auto& b = x.backend();
+    operation<typename X::backend_type> const here(b, "parameter", X::spec, name);
+    b.all_gather(axes, static_cast<T const*>(part_of_parameter<Cut>(x)), x.value().data(),
+                 static_cast<std::size_t>(state_part_t<X, Cut>::local_size));
+  }
+}
+
+}  // namespace detail
+}  // namespace mtf

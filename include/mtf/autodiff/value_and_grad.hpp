@@ -1,0 +1,232 @@
+#pragma once
+// Derivatives: the value of a function of a parameter structure together with its gradients, in the same structure.
+#include <tuple>
+
+#include <mtf/ops/create/create.hpp>
+#include <mtf/tensor/params.hpp>
+#include <mtf/autodiff/state_cut.hpp>
+
+namespace mtf {
+
+/// The gradient of a tensor of type Tensor, cut like it. It may be partial: which sums are not taken yet depends on all
+/// uses of the tensor together, so it is known when the program runs. Completing is left to who needs it. For an
+/// optimizer whose state is cut further (`Cut`, a state_cut_over), each rank needs its part of the sum alone.
+template <tensor_type Tensor>
+class gradient {
+ public:
+  using tensor_type = Tensor;
+  using backend_type = typename Tensor::backend_type;
+  using element_type = typename Tensor::element_type;
+
+  /// Zero.
+  constexpr gradient() = default;
+  constexpr gradient(backend_type& b, detail::cotangent<backend_type> const& g) : backend_(&b), g_(g) {}
+
+  /// Sees to it that part<Cut>() costs nothing after `all.finish()`; `parameter` names it.
+  template <class Cut = state_cut_over<>>
+  constexpr void complete_with(detail::completion<backend_type>& all,
+                               std::array<char const*, 3> const& parameter) const {
+    all.template add<element_type>(g_, Tensor::spec, detail::state_cut_axes<Tensor, Cut>, parameter);
+  }
+
+  /// The axes over which the ranks hold terms of a sum.
+  [[nodiscard]] constexpr axis_mask partial_axes() const {
+    return g_.memory && g_.memory->completed_axes == g_.partial ? 0 : g_.partial;
+  }
+  [[nodiscard]] constexpr bool is_zero() const { return !g_.memory; }
+  /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing. Where an optimizer
+  /// has its parts already: one all-gather of them.
+  [[nodiscard]] constexpr Tensor complete() const { return part<state_cut_over<>>(); }
+  /// The gradient as a tensor that is cut like the state of a parameter: one reduce-scatter.
+  template <class Cut>
+  [[nodiscard]] constexpr detail::state_part_t<Tensor, Cut> part() const {
+    using out = detail::state_part_t<Tensor, Cut>;
+    if (backend_ == nullptr) detail::has_no_value("a gradient", Tensor::spec);
+    detail::operation<backend_type> const here(*backend_, "gradient", Tensor::spec);
+    if (is_zero()) return zeros<out>(*backend_);
+    return out(detail::value<backend_type, element_type>(
+        detail::completed<element_type>(Tensor::spec, g_.partial, g_.memory, detail::state_cut_axes<Tensor, Cut>)));
+  }
+
+ private:
+  backend_type* backend_ = nullptr;
+  detail::cotangent<backend_type> g_;
+};
+
+/// When the sums that gradients are partial over are taken: by who uses them, as where those of several batches are added
+/// first; or each one while the backward pass computes the next.
+enum class completed_gradients : std::uint8_t { later, overlapped };
+
+namespace detail {
+
+template <class X>
+inline constexpr bool is_scalar_tensor = false;
+template <class T, class L, class P, class B>
+inline constexpr bool is_scalar_tensor<tensor<T, shape<>, L, P, B>> = true;
+
+/// The verdict on what gradients are taken in: a structure of tensors, as a template.
+template <class Params>
+using parameters_verdict_t =
+    std::conditional_t<is_structure<Params> || std::is_same_v<Params, refused>, fields_verdict_t<Params>, error_not_parameters<Params>>;
+
+/// The verdict on a function whose gradients are taken in its first argument. Each is asked only if those before hold: a
+/// function that is called with other arguments than it was written for may not compile.
+template <class F, class Params, class... Args>
+auto loss_verdict() {
+  if constexpr (!parameters_verdict_t<Params>::value) {
+    return parameters_verdict_t<Params>{};
+  } else if constexpr (!callable_t<F, Params const&, Args const&...>::value) {
+    return callable_t<F, Params const&, Args const&...>{};
+  } else {
+    using value = std::remove_cvref_t<decltype(std::declval<F const&>()(std::declval<Params const&>(), std::declval<Args const&>()...))>;
+    return std::conditional_t<is_scalar_tensor<value> || std::is_same_v<value, refused>, ok, error_loss_is_not_scalar<value>>{};
+  }
+}
+template <class F, class... Args>
+using loss_verdict_t = decltype(loss_verdict<F, Args...>());
+
+/// The backend that the tensors of a structure live on.
+template <class Backend, class S>
+constexpr Backend& backend_of(S& s) {
+  Backend* b = nullptr;
+  auto const find = [&](path const& name, auto const& x) {
+    if (x.empty()) has_no_value("the parameter " + name.text(), std::remove_cvref_t<decltype(x)>::spec);
+    if (b == nullptr) b = &x.backend();
+  };
+  walk(static_cast<void*>(nullptr), find, nullptr, s);
+  return *b;
+}
+
+template <template <class...> class Tensor>
+struct gradient_of {
+  template <class... D>
+  using tensor = gradient<Tensor<D...>>;
+};
+
+template <class Params>
+struct gradients_of {
+  using checked = checked_t<parameters_verdict_t<Params>>;
+  using type = refused;
+};
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct gradients_of<Structure<Tensor>> {
+  using type = Structure<gradient_of<Tensor>::template tensor>;
+};
+
+/// Where the gradient of a parameter is collected.
+template <class X>
+struct slot_of_tensor {
+  gradient_slot<typename X::backend_type, typename X::element_type>* at = nullptr;
+};
+template <template <class...> class Tensor>
+struct slot_of {
+  template <class... D>
+  using tensor = slot_of_tensor<Tensor<D...>>;
+};
+template <class Params>
+struct slots_of;
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct slots_of<Structure<Tensor>> {
+  using type = Structure<slot_of<Tensor>::template tensor>;
+};
+
+}  // namespace detail
+
+/// The type of the gradients of a parameter structure.
+template <class Params>
+using gradients_t = typename detail::gradients_of<Params>::type;
+
+/// The result of a function made by `value_and_grad`.
+template <class Value, class Gradients>
+struct value_and_gradients {
+  Value value;
+  Gradients gradients;
+};
+
+namespace detail {
+
+/// Fills `value` and `gradients`. They are not returned: GCC 12 copies arrays of tensors without counting when it evaluates a
+/// constant expression (it copies their bits), and a plan's figure of memory would be off.
+template <class Cut, class F, class Params, class Value, class Gradients, class... Args>
+constexpr void differentiate(completed_gradients when, F const& f, Params const& params, Value& value,
+                             Gradients& gradients, Args const&... args) {
+  using backend_type = typename Value::backend_type;
+  using T = typename Value::element_type;
+  backend_type& backend = backend_of<backend_type>(params);
+  tape<backend_type> recorded(backend, when == completed_gradients::overlapped);
+  ref<gradient_slot<backend_type, T>> result;
+  typename slots_of<Params>::type slots;
+  {
+    Params tracked;
+    walk_tensors(
+        backend,
+        [&](path const& name, auto const& p, auto& t, auto& s) {
+          using X = std::remove_cvref_t<decltype(p)>;
+          using U = typename X::element_type;
+          if (tape_of(p.value()) != nullptr) gradient_of_a_gradient();
+          t = X(detail::value<backend_type, U>(
+              p.value().memory, recorded.template parameter<U>(X::spec, state_cut_axes<X, Cut>, name.names())));
+          s.at = t.value().slot.get();
+        },
+        params, tracked, slots);
+    auto const found = complete(f(std::as_const(tracked), args...));
+    value = stop_gradient(found);
+    if (auto* const by = tape_of(found.value()); by == &recorded)
+      result = found.value().slot;
+    else if (by != nullptr)
+      gradient_of_a_gradient();
+    // In constant expressions nvcc 13.0 destroys only the first element of an array that is a member.
+    if constexpr (!backend_type::holds_data)
+      walk_tensors(
+          backend, [](auto const&, auto& t) { t = std::remove_cvref_t<decltype(t)>(); }, tracked);
+  }
+  // From here on the nodes alone hold the parameters' slots.
+  if (result) {
+    auto seed = make_buffer<T>(backend, 1);
+    {
+      during<backend_type> const backward(backend, pass::backward);
+      operation<backend_type> const here(backend, "gradient", Value::spec);
+      backend.fill(data_of<T>(seed), 1, T(1));
+    }
+    result->add({std::move(seed), 0});
+    result = {};
+    recorded.run();
+  }
+  std::size_t i = 0;
+  walk_tensors(
+      backend,
+      [&](auto const&, auto const& s, auto& g) {
+        g = std::remove_cvref_t<decltype(g)>(backend, recorded.gradient(i++, s.at));
+      },
+      std::as_const(slots), gradients);
+}
+
+}  // namespace detail
+
+/// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
+/// gradients for every tensor of `params`. Reverse mode: the operations on parameters are recorded and run backwards,
+/// each freeing what it kept. `Cut`, the optimizer's, says what of the gradients completed_gradients::overlapped
+/// completes. A parameter that was never given a value, and a function that is being differentiated already (gradients of
+/// gradients are not computed), are a user_error. Refused: parameters that are no structure of tensors, arguments that f
+/// does not take, a value that is not a scalar tensor.
+template <class Cut = state_cut_over<>, class F>
+constexpr auto value_and_grad(F f, completed_gradients when = completed_gradients::later) {
+  return [f, when]<class Params, class... Args>(Params const& params, Args const&... args) {
+    using verdict = detail::loss_verdict_t<F, Params, Args...>;
+    if constexpr (!verdict::value) {
+      detail::require<verdict>{};
+      return value_and_gradients<refused, refused>{};
+    } else {
+      using raw = std::remove_cvref_t<decltype(f(params, args...))>;
+      if constexpr (std::is_same_v<raw, refused>) {
+        return value_and_gradients<refused, refused>{};
+      } else {
+        value_and_gradients<decltype(complete(std::declval<raw const&>())), gradients_t<Params>> result;
+        detail::differentiate<Cut>(when, f, params, result.value, result.gradients, args...);
+        return result;
+      }
+    }
+  };
+}
+
+}  // namespace mtf

@@ -1,0 +1,220 @@
+#pragma once
+// The collectives that a backend between ranks provides, and their counters. One object stands for one rank of one mesh.
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <mtf/core/element.hpp>
+
+namespace mtf {
+
+/// A set of mesh axes: bit i is the i-th axis of the mesh.
+using axis_mask = std::uint32_t;
+
+enum class collective : std::uint8_t { all_reduce, reduce_scatter, all_gather, all_to_all, permute };
+enum class combine : std::uint8_t { sum, max, min };
+
+constexpr char const* name_of(collective kind) {
+  constexpr std::array<char const*, 5> names{"all-reduce", "reduce-scatter", "all-gather", "all-to-all", "permute"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+/// A mesh as a value: its extents, row-major over the ranks.
+struct mesh_shape {
+  static constexpr int max_axes = 6;
+  int rank = 0;
+  std::array<int, max_axes> extent{1, 1, 1, 1, 1, 1};
+  axis_mask node_axes = 0;  // axes whose links run inside one node
+
+  [[nodiscard]] constexpr int size() const {
+    int n = 1;
+    for (int a = 0; a < rank; ++a) n *= extent[static_cast<std::size_t>(a)];
+    return n;
+  }
+  /// The number of ranks along a set of axes.
+  [[nodiscard]] constexpr int size(axis_mask axes) const {
+    int n = 1;
+    for (int a = 0; a < rank; ++a)
+      if ((axes >> a) & 1U) n *= extent[static_cast<std::size_t>(a)];
+    return n;
+  }
+  /// The coordinate of a rank along one axis.
+  [[nodiscard]] constexpr int coordinate(int of_rank, int axis) const {
+    for (int a = rank - 1; a > axis; --a) of_rank /= extent[static_cast<std::size_t>(a)];
+    return of_rank % extent[static_cast<std::size_t>(axis)];
+  }
+  /// The rank's index among the ranks that differ from it only along `axes` (row-major over these axes).
+  [[nodiscard]] constexpr int index_within(int of_rank, axis_mask axes) const {
+    int i = 0;
+    for (int a = 0; a < rank; ++a)
+      if ((axes >> a) & 1U) i = i * extent[static_cast<std::size_t>(a)] + coordinate(of_rank, a);
+    return i;
+  }
+  /// The index of the rank's group along `axes`: its position along all other axes. Ranks of one group share it.
+  [[nodiscard]] constexpr int group_of(int of_rank, axis_mask axes) const {
+    return index_within(of_rank, ~axes & ((1U << rank) - 1U));
+  }
+  bool operator==(mesh_shape const&) const = default;
+};
+
+/// Bytes that one rank sends in a bandwidth-optimal algorithm over p ranks. `payload` is the rank's input in bytes
+/// (all-gather: its shard; the others: the whole buffer).
+constexpr std::uint64_t bytes_sent(collective kind, std::uint64_t payload, int p) {
+  auto const n = static_cast<std::uint64_t>(p);
+  switch (kind) {
+    case collective::all_reduce: return 2 * (payload * (n - 1) / n);
+    case collective::reduce_scatter:
+    case collective::all_to_all: return payload * (n - 1) / n;
+    case collective::all_gather: return payload * (n - 1);
+    case collective::permute: return payload;
+  }
+  return 0;
+}
+
+/// The elements that one rank puts into a collective over p ranks that is called with `count`: calls that divide their input
+/// over the ranks count one part.
+constexpr std::size_t payload_count(collective kind, std::size_t count, int p) {
+  bool const divided = kind == collective::reduce_scatter || kind == collective::all_to_all;
+  return divided ? count * static_cast<std::size_t>(p) : count;
+}
+
+/// What was sent with one kind of collective over one set of axes. `payload`: input bytes, summed over calls;
+/// `sent`: bytes_sent(), summed over calls.
+struct collective_count {
+  collective kind;
+  axis_mask axes;
+  std::uint64_t calls = 0, payload = 0, sent = 0;
+};
+
+/// One rank's collectives over sets of mesh axes. Groups are the ranks that differ only along the given axes, ordered
+/// row-major by their coordinates. Counts are in elements; buffers do not overlap unless in == out is allowed.
+/// Every rank of a group makes the same calls in the same order.
+class collectives {
+ public:
+  /// A started operation; `wait` returns when the output may be read and the input changed.
+  class request {
+   public:
+    virtual ~request() = default;
+    virtual void wait() = 0;
+  };
+  /// Owns a started operation; empty if it is over. (Not std::unique_ptr: <memory> would be a sixth of what including the core costs.)
+  class handle {
+   public:
+    handle() = default;
+    explicit handle(request* fresh) : at_(fresh) {}
+    handle(handle&& o) noexcept : at_(std::exchange(o.at_, nullptr)) {}
+    handle& operator=(handle&& o) noexcept {
+      std::swap(at_, o.at_);
+      return *this;
+    }
+    ~handle() { delete at_; }
+    request* operator->() const { return at_; }
+    explicit operator bool() const { return at_ != nullptr; }
+    void reset() { delete std::exchange(at_, nullptr); }
+
+   private:
+    request* at_ = nullptr;
+  };
+
+  collectives(mesh_shape mesh, int rank) : mesh_(mesh), rank_(rank) {}
+  virtual ~collectives() = default;
+  collectives(collectives const&) = delete;
+  collectives& operator=(collectives const&) = delete;
+
+  [[nodiscard]] mesh_shape const& mesh() const { return mesh_; }
+  [[nodiscard]] int rank() const { return rank_; }
+
+  /// out = combination of all `in` of the group, `count` elements; in == out is allowed.
+  void all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) {
+    note(collective::all_reduce, axes, type, count);
+    do_all_reduce(axes, op, type, in, out, count);
+  }
+  handle start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) {
+    note(collective::all_reduce, axes, type, count);
+    return do_start_all_reduce(axes, op, type, in, out, count);
+  }
+  /// `in` holds one block of `count` elements for each rank of the group; out = the sum of the blocks meant for this rank.
+  void reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
+    note(collective::reduce_scatter, axes, type, count);
+    do_reduce_scatter(axes, type, in, out, count);
+  }
+  handle start_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
+    note(collective::reduce_scatter, axes, type, count);
+    return do_start_reduce_scatter(axes, type, in, out, count);
+  }
+  /// out = the `in` blocks of `count` elements of all ranks of the group, in group order; `in` may be this rank's block
+  /// of `out`.
+  void all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
+    note(collective::all_gather, axes, type, count);
+    do_all_gather(axes, type, in, out, count);
+  }
+  handle start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
+    note(collective::all_gather, axes, type, count);
+    return do_start_all_gather(axes, type, in, out, count);
+  }
+  /// Block i of `in` (`count` elements) goes to rank i of the group; block j of `out` comes from rank j.
+  void all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
+    note(collective::all_to_all, axes, type, count);
+    do_all_to_all(axes, type, in, out, count);
+  }
+  /// Sends `in` to mesh rank `to`, receives `out` from mesh rank `from`; `axes` names the axes along which they differ.
+  void permute(axis_mask axes, element type, void const* in, void* out, std::size_t count, int to, int from) {
+    note(collective::permute, axes, type, count);
+    do_permute(type, in, out, count, to, from);
+  }
+  /// Returns when all ranks of the mesh have called it. Not counted.
+  virtual void barrier() = 0;
+  /// True on all ranks if `mine` is true on any: the way to agree on an error before leaving together. Not counted.
+  virtual bool any(bool mine) = 0;
+
+  [[nodiscard]] std::vector<collective_count> const& counts() const { return counts_; }
+  void reset_counts() { counts_.clear(); }
+  /// Called once for each collective, before it starts: for tests that compare the order with a plan.
+  struct event {
+    collective kind;
+    axis_mask axes;
+    std::uint64_t payload;
+    bool operator==(event const&) const = default;
+  };
+  void record(std::vector<event>* log) { log_ = log; }
+
+ protected:
+  [[nodiscard]] std::size_t group_size(axis_mask axes) const { return static_cast<std::size_t>(mesh_.size(axes)); }
+
+  virtual void do_all_reduce(axis_mask, combine, element, void const*, void*, std::size_t) = 0;
+  virtual void do_reduce_scatter(axis_mask, element, void const*, void*, std::size_t) = 0;
+  virtual void do_all_gather(axis_mask, element, void const*, void*, std::size_t) = 0;
+  virtual void do_all_to_all(axis_mask, element, void const*, void*, std::size_t) = 0;
+  virtual void do_permute(element, void const*, void*, std::size_t, int to, int from) = 0;
+  virtual handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
+                                     std::size_t count) = 0;
+  virtual handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
+                                         std::size_t count) = 0;
+  virtual handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) = 0;
+
+ private:
+  void note(collective kind, axis_mask axes, element type, std::size_t count) {
+    auto const payload = static_cast<std::uint64_t>(payload_count(kind, count, mesh_.size(axes))) *
+                         static_cast<std::uint64_t>(detail::bytes_of(type));
+    auto& c = count_of(kind, axes);
+    ++c.calls;
+    c.payload += payload;
+    c.sent += bytes_sent(kind, payload, mesh_.size(axes));
+    if (log_ != nullptr) log_->push_back({kind, axes, payload});
+  }
+  collective_count& count_of(collective kind, axis_mask axes) {
+    for (auto& c : counts_)
+      if (c.kind == kind && c.axes == axes) return c;
+    return counts_.emplace_back(collective_count{kind, axes});
+  }
+
+  mesh_shape mesh_;
+  int rank_;
+  std::vector<collective_count> counts_;
+  std::vector<event>* log_ = nullptr;
+};
+
+}  // namespace mtf

@@ -1,0 +1,265 @@
+#pragma once
+// The backend that holds no data. Operations on it type-check with the core alone, and run in constant expressions: what
+// remains is the list of their collectives (mtf/plan/plan.hpp). A type without a backend has this one.
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include <mtf/backend/scope.hpp>
+#include <mtf/detail/backend/buffer.hpp>
+
+namespace mtf {
+
+/// One collective of a planned program, as each rank does it.
+struct planned_collective {
+  collective kind = collective::all_reduce;
+  axis_mask axes = 0;
+  std::uint64_t payload = 0;  // bytes that the rank puts in, as collectives::event counts them
+  pass when = pass::forward;
+  char const* operation = "";                 // what sends
+  detail::sharding const* tensor = nullptr;   // what is sent, or is worked on
+  std::array<char const*, 3> parameter{};     // of which parameter it is the gradient: its path, innermost first, or nulls
+
+  /// The same collective; which of several equal tensors it concerns does not matter.
+  constexpr bool operator==(planned_collective const& o) const {
+    for (std::size_t i = 0; i < parameter.size(); ++i)
+      if (!same(parameter[i], o.parameter[i])) return false;
+    return kind == o.kind && axes == o.axes && payload == o.payload && when == o.when && tensor == o.tensor &&
+           same(operation, o.operation);
+  }
+
+ private:
+  // By their letters: literals may overlap, and Clang 21 refuses to compare their addresses.
+  static constexpr bool same(char const* a, char const* b) {
+    if (a == nullptr || b == nullptr) return a == nullptr && b == nullptr;
+    return std::string_view(a) == b;
+  }
+};
+
+/// Collectives [first, last) of a plan are done `count` times over.
+struct planned_loop {
+  std::size_t first = 0, last = 0;
+  std::uint64_t count = 1;
+};
+
+/// Records what a program sends and allocates. Rank 0 stands for all: every rank does the same.
+class trace {
+ public:
+  static constexpr bool holds_data = false;
+
+  constexpr explicit trace(mesh_shape const& mesh) : mesh_(mesh) {
+    planned_.reserve(64);
+    scopes_.reserve(16);
+  }
+
+  trace(trace const&) = delete;
+  trace& operator=(trace const&) = delete;
+  constexpr ~trace() {
+    for (auto* k : kept_) k->let_go();
+    for (auto* k : kept_) k->destroy();
+  }
+  /// Takes ownership.
+  constexpr void keep(detail::kept* k) { kept_.push_back(k); }
+
+  // Where a backend has a `collectives`, the trace has itself.
+  constexpr trace& ranks() { return *this; }
+  [[nodiscard]] constexpr mesh_shape const& mesh() const { return mesh_; }
+  [[nodiscard]] static constexpr int rank() { return 0; }
+
+  // What was recorded -------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] constexpr std::vector<planned_collective> const& planned() const { return planned_; }
+  /// Outer loops after the loops inside them.
+  [[nodiscard]] constexpr std::vector<planned_loop> const& loops() const { return loops_; }
+  [[nodiscard]] constexpr std::uint64_t peak_bytes() const { return peak_; }
+  [[nodiscard]] constexpr std::uint64_t reordered() const { return reordered_; }
+  /// Did the program have a tensor with this dimension?
+  [[nodiscard]] constexpr bool has_seen(std::uint64_t dim) const {
+    for (auto const id : seen_)
+      if (id == dim) return true;
+    return false;
+  }
+
+  // Told by the operations --------------------------------------------------------------------------------------------
+
+  constexpr void enter(char const* name, detail::sharding const& tensor, std::array<char const*, 3> const& parameter) {
+    scope const outer = scopes_.empty() ? scope{} : scopes_.back();
+    scopes_.push_back({name != nullptr ? name : outer.name, &tensor, name != nullptr ? parameter : outer.parameter});
+  }
+  constexpr void leave() { scopes_.pop_back(); }
+  constexpr pass change(pass p) { return std::exchange(pass_, p); }
+  /// A contraction copies a tensor into another order, as no strides of a library's product express the one it has.
+  constexpr void reorders() { reordered_ += times_; }
+  /// How often what happens now is done.
+  [[nodiscard]] constexpr std::uint64_t times() const { return times_; }
+  constexpr void saw(detail::sharding const& tensor) {
+    for (int d = 0; d < tensor.rank; ++d)
+      if (!has_seen(tensor[d].id)) seen_.push_back(tensor[d].id);
+  }
+  /// What follows up to the matching `end_loop` happens `count` times. A loop like the one that ended just before it is
+  /// joined to it.
+  constexpr void begin_loop(std::uint64_t count) {
+    open_.push_back({planned_.size(), loops_.size(), live_, count});
+    times_ *= count;
+  }
+  constexpr void end_loop() {
+    open_loop const body = open_.back();
+    open_.pop_back();
+    auto const count = body.count;
+    times_ /= count;
+    live_ += (count - 1) * (live_ - body.live);  // what one round leaves behind; unsigned, so it may also shrink
+    if (live_ > peak_) peak_ = live_;
+    if (planned_.size() == body.first) return;
+    if (body.loops > 0 && is_like(loops_[body.loops - 1], body)) {
+      planned_.resize(body.first);
+      loops_.resize(body.loops);
+      loops_.back().count += count;
+    } else {
+      loops_.push_back({body.first, planned_.size(), count});
+    }
+  }
+
+  // Primitives --------------------------------------------------------------------------------------------------------
+
+  constexpr void* allocate(std::size_t bytes) {
+    live_ += bytes;
+    if (live_ > peak_) peak_ = live_;
+    return nullptr;
+  }
+  constexpr void release(void*, std::size_t bytes) noexcept { live_ -= bytes; }
+
+  template <class T>
+  constexpr void all_reduce(axis_mask axes, combine, T const*, T*, std::size_t count) {
+    note<T>(collective::all_reduce, axes, count);
+  }
+  struct request {};
+  template <class T>
+  constexpr request start_all_reduce(axis_mask axes, combine, T const*, T*, std::size_t count) {
+    note<T>(collective::all_reduce, axes, count);
+    return {};
+  }
+  template <class T>
+  constexpr request start_reduce_scatter(axis_mask axes, T const*, T*, std::size_t count) {
+    note<T>(collective::reduce_scatter, axes, count);
+    return {};
+  }
+  constexpr void wait(request const&) {}
+  template <class T>
+  constexpr void reduce_scatter(axis_mask axes, T const*, T*, std::size_t count) {
+    note<T>(collective::reduce_scatter, axes, count);
+  }
+  template <class T>
+  constexpr void all_gather(axis_mask axes, T const*, T*, std::size_t count) {
+    note<T>(collective::all_gather, axes, count);
+  }
+  template <class T>
+  constexpr void all_to_all(axis_mask axes, T const*, T*, std::size_t count) {
+    note<T>(collective::all_to_all, axes, count);
+  }
+  template <class T>
+  constexpr void permute(axis_mask axes, T const*, T*, std::size_t count, int, int) {
+    note<T>(collective::permute, axes, count);
+  }
+
+#define MTF_NOTHING(NAME)  \
+  template <class... Args> \
+  constexpr void NAME(Args const&...) {}
+  MTF_NOTHING(made)
+  MTF_NOTHING(to_host)
+  MTF_NOTHING(from_host)
+  MTF_NOTHING(fill)
+  MTF_NOTHING(copy)
+  MTF_NOTHING(map)
+  MTF_NOTHING(map_vjp)
+  MTF_NOTHING(add)
+  MTF_NOTHING(iota)
+  MTF_NOTHING(reduce)
+  MTF_NOTHING(square_sum)
+  MTF_NOTHING(contract)
+  MTF_NOTHING(attention)
+  MTF_NOTHING(attention_vjp)
+  MTF_NOTHING(softmax)
+  MTF_NOTHING(softmax_vjp)
+  MTF_NOTHING(row_max)
+  MTF_NOTHING(row_exp_sum)
+  MTF_NOTHING(softmax_apply)
+  MTF_NOTHING(row_dot)
+  MTF_NOTHING(row_sum)
+  MTF_NOTHING(softmax_vjp_apply)
+  MTF_NOTHING(log_softmax)
+  MTF_NOTHING(log_softmax_vjp)
+  MTF_NOTHING(log_softmax_apply)
+  MTF_NOTHING(log_softmax_vjp_apply)
+  MTF_NOTHING(logsumexp)
+  MTF_NOTHING(logsumexp_vjp)
+  MTF_NOTHING(logsumexp_finish)
+  MTF_NOTHING(row_square_sum)
+  MTF_NOTHING(rows_statistics)
+  MTF_NOTHING(cross_entropy)
+  MTF_NOTHING(cross_entropy_vjp)
+  MTF_NOTHING(cross_entropy_local)
+  MTF_NOTHING(cross_entropy_finish)
+  MTF_NOTHING(take_rows)
+  MTF_NOTHING(add_rows)
+  MTF_NOTHING(random_uniform)
+  MTF_NOTHING(random_normal)
+  MTF_NOTHING(random_truncated_normal)
+  MTF_NOTHING(dropout)
+  MTF_NOTHING(adamw)
+  MTF_NOTHING(sgd)
+#undef MTF_NOTHING
+#define MTF_NOTHING(NAME)                 \
+  template <bool Centered, class... Args> \
+  constexpr void NAME(Args const&...) {}
+  MTF_NOTHING(norm)
+  MTF_NOTHING(norm_vjp)
+  MTF_NOTHING(norm_apply)
+  MTF_NOTHING(norm_vjp_sums)
+  MTF_NOTHING(norm_vjp_apply)
+#undef MTF_NOTHING
+
+ private:
+  struct scope {
+    char const* name = "";
+    detail::sharding const* tensor = nullptr;
+    std::array<char const*, 3> parameter{};
+  };
+  struct open_loop {
+    std::size_t first, loops;  // collectives and loops before it
+    std::uint64_t live, count;
+  };
+  /// Does the loop that ended where `body` begins do the same, the loops inside it included?
+  [[nodiscard]] constexpr bool is_like(planned_loop const& before, open_loop const& body) const {
+    auto const size = planned_.size() - body.first, inside = loops_.size() - body.loops;
+    if (before.last != body.first || before.last - before.first != size || inside + 1 > body.loops) return false;
+    for (std::size_t i = 0; i < size; ++i)
+      if (!(planned_[before.first + i] == planned_[body.first + i])) return false;
+    for (std::size_t i = 0; i < inside; ++i) {
+      auto const &a = loops_[body.loops - 1 - inside + i], &b = loops_[body.loops + i];
+      if (a.first + size != b.first || a.last + size != b.last || a.count != b.count) return false;
+    }
+    auto const rest = body.loops - 1 - inside;  // a loop more inside the earlier one?
+    return rest == 0 || loops_[rest - 1].last <= before.first;
+  }
+
+  template <class T>
+  constexpr void note(collective kind, axis_mask axes, std::size_t count) {
+    if (mesh_.size(axes) == 1) return;  // nothing is sent to others
+    auto const payload = payload_count(kind, count, mesh_.size(axes)) * sizeof(T);
+    auto const now = scopes_.empty() ? scope{} : scopes_.back();
+    planned_.push_back({kind, axes, payload, pass_, now.name, now.tensor, now.parameter});
+  }
+
+  mesh_shape mesh_;
+  std::vector<planned_collective> planned_;
+  std::vector<planned_loop> loops_;
+  std::vector<open_loop> open_;
+  std::vector<scope> scopes_;
+  std::vector<std::uint64_t> seen_;
+  std::vector<detail::kept*> kept_;
+  std::uint64_t reordered_ = 0;
+  pass pass_ = pass::forward;
+  std::uint64_t live_ = 0, peak_ = 0, times_ = 1;
+};
+
+}  // namespace mtf

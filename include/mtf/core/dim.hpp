@@ -1,0 +1,62 @@
+#pragma once
+// Dimensions of tensors and axes of the machine: a name and a size each.
+//
+//   struct batch : mtf::dim<"batch", 64> {};
+//   struct rows  : mtf::axis<"rows", 2> {};
+//
+// Deriving a tag makes every compiler print `batch` in its messages.
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include <mtf/core/fixed_string.hpp>
+
+namespace mtf {
+
+namespace detail {
+struct dim_base {};
+struct axis_base {};
+
+// In functions, for the reason that verdict.hpp gives.
+template <std::int64_t Extent>
+auto check_extent() {
+  static_assert(Extent > 0, "mtf: a dimension has an extent of at least 1");
+}
+template <int Size>
+auto check_size() {
+  static_assert(Size > 0, "mtf: a mesh axis has at least one processor");
+}
+}  // namespace detail
+
+/// A named tensor dimension with its global extent. Two dimensions with one name are the same dimension; one operation
+/// refuses them if their extents differ.
+template <fixed_string Name, std::int64_t Extent>
+struct dim : detail::dim_base {
+  using checked = decltype(detail::check_extent<Extent>());
+  static constexpr std::string_view name = Name.view();
+  static constexpr std::int64_t extent = Extent;
+  static constexpr std::uint64_t id = detail::hash_of(Name.view());
+};
+
+/// Where the links of a mesh axis run: between any ranks, or inside one node. Reductions over axes of both kinds go
+/// through the node first (docs/design.md, 5).
+enum class link { any, node };
+
+/// A named axis of the machine: `Size` processors.
+template <fixed_string Name, int Size, link Link = link::any>
+struct axis : detail::axis_base {
+  using checked = decltype(detail::check_size<Size>());
+  static constexpr std::string_view name = Name.view();
+  static constexpr int size = Size;
+  static constexpr link kind = Link;
+  static constexpr std::uint64_t id = detail::hash_of(Name.view());
+};
+
+template <class D>
+concept dimension = std::derived_from<D, detail::dim_base>;
+
+template <class A>
+concept mesh_axis = std::derived_from<A, detail::axis_base>;
+
+}  // namespace mtf

@@ -1,0 +1,173 @@
+#pragma once
+// Which dimension is cut over which axes of the machine.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <mtf/detail/sharding/sharding.hpp>
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/verdict.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+template <class D, class... A>
+struct split_verdict {
+  using type = typename mesh_verdict<A...>::type;
+};
+
+}  // namespace detail
+
+/// One rule of a layout: `Dim` is cut over these axes, the first outermost. Refused: an axis twice, and, by the layout,
+/// anything but a dimension and then axes.
+template <class Dim, class... Axes>
+struct split {};
+template <dimension Dim, mesh_axis... Axes>
+  requires(sizeof...(Axes) > 0)
+struct split<Dim, Axes...> {
+  using checked = detail::checked_t<typename detail::split_verdict<Dim, Axes...>::type>;
+  using dim_type = Dim;
+  static constexpr std::size_t count = sizeof...(Axes);
+  static constexpr int processors = (1 * ... * Axes::size);
+
+  /// The rule's axes as positions in a mesh; an axis that the mesh lacks is left out.
+  template <class Mesh>
+  static constexpr detail::axis_list axes() {
+    detail::axis_list l;
+    ((Mesh::find(Axes::id) >= 0 ? l.push(Mesh::find(Axes::id)) : void()), ...);
+    return l;
+  }
+  /// The position of the first axis that the mesh lacks or has in another size; the number of axes if it has all.
+  template <class Mesh>
+  static constexpr std::size_t first_missing() {
+    std::size_t at = sizeof...(Axes), i = 0;
+    ((at = !Mesh::has(Axes::id, Axes::size) && at == sizeof...(Axes) ? i : at, ++i), ...);
+    return at;
+  }
+  template <std::size_t I>
+  using axis_at = detail::nth<I, Axes...>;
+};
+
+namespace detail {
+
+struct rule {
+  std::uint64_t dim = 0;
+  axis_list axes;
+};
+
+/// The verdict on a dimension that this many processors do not divide.
+template <class D, int Processors>
+using not_divisible = error_not_divisible<D, D::extent, Processors,
+                                          nearest<D::extent / Processors * Processors,
+                                                  D::extent / Processors * Processors + Processors>>;
+
+template <class S>
+concept rule_type = requires { typename S::dim_type; };
+template <class S>
+struct not_a_rule {
+  using type = error_not_a_split<S>;
+};
+template <class... Given>
+struct not_a_rule<split<Given...>> {
+  using type = error_not_a_split<Given...>;
+};
+
+template <class Mesh, class... Split>
+struct layout_verdict {
+  template <class First, class... Rest>
+  static auto no_rule() {
+    if constexpr (rule_type<First>)
+      return no_rule<Rest...>();
+    else
+      return typename not_a_rule<First>::type{};
+  }
+  template <std::size_t I = 0>
+  static auto missing() {
+    if constexpr (I == sizeof...(Split)) {
+      return ok{};
+    } else {
+      using S = nth<I, Split...>;
+      constexpr auto at = S::template first_missing<Mesh>();
+      if constexpr (at < S::count)
+        return error_axis_not_in_mesh<typename S::dim_type, typename S::template axis_at<at>, Mesh>{};
+      else
+        return missing<I + 1>();
+    }
+  }
+  static constexpr std::size_t twice() {
+    std::array<std::uint64_t, sizeof...(Split) + 1> const ids{Split::dim_type::id..., 0};
+    for (std::size_t j = 0; j < sizeof...(Split); ++j)
+      for (std::size_t i = 0; i < j; ++i)
+        if (ids[i] == ids[j]) return i;
+    return sizeof...(Split);
+  }
+  static constexpr std::size_t indivisible() {
+    std::size_t at = sizeof...(Split), i = 0;
+    ((at = Split::dim_type::extent % Split::processors != 0 && at == sizeof...(Split) ? i : at, ++i), ...);
+    return at;
+  }
+  static auto find() {
+    if constexpr (!is_mesh<Mesh>)
+      return error_not_a_mesh<Mesh>{};
+    else if constexpr (!(rule_type<Split> && ...))
+      return no_rule<Split...>();
+    else
+      return find_in_mesh();
+  }
+  static auto find_in_mesh() {
+    using missing_type = decltype(missing());
+    if constexpr (!missing_type::value) {
+      return missing_type{};
+    } else if constexpr (constexpr auto t = twice(); t < sizeof...(Split)) {
+      return error_two_rules_for_dim<typename nth<t, Split...>::dim_type>{};
+    } else if constexpr (constexpr auto i = indivisible(); i < sizeof...(Split)) {
+      using S = nth<i, Split...>;
+      return not_divisible<typename S::dim_type, S::processors>{};
+    } else {
+      return ok{};
+    }
+  }
+  using type = decltype(find());
+};
+
+}  // namespace detail
+
+/// The verdict on a layout by itself; whether it fits a tensor is `tensor_verdict_t`.
+template <class Mesh, class... Splits>
+using layout_verdict_t = typename detail::layout_verdict<Mesh, Splits...>::type;
+
+/// A mesh and a partial map from dimensions to its axes. Dimensions without a rule are whole on every rank; rules for
+/// dimensions that a tensor lacks do not concern it. Refused: an axis that the mesh lacks, two rules for one dimension,
+/// an extent that the axes do not divide, anything but a mesh and then splits.
+template <class Mesh, class... Splits>
+struct layout {  // of what is neither: the layout of one rank, after the error
+  using checked = detail::checked_t<layout_verdict_t<Mesh, Splits...>>;
+  using mesh_type = mesh<>;
+  static constexpr std::array<detail::rule, 1> rules{};
+  static constexpr detail::axis_list cut_of(std::uint64_t) { return {}; }
+};
+template <class Mesh, class... Splits>
+  requires(detail::is_mesh<Mesh> && (detail::rule_type<Splits> && ...))
+struct layout<Mesh, Splits...> {
+  using checked = detail::checked_t<layout_verdict_t<Mesh, Splits...>>;
+  using mesh_type = Mesh;
+  static constexpr std::array<detail::rule, sizeof...(Splits) + 1> rules{
+      detail::rule{Splits::dim_type::id, Splits::template axes<Mesh>()}..., detail::rule{}};
+
+  /// The axes that cut a dimension, by its name's id; none if it is whole.
+  static constexpr detail::axis_list cut_of(std::uint64_t dim) {
+    for (std::size_t i = 0; i < sizeof...(Splits); ++i)
+      if (rules[i].dim == dim) return rules[i].axes;
+    return {};
+  }
+};
+
+template <class L>
+concept layout_type = requires {
+  typename L::mesh_type;
+  L::cut_of(std::uint64_t{});
+};
+
+}  // namespace mtf

@@ -1,0 +1,78 @@
+#pragma once
+// The machine as an n-dimensional array of ranks.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <mtf/backend/collectives.hpp>
+#include <mtf/core/dim.hpp>
+#include <mtf/core/verdict.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+template <class... A>
+struct mesh_verdict {
+  static constexpr auto find() {
+    std::array<std::uint64_t, sizeof...(A) + 1> const ids{A::id..., 0};
+    for (std::size_t j = 0; j < sizeof...(A); ++j)
+      for (std::size_t i = 0; i < j; ++i)
+        if (ids[i] == ids[j]) return i;
+    return sizeof...(A);
+  }
+  template <std::size_t I>
+  static auto pick() {
+    if constexpr (I == sizeof...(A))
+      return ok{};
+    else
+      return error_axis_twice<nth<I, A...>>{};
+  }
+  using type = decltype(pick<find()>());
+};
+
+}  // namespace detail
+
+/// An array of processors with named axes, row-major over the ranks that mpirun started: the last axis varies fastest.
+/// Refused: an axis twice.
+template <mesh_axis... Axes>
+struct mesh {
+  using checked = detail::checked_t<typename detail::mesh_verdict<Axes...>::type>;
+  static_assert(sizeof...(Axes) <= static_cast<std::size_t>(mesh_shape::max_axes), "mtf: a mesh has at most 6 axes");
+
+  static constexpr int rank = static_cast<int>(sizeof...(Axes));
+  static constexpr int size = (1 * ... * Axes::size);
+
+  /// The mesh as a value.
+  static constexpr mesh_shape shape() {
+    mesh_shape s{.rank = rank};
+    unsigned i = 0;
+    ((s.node_axes |= Axes::kind == link::node ? 1U << i : 0U, s.extent[i++] = Axes::size), ...);
+    return s;
+  }
+  /// The position of an axis by its name's id, -1 if the mesh lacks it.
+  static constexpr int find(std::uint64_t id) {
+    int at = -1, i = 0;
+    ((at = Axes::id == id ? i : at, ++i), ...);
+    return at;
+  }
+  static constexpr bool has(std::uint64_t id, int extent) { return ((Axes::id == id && Axes::size == extent) || ...); }
+  /// "rows:2 cols:4"
+  static std::string text() {
+    std::string s;
+    ((s += (s.empty() ? "" : " ") + std::string(Axes::name) + ":" + std::to_string(Axes::size)), ...);
+    return s;
+  }
+  template <std::size_t I>
+  using at = detail::nth<I, Axes...>;
+};
+
+namespace detail {
+template <class M>
+inline constexpr bool is_mesh = false;
+template <class... A>
+inline constexpr bool is_mesh<mesh<A...>> = true;
+}  // namespace detail
+
+}  // namespace mtf

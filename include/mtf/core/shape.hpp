@@ -1,0 +1,60 @@
+#pragma once
+// Ordered sets of dimensions.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <mtf/core/dim.hpp>
+#include <mtf/core/verdict.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+template <class... D>
+struct shape_verdict {
+  static constexpr std::size_t find() {
+    std::array<std::uint64_t, sizeof...(D) + 1> const ids{D::id..., 0};
+    for (std::size_t j = 0; j < sizeof...(D); ++j)
+      for (std::size_t i = 0; i < j; ++i)
+        if (ids[i] == ids[j]) return i;
+    return sizeof...(D);
+  }
+  template <std::size_t I>
+  static auto pick() {
+    if constexpr (I == sizeof...(D))
+      return ok{};
+    else
+      return error_dim_twice<nth<I, D...>>{};
+  }
+  using type = decltype(pick<find()>());
+};
+
+}  // namespace detail
+
+template <class... Dims>
+using shape_verdict_t = typename detail::shape_verdict<Dims...>::type;
+
+/// The dimensions of a tensor; the last varies fastest in memory. Refused: a dimension twice.
+template <dimension... Dims>
+struct shape {
+  using checked = detail::checked_t<shape_verdict_t<Dims...>>;
+  static constexpr int rank = static_cast<int>(sizeof...(Dims));
+  /// The number of elements of the global tensor.
+  static constexpr std::int64_t size = (std::int64_t{1} * ... * Dims::extent);
+  static constexpr std::array<std::uint64_t, sizeof...(Dims) + 1> ids{Dims::id..., 0};
+  static constexpr std::array<std::int64_t, sizeof...(Dims) + 1> extents{Dims::extent..., 1};
+
+  template <std::size_t I>
+  using at = detail::nth<I, Dims...>;
+  /// The position of a dimension, -1 if it is not there.
+  static constexpr int find(std::uint64_t id) {
+    for (int i = 0; i < rank; ++i)
+      if (ids[static_cast<std::size_t>(i)] == id) return i;
+    return -1;
+  }
+  template <class D>
+  static constexpr bool has = find(D::id) >= 0;
+};
+
+}  // namespace mtf

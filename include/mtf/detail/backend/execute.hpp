@@ -1,0 +1,101 @@
+#pragma once
+// Carries out derived steps on a shard.
+#include <mtf/detail/sharding/message.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/detail/sharding/relayout_rule.hpp>
+#include <mtf/detail/backend/buffer.hpp>
+
+namespace mtf::detail {
+
+/// The shard taken apart into the blocks of a message, or put together again.
+template <class T, class Backend>
+constexpr buffer<Backend> rearranged(Backend& b, loops<2> const& copy, buffer<Backend> const& from, index elements, index offset = 0) {
+  if (is_identity(copy, elements)) return from;
+  auto out = make_buffer<T>(b, copy.size());
+  b.copy(copy, data_of<T>(out), static_cast<T const*>(data_of<T>(from, offset)));
+  return out;
+}
+
+/// One step, from the sharding before it.
+template <class T, class Backend>
+constexpr buffer<Backend> execute(Backend& b, step const& s, sharding const& before, buffer<Backend> const& from) {
+  mesh_shape const& mesh = b.ranks().mesh();
+  int const rank = b.ranks().rank();
+  sharding const block = block_of(before, s.after);
+  auto const packed = [&](axis_mask axes) {
+    return rearranged<T>(b, block_copy(mesh, axes, before, block, true), from, s.elements_in,
+                         pack_offset(mesh, axes, before, block, rank));
+  };
+  auto const unpacked = [&](buffer<Backend> const& arrived) {
+    return rearranged<T>(b, block_copy(mesh, s.axes, s.after, block, false), arrived, s.elements_out);
+  };
+  if (s.kind == step_kind::slice) return packed(0);
+
+  T const* in = data_of<T>(from);
+  auto out = make_buffer<T>(b, s.elements_out);
+  T* to = data_of<T>(out);
+  auto const count = static_cast<std::size_t>(s.elements_in), arrives = static_cast<std::size_t>(s.elements_out);
+  switch (s.kind) {
+    case step_kind::slice: break;
+    case step_kind::all_reduce: b.all_reduce(s.axes, combine::sum, in, to, count); break;
+    case step_kind::reduce_scatter: {
+      auto const message = packed(s.axes);
+      b.reduce_scatter(s.axes, data_of<T>(message), to, arrives);
+      break;
+    }
+    case step_kind::all_gather: b.all_gather(s.axes, in, to, count); return unpacked(out);
+    case step_kind::all_to_all: {
+      auto const message = packed(s.axes);
+      b.all_to_all(s.axes, data_of<T>(message), to, arrives / static_cast<std::size_t>(s.parts));
+      return unpacked(out);
+    }
+    case step_kind::permute:
+      b.permute(s.axes, in, to, count, counterpart(mesh, s.axes, before, s.after, rank),
+                counterpart(mesh, s.axes, s.after, before, rank));
+      break;
+    case step_kind::scattered_all_reduce: {
+      auto const share = static_cast<std::size_t>(s.elements_in / mesh.size(s.inner_axes));
+      auto part = make_buffer<T>(b, static_cast<index>(share));
+      T* p = data_of<T>(part);
+      b.reduce_scatter(s.inner_axes, in, p, share);
+      b.all_reduce(s.axes, combine::sum, p, p, share);
+      b.all_gather(s.inner_axes, p, to, share);
+      break;
+    }
+  }
+  return out;
+}
+
+template <class T, class Backend>
+constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> const& from) {
+  auto now = from;
+  for (int i = 0; i < all.size; ++i) now = execute<T>(b, all[i], all.before(i), now);
+  return now;
+}
+
+/// The sum over `axes` of what the ranks hold. `s` tells the cuts. With `cut` only this rank's part along these axes of
+/// it (cut_further): a reduce-scatter where that is enough, and of a known sum a part of the same memory.
+template <class T, class Backend>
+constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x, axis_mask cut = 0) {
+  Backend& b = *x->backend;
+  mesh_shape const& mesh = b.ranks().mesh();
+  auto const remember = [&](buffer<Backend> const& sum, axis_mask known_cut) {
+    b.made(static_cast<T const*>(data_of<T>(sum)), cut_further(s, known_cut, mesh));
+    x->completed = sum;
+    x->completed_axes = axes;
+    x->completed_cut = known_cut;
+  };
+  if (axes != 0 && x->completed_axes != axes) {
+    operation<Backend> const of(b, s);
+    remember(execute<T>(b, derive_completion(mesh, s, axes, cut), x), cut);
+  } else if (axes != 0 && x->completed_cut != 0 && x->completed_cut != cut) {
+    operation<Backend> const of(b, s);
+    remember(execute<T>(b, derive_relayout(mesh, cut_further(s, x->completed_cut, mesh), s), x->completed), 0);
+  }
+  auto known = x;
+  if (axes != 0 && x->completed) known = x->completed;
+  if (cut == 0 || (axes != 0 && x->completed_cut == cut)) return known;
+  return part_of<T>(known, part_offset(s, cut, mesh, b.ranks().rank()));
+}
+
+}  // namespace mtf::detail

@@ -1,0 +1,177 @@
+#pragma once
+// exp, log, tanh and square root of float that compilers vectorize: straight-line code without calls. GCC keeps calls
+// to std::exp, and to std::sqrt for its errno, scalar unless -ffast-math changes the meaning of everything else. double
+// goes to the standard library, device code to the device's own functions. NaN is kept by all of them.
+//
+// The constants are derived by scripts/derive_fast_math.py, which prints them as they stand here. Errors are in units of the
+// last place of the result, ulp: the largest over all floats, with and without fused multiply-adds, on GCC and Clang.
+// tests/local/fast_math_test.cpp holds the functions to them. exp, log and sqrt never decrease.
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+#include <mtf/core/host_device.hpp>
+
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#define MTF_DEVICE_PASS
+#endif
+
+// Out of line, one call keeps the whole loop around it from being vectorized.
+#define MTF_INLINE [[gnu::always_inline]] MTF_FUNCTION inline
+
+namespace mtf::detail {
+
+// The standard library's functions. As builtins: <cmath>, with all of its special functions, would be a fifth of what
+// including mtf costs.
+#if defined(MTF_DEVICE_PASS)
+MTF_INLINE double fast_exp(double x) { return ::exp(x); }
+MTF_INLINE double fast_log(double x) { return ::log(x); }
+MTF_INLINE double fast_tanh(double x) { return ::tanh(x); }
+MTF_INLINE double library_sqrt(double x) { return ::sqrt(x); }
+MTF_INLINE double library_floor(double x) { return ::floor(x); }
+MTF_INLINE float library_floor(float x) { return ::floorf(x); }
+MTF_INLINE float library_sqrt(float x) { return ::sqrtf(x); }
+#else
+MTF_INLINE double fast_exp(double x) { return __builtin_exp(x); }
+MTF_INLINE double fast_log(double x) { return __builtin_log(x); }
+MTF_INLINE double fast_tanh(double x) { return __builtin_tanh(x); }
+MTF_INLINE double library_sqrt(double x) { return __builtin_sqrt(x); }
+MTF_INLINE double library_floor(double x) { return __builtin_floor(x); }
+MTF_INLINE float library_floor(float x) { return __builtin_floorf(x); }
+MTF_INLINE float library_sqrt(float x) { return __builtin_sqrtf(x); }
+#endif
+MTF_INLINE double fast_exp_down(double x) { return fast_exp(x); }
+MTF_INLINE double fast_sqrt(double x) { return library_sqrt(x); }
+inline double library_cos(double x) { return __builtin_cos(x); }
+inline double library_pow(double x, double y) { return __builtin_pow(x, y); }
+
+#if defined(MTF_DEVICE_PASS)
+
+MTF_INLINE float fast_exp(float x) { return ::expf(x); }
+MTF_INLINE float fast_exp_down(float x) { return ::expf(x); }
+MTF_INLINE float fast_log(float x) { return ::logf(x); }
+MTF_INLINE float fast_tanh(float x) { return ::tanhf(x); }
+MTF_INLINE float fast_sqrt(float x) { return ::sqrtf(x); }
+
+#else
+
+inline constexpr float log2_e = 0x1.715476p0F;
+inline constexpr float ln2_high = 0x1.62e4p-1F;  // ln 2 in two parts: the first times a whole number up to 2^9 is exact
+inline constexpr float ln2_low = 0x1.7f7d1cp-20F;
+
+/// Adding it rounds to a whole number, which is then in the low bits.
+inline constexpr float rounding_shift = 0x1.8p23F;
+
+/// The float whose exponent is in the lowest eight bits, with its bias: 2^(biased - 127) for 0 < biased < 255, 0 for 0.
+MTF_INLINE float power_of_two(std::uint32_t biased) { return std::bit_cast<float>(biased << 23U); }
+
+/// e^(x - n ln 2) for the integer n nearest to x / ln 2.
+MTF_INLINE float exp_of_rest(float x, float n) {
+  float r = x - n * ln2_high;
+  r = r - n * ln2_low;
+  float p = 0x1.6ac732p-10F;
+  p = p * r + 0x1.123dep-7F;
+  p = p * r + 0x1.555858p-5F;
+  p = p * r + 0x1.55548cp-3F;
+  p = p * r + 0x1.fffffcp-2F;
+  p = p * (r * r) + r;
+  return p + 1.0F;
+}
+
+/// e^x to 1.02 ulp, with gradual underflow and overflow to infinity.
+MTF_INLINE float fast_exp(float x) {
+  constexpr float lowest = -104.0F, highest = 89.0F;  // beyond them the result is 0 or infinity all the same
+  x = x < lowest ? lowest : x;
+  x = x > highest ? highest : x;
+  constexpr float shift = rounding_shift + 254.0F;
+  float const shifted = x * log2_e + shift;
+  float const p = exp_of_rest(x, shifted - shift);
+  // 2^n in two factors, since n reaches beyond the exponents of normal numbers: n and two biases are halved.
+  auto const n = std::bit_cast<std::uint32_t>(shifted), half = n >> 1U;
+  return p * power_of_two(half) * power_of_two(n - half);
+}
+
+/// condition ? a : b without a branch: GCC moves what only one side needs into a branch, and then does not vectorize.
+MTF_INLINE float bitwise_select(bool condition, float a, float b) {
+  std::uint32_t const mask = 0U - static_cast<std::uint32_t>(condition);
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) | (std::bit_cast<std::uint32_t>(b) & ~mask));
+}
+
+/// fast_exp for x < 88 in less time: 0 below -87.69.
+MTF_INLINE float fast_exp_down(float x) {
+  constexpr float lowest = -88.0F;  // where 2^n has no exponent left and is 0
+  x = x < lowest ? lowest : x;
+  constexpr float shift = rounding_shift + 127.0F;
+  float const shifted = x * log2_e + shift;
+  float const p = exp_of_rest(x, shifted - shift);
+  return p * power_of_two(std::bit_cast<std::uint32_t>(shifted));
+}
+
+/// The natural logarithm to 0.86 ulp; of 0 -infinity, of negative numbers NaN.
+MTF_INLINE float fast_log(float x) {
+  std::uint32_t const lift = x < 0x1p-126F ? 23U : 0U;
+  auto const bits = std::bit_cast<std::uint32_t>(x * power_of_two(lift + 127U));
+  // The mantissa in [sqrt(1/2), sqrt(2)), so that the logarithm of numbers near 1 does not cancel.
+  constexpr std::uint32_t root = 0x3f3504f3U;
+  std::uint32_t const from_root = bits - root;
+  auto const exponent =
+      static_cast<float>((static_cast<std::int32_t>(from_root) >> 23) - static_cast<std::int32_t>(lift));
+  float const r = std::bit_cast<float>((from_root & 0x7fffffU) + root) - 1.0F;
+  float const r2 = r * r;
+  float p = -0x1.38ff5ep-4F;
+  p = p * r + 0x1.05729ap-3F;
+  p = p * r - 0x1.0d81fep-3F;
+  p = p * r + 0x1.22d66p-3F;
+  p = p * r - 0x1.54722ep-3F;
+  p = p * r + 0x1.99a034p-3F;
+  p = p * r - 0x1.000228p-2F;
+  p = p * r + 0x1.555554p-2F;
+  float y = p * r * r2 + exponent * ln2_low;
+  y = y - 0.5F * r2;
+  float result = r + y + exponent * ln2_high;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  result = bitwise_select(x < infinity, result, x);  // infinity and NaN
+  result = bitwise_select(x < 0.0F, std::numeric_limits<float>::quiet_NaN(), result);
+  return bitwise_select(x == 0.0F, -infinity, result);
+}
+
+/// The hyperbolic tangent to 5.7 ulp (4.9 where multiply-adds are fused), odd, 1 from 7.96 on and never beyond: a rational
+/// approximation. (One by fast_exp is slower, and cancels near 0.)
+MTF_INLINE float fast_tanh(float x) {
+  constexpr float bound = 0x1.f99eb8p5F;
+  float const square = x * x, z = square > bound ? bound : square;
+  float p = 0x1.085a94p-26F;
+  p = p * z + 0x1.71219cp-16F;
+  p = p * z + 0x1.d4f8acp-9F;
+  p = p * z + 0x1.1373dep-3F;
+  p = p * z + 1.0F;
+  float q = 0x1.cce31cp-21F;
+  q = q * z + 0x1.66cd26p-12F;
+  q = q * z + 0x1.ad12ep-6F;
+  q = q * z + 0x1.df0f42p-2F;
+  q = q * z + 1.0F;
+  float y = x * p / q;  // beyond the bound a straight line that leaves [-1, 1] at once
+  y = y > 1.0F ? 1.0F : y;
+  return y < -1.0F ? -1.0F : y;
+}
+
+/// The square root to 0.85 ulp; of -0 -0, of negative numbers NaN.
+MTF_INLINE float fast_sqrt(float x) {
+  bool const subnormal = x < 0x1p-126F;
+  float const s = x * (subnormal ? 0x1p24F : 1.0F), half = 0.5F * s;
+  constexpr std::uint32_t start = 0x5f375a86U;
+  float r = std::bit_cast<float>(start - (std::bit_cast<std::uint32_t>(s) >> 1U));  // about 1 / sqrt(s)
+  r = r * (1.5F - half * r * r);
+  r = r * (1.5F - half * r * r);
+  float root = s * r;
+  root = root + 0.5F * r * (s - root * root);
+  root = root * (subnormal ? 0x1p-12F : 1.0F);
+  root = bitwise_select(x < std::numeric_limits<float>::infinity(), root, x);
+  return bitwise_select(x < 0.0F, std::numeric_limits<float>::quiet_NaN(), root);
+}
+
+#endif
+
+}  // namespace mtf::detail
+
+#undef MTF_DEVICE_PASS

@@ -1,0 +1,98 @@
+#pragma once
+// How a shard is taken apart for a step of a relayout, and put together again: descriptions of copies and partners.
+#include <mtf/detail/sharding/steps.hpp>
+
+namespace mtf::detail {
+
+/// A copy, loop by loop from the outermost; neighbours that both sides step through alike become one.
+struct copy_loops {
+  loops<2> l{.rank = 1, .extent = {1}, .stride = {extents{1}, extents{1}}};
+
+  constexpr void push(index extent, index to, index from) {
+    if (extent == 1) return;
+    auto at = static_cast<std::size_t>(l.rank - 1);
+    if (l.extent[at] != 1) {  // not the first
+      if (l.stride[0][at] == to * extent && l.stride[1][at] == from * extent)
+        extent *= l.extent[at];
+      else
+        at = static_cast<std::size_t>(l.rank++);
+    }
+    l.extent[at] = extent;
+    l.stride[0][at] = to;
+    l.stride[1][at] = from;
+  }
+};
+
+/// All n elements stay in their order.
+constexpr bool is_identity(loops<2> const& l, index n) {
+  return l.rank == 1 && l.stride[0][0] == 1 && l.stride[1][0] == 1 && l.extent[0] == n;
+}
+
+/// What a message consists of: one block for each rank along the axes of the step, cut wherever the shard is cut before or
+/// after.
+constexpr sharding block_of(sharding const& before, sharding const& after) {
+  sharding s = before;
+  for (int d = 0; d < s.rank; ++d)
+    if (after[d].cut.size > s[d].cut.size) s[d].cut = after[d].cut;
+  return s;
+}
+
+/// How far apart in a shard blocks are that differ by one along an axis; 0 if the axis does not divide the shard.
+constexpr index block_stride(mesh_shape const& mesh, int axis, sharding const& shard, sharding const& block) {
+  for (int d = 0; d < block.rank; ++d) {
+    auto const& cut = block[d].cut;
+    index stride = shard.local_stride(d, mesh) * block.local_extent(d, mesh);
+    for (int i = cut.size - 1; i >= shard[d].cut.size; --i) {
+      if (cut[i] == axis) return stride;
+      stride *= mesh.extent[static_cast<std::size_t>(cut[i])];
+    }
+  }
+  return 0;
+}
+
+/// The blocks of a message, in the order of the ranks along `axes`, each dense, taken out of a shard from `pack_offset` on
+/// (`pack`) or put into one. A slice is the message of one block, along no axes.
+constexpr loops<2> block_copy(mesh_shape const& mesh, axis_mask axes, sharding const& shard, sharding const& block, bool pack) {
+  copy_loops c;
+  auto const push = [&](index extent, index in_message, index in_shard) {
+    c.push(extent, pack ? in_message : in_shard, pack ? in_shard : in_message);
+  };
+  index in_message = block.local_size(mesh) * mesh.size(axes);
+  for (int a = 0; a < mesh.rank; ++a)
+    if ((axes >> static_cast<unsigned>(a)) & 1U) {
+      index const extent = mesh.extent[static_cast<std::size_t>(a)];
+      in_message /= extent;
+      push(extent, in_message, block_stride(mesh, a, shard, block));
+    }
+  for (int d = 0; d < block.rank; ++d)
+    push(block.local_extent(d, mesh), block.local_stride(d, mesh), shard.local_stride(d, mesh));
+  return c.l;
+}
+/// Along axes that are not the step's, a rank sends the blocks of its own coordinate.
+constexpr index pack_offset(mesh_shape const& mesh, axis_mask axes, sharding const& shard, sharding const& block, int rank) {
+  index at = 0;
+  for (int a = 0; a < mesh.rank; ++a)
+    if (((axes >> static_cast<unsigned>(a)) & 1U) == 0) at += mesh.coordinate(rank, a) * block_stride(mesh, a, shard, block);
+  return at;
+}
+
+/// Where the rank's shard begins in the global tensor.
+constexpr index shard_begin(sharding const& s, mesh_shape const& mesh, int rank) {
+  index at = 0;
+  for (int d = 0; d < s.rank; ++d) at += shard_offset(s, d, mesh, rank) * s.global_stride(d);
+  return at;
+}
+/// The rank of this rank's group along `axes` whose shard of `theirs` is this rank's shard of `mine`. Of n ranks with equal
+/// shards on either side the i-th belongs to the i-th.
+constexpr int counterpart(mesh_shape const& mesh, axis_mask axes, sharding const& mine, sharding const& theirs, int rank) {
+  index const shard = shard_begin(mine, mesh, rank);
+  int const group = mesh.group_of(rank, axes);
+  int before = 0;
+  for (int q = 0; q < rank; ++q)
+    if (mesh.group_of(q, axes) == group && shard_begin(mine, mesh, q) == shard) ++before;
+  for (int q = 0; q < mesh.size(); ++q)
+    if (mesh.group_of(q, axes) == group && shard_begin(theirs, mesh, q) == shard && before-- == 0) return q;
+  return rank;  // not reached: a permute brings no shard that its group does not have
+}
+
+}  // namespace mtf::detail

@@ -1,0 +1,163 @@
+#pragma once
+// Completing gradients: a large one by itself, begun as soon as it is asked for; small ones together, in one message.
+// Optimizers whose state is cut want of large ones each rank's part alone.
+#include <utility>
+#include <vector>
+
+#include <mtf/detail/backend/execute.hpp>
+
+namespace mtf::detail {
+
+/// A gradient on one rank: its memory (empty: zero), and the axes over which it is partial.
+template <class Backend>
+struct cotangent {
+  buffer<Backend> memory;
+  axis_mask partial = 0;
+};
+
+/// Shards of up to so many bytes are small: messages of their own would cost more for being sent than for their bytes.
+constexpr bool is_small(index elements, std::size_t element_size) {
+  return static_cast<std::size_t>(elements) * element_size <= std::size_t{64} << 10U;
+}
+
+template <class Backend>
+class completion {
+ public:
+  constexpr explicit completion(Backend& b) : backend_(&b) {}
+
+  /// After finish(), `completed` finds the sum of `g` there without sending anything. `where` tells the cuts,
+  /// `parameter` whose gradient it is (as for operation). With `cut`, which small shards have not, this rank gets its
+  /// part of the sum alone. In memory that nobody else holds the sum is taken in place, or the memory is given back for
+  /// the part's.
+  template <class T>
+  constexpr void add(cotangent<Backend> const& g, sharding const& where, axis_mask cut,
+                     std::array<char const*, 3> const& parameter) {
+    if (!g.memory || g.partial == 0 || g.memory->completed_axes == g.partial) return;
+    mesh_shape const& mesh = backend_->ranks().mesh();
+    auto const n = where.local_size(mesh);
+    if (cut == 0 && is_small(n, sizeof(T))) {
+      small_.push_back({g.memory, g.partial, &where, parameter, element_of<T>, n, times()});
+      return;
+    }
+    operation<Backend> const here(*backend_, "gradient", where, parameter);
+    steps const way = derive_completion(mesh, where, g.partial, cut);
+    bool const one = way.size == 1, ours = g.memory.unique();
+    if (one && ours && way[0].kind == step_kind::all_reduce) {
+      T* const p = data_of<T>(g.memory);
+      started_.push_back(backend_->start_all_reduce(way[0].axes, combine::sum, static_cast<T const*>(p), p,
+                                                    static_cast<std::size_t>(n)));
+      g.memory->completed_axes = g.partial;
+    } else if (one && way[0].kind == step_kind::reduce_scatter && way[0].axes == cut) {  // the shard is the message
+      auto const part = make_buffer<T>(*backend_, way[0].elements_out);
+      auto& slot = scattered_[scatters_++ % scattered_.size()];
+      settle(slot);
+      slot.request = backend_->start_reduce_scatter(cut, static_cast<T const*>(data_of<T>(g.memory)), data_of<T>(part),
+                                                    static_cast<std::size_t>(way[0].elements_out));
+      slot.terms = g.memory;
+      slot.ours = ours;
+      g.memory->completed = part;
+      g.memory->completed_axes = g.partial;
+      g.memory->completed_cut = cut;
+    } else {
+      completed<T>(where, g.partial, g.memory, cut);
+      if (cut != 0 && ours) g.memory->forget_terms();
+    }
+  }
+
+  /// Returns when all that was added is complete.
+  constexpr void finish() {
+    for (std::size_t first = 0; first < small_.size(); ++first) {
+      if (!small_[first].memory) continue;  // went with an earlier one
+      switch (small_[first].type) {
+        case element::f32: send_together<float>(first); break;
+        case element::f64: send_together<double>(first); break;
+        case element::bf16: send_together<bfloat16>(first); break;
+        default: break;
+      }
+    }
+    small_.clear();
+    for (auto& s : started_) wait(s);
+    started_.clear();
+    for (auto& s : scattered_) settle(s);
+  }
+
+ private:
+  struct waiting {
+    buffer<Backend> memory;
+    axis_mask partial;
+    sharding const* where;
+    std::array<char const*, 3> parameter;
+    element type;
+    index elements;
+    index times;  // on a trace: for how many equal layers it stands
+  };
+  /// A reduce-scatter under way. A few at a time, for each holds the memory of its terms.
+  struct scatter {
+    buffer<Backend> terms;
+    bool ours = false;  // nobody else holds them
+    typename Backend::request request{};
+  };
+  constexpr void wait(typename Backend::request const& r) {
+    operation<Backend> const here(*backend_, "gradient", several);
+    backend_->wait(r);
+  }
+  constexpr void settle(scatter& s) {
+    if (!s.terms) return;
+    wait(s.request);
+    if (s.ours) s.terms->forget_terms();
+    s.terms = {};
+  }
+  [[nodiscard]] constexpr index times() const {
+    if constexpr (Backend::holds_data)
+      return 1;
+    else
+      return static_cast<index>(backend_->times());
+  }
+
+  // Those of the first one's type and axes, in one all-reduce. Their sums lie in its message.
+  template <class T>
+  constexpr void send_together(std::size_t first) {
+    axis_mask const axes = small_[first].partial;
+    auto const each = [&](auto const& f) {
+      for (std::size_t i = first; i < small_.size(); ++i)
+        if (auto& s = small_[i]; s.memory && s.type == element_of<T> && s.partial == axes) f(s);
+    };
+    index total = 0, count = 0;
+    each([&](waiting const& s) {
+      total += s.elements * s.times;
+      count += s.times;
+    });
+    operation<Backend> const together(*backend_, "small gradients", several);
+    operation<Backend> const alone(*backend_, count == 1 ? "gradient" : nullptr, count == 1 ? *small_[first].where : several,
+                                   small_[first].parameter);
+    auto const message = make_buffer<T>(*backend_, total);
+    index at = 0;
+    each([&](waiting const& s) {
+      copy_all<T>(data_of<T>(message, at), data_of<T>(s.memory), s.elements);
+      at += s.elements;
+    });
+    T* const p = data_of<T>(message);
+    backend_->all_reduce(axes, combine::sum, static_cast<T const*>(p), p, static_cast<std::size_t>(total));
+    at = 0;
+    each([&](waiting& s) {
+      s.memory->completed = part_of<T>(message, at);
+      s.memory->completed_axes = axes;
+      at += s.elements;
+      s.memory = {};
+    });
+  }
+  template <class T>
+  constexpr void copy_all(T* to, T const* from, index n) {
+    loops<2> const flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
+    backend_->copy(flat, to, from);
+  }
+
+  static constexpr sharding several{};
+  Backend* backend_;
+  std::vector<waiting> small_;
+  std::vector<typename Backend::request> started_;
+  std::array<scatter, 2> scattered_{};
+  std::size_t scatters_ = 0;
+};
+
+}  // namespace mtf::detail

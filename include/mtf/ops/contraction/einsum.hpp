@@ -1,0 +1,363 @@
+#pragma once
+// Contractions by name.
+#include <array>
+#include <limits>
+
+#include <mtf/detail/sharding/einsum_rule.hpp>
+#include <mtf/ops/movement/relayout.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+struct einsum_work {
+  std::array<sharding, 2> in{};
+  sharding out;
+  std::array<axis_mask, 2> complete{};
+  local_einsum forward;
+  std::array<local_einsum, 2> backward{};    // the gradient of a: out, b -> a; of b: a, out -> b
+  axis_mask gradient_may_pass = 0;
+  std::array<axis_mask, 2> gradient_sums{};
+};
+
+constexpr einsum_work make_einsum_work(mesh_shape const& mesh, sharding const& a, sharding const& b, einsum_rule const& rule) {
+  einsum_work w;
+  w.in = {a, b};
+  w.out = rule.out;
+  w.complete = rule.complete;
+  w.forward = derive_local_einsum(mesh, a, b, rule.out);
+  w.backward[0] = derive_local_einsum(mesh, rule.out, b, a);
+  w.backward[1] = derive_local_einsum(mesh, a, rule.out, b);
+  std::array<axis_mask, 2> const passing{a.partial & ~rule.complete[0], b.partial & ~rule.complete[1]};
+  w.gradient_may_pass = ~(a.cut_axes() | b.cut_axes() | passing[0] | passing[1]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto const& other = w.in[1 - i];
+    w.gradient_sums[i] = passing[1 - i];
+    for (int d = 0; d < other.rank; ++d)
+      if (!w.in[i].has(other[d].id)) w.gradient_sums[i] |= other[d].cut.mask();
+  }
+  return w;
+}
+
+/// The contraction of two shards. With `sum`, which needs that e copies no result, it is added there; `bias` is added to
+/// each row (has_rows_of).
+template <class T, class Backend>
+constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const& a_from, buffer<Backend> const& b_from,
+                                    buffer<Backend> const& sum = {}, buffer<Backend> const& bias = {}) {
+  auto a = a_from, b = b_from;
+  Backend& k = *a->backend;
+  auto const copied = [&](buffer<Backend> const& x, loops<2> const& order, index size) {
+    if constexpr (!Backend::holds_data) k.reorders();
+    auto to = make_buffer<T>(k, size);
+    k.copy(order, data_of<T>(to), static_cast<T const*>(data_of<T>(x)));
+    return to;
+  };
+  if (e.copy_a) a = copied(a, e.order_a, e.size_a);
+  if (e.copy_b) b = copied(b, e.order_b, e.size_b);
+  auto c = sum;
+  if (!c) c = make_buffer<T>(k, e.size_c);
+  auto const& first = e.swapped ? b : a;
+  auto const& second = e.swapped ? a : b;
+  k.contract(e.work, static_cast<T const*>(data_of<T>(first)), static_cast<T const*>(data_of<T>(second)), data_of<T>(c),
+             static_cast<bool>(sum), bias ? static_cast<T const*>(data_of<T>(bias)) : nullptr);
+  if (e.copy_c) return copied(c, e.order_c, e.size_c);
+  return c;
+}
+
+template <class Backend, class T>
+class einsum_node {
+ public:
+  constexpr einsum_node(einsum_work const& w, value<Backend, T> const& a, value<Backend, T> const& b,
+              ref<gradient_slot<Backend, T>> const& out)
+      : w_(&w), a_(a), b_(b), out_(out) {
+    // Each operand's values serve only the other's gradient.
+    if (!a_.slot) b_.memory = {};
+    if (!b_.slot) a_.memory = {};
+  }
+  constexpr void run() {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, "einsum", w_->out);
+    auto const g = out_->take(w_->gradient_may_pass);
+    if (!g.memory) return;
+    if (a_.slot) add(*a_.slot, w_->backward[0], g.memory, b_.memory, g.partial | w_->gradient_sums[0]);
+    if (b_.slot) add(*b_.slot, w_->backward[1], a_.memory, g.memory, g.partial | w_->gradient_sums[1]);
+  }
+
+ private:
+  static constexpr void add(gradient_slot<Backend, T>& to, local_einsum const& e, buffer<Backend> const& a,
+                            buffer<Backend> const& b, axis_mask partial) {
+    buffer<Backend> sum;
+    if (!e.copy_c) sum = to.accumulator(partial);
+    auto const product = run_local<T>(e, a, b, sum);
+    if (sum)
+      to.added(sum);
+    else
+      to.add({product, partial});
+  }
+
+  einsum_work const* w_;
+  value<Backend, T> a_, b_;
+  ref<gradient_slot<Backend, T>> out_;
+};
+
+template <class Backend, class T>
+constexpr value<Backend, T> run_einsum(einsum_work const& w, value<Backend, T> const& x, value<Backend, T> const& y,
+                                       buffer<Backend> const& bias = {}) {
+  operation<Backend> const here(x.backend(), "einsum", w.out);
+  auto const a = completed_value(x, w.in[0], w.complete[0]);
+  auto const b = completed_value(y, w.in[1], w.complete[1]);
+  value<Backend, T> out(run_local<T>(w.forward, a.memory, b.memory, {}, bias));
+  record(tape_of(a, b), out, w.out, [&](auto const& slot) {
+    return einsum_node<Backend, T>(w, a, b, slot);
+  });
+  return out;
+}
+
+/// Which two operands to contract first, so that the whole takes the fewest multiplications: all orders are tried.
+template <std::size_t N>
+struct contraction_order {
+  double cost = 0;
+  std::size_t first = 0, second = 1;
+};
+
+constexpr sharding contracted(sharding const& a, sharding const& b, auto const& needed) {
+  sharding out;
+  for (int d = 0; d < a.rank; ++d)
+    if (needed(a[d].id)) out.push(a[d]);
+  for (int d = 0; d < b.rank; ++d)
+    if (!a.has(b[d].id) && needed(b[d].id)) out.push(b[d]);
+  return out;
+}
+
+template <std::size_t N>
+constexpr contraction_order<N> best_order(mesh_shape const& mesh, std::array<sharding, N> const& in, sharding const& out) {
+  contraction_order<N> best{.cost = std::numeric_limits<double>::max()};
+  for (std::size_t i = 0; i < N; ++i)
+    for (std::size_t j = i + 1; j < N; ++j) {
+      auto const needed = [&](std::uint64_t id) {
+        bool n = out.has(id);
+        for (std::size_t k = 0; k < N; ++k) n = n || (k != i && k != j && in[k].has(id));
+        return n;
+      };
+      double cost = 1;
+      for (int d = 0; d < in[i].rank; ++d) cost *= static_cast<double>(in[i].local_extent(d, mesh));
+      for (int d = 0; d < in[j].rank; ++d)
+        if (!in[i].has(in[j][d].id)) cost *= static_cast<double>(in[j].local_extent(d, mesh));
+      if constexpr (N > 2) {
+        std::array<sharding, N - 1> rest{contracted(in[i], in[j], needed)};
+        std::size_t n = 1;
+        for (std::size_t k = 0; k < N; ++k)
+          if (k != i && k != j) rest[n++] = in[k];
+        cost += best_order<N - 1>(mesh, rest, out).cost;
+      }
+      if (cost < best.cost) best = {cost, i, j};
+    }
+  return best;
+}
+
+template <class Out, class... X>
+struct einsum_output {
+  // A sharding for the output's dimensions, taken from the inputs that have them; wrong names the first that none has.
+  static constexpr sharding find() {
+    sharding out;
+    for (int d = 0; d < Out::rank; ++d) {
+      auto const id = Out::ids[static_cast<std::size_t>(d)];
+      bool found = false;
+      ((X::spec.has(id) && !found ? (out.push(X::spec[X::spec.find(id)]), found = true) : false), ...);
+      if (!found) return out;
+    }
+    return out;
+  }
+  static constexpr sharding out = find();
+  // The first dimension whose extent is not the input's.
+  static constexpr int resized() {
+    for (int d = 0; d < out.rank; ++d)
+      if (out[d].extent != Out::extents[static_cast<std::size_t>(d)]) return d;
+    return out.rank;
+  }
+  static auto verdict() {
+    if constexpr (out.rank < Out::rank) {
+      return error_output_dim_in_no_input<typename Out::template at<static_cast<std::size_t>(out.rank)>,
+                                          typename X::shape_type...>{};
+    } else if constexpr (constexpr int d = resized(); d < out.rank) {
+      using dims = dims_of<X...>;
+      return error_one_name_two_extents<
+          typename dims::template at<position_of(static_cast<dims const*>(nullptr), out[d].id)>,
+          typename Out::template at<static_cast<std::size_t>(d)>>{};
+    } else {
+      return ok{};
+    }
+  }
+};
+
+/// For the verdict on all operands together; an einsum of many operands meets all their dimensions.
+template <class... X>
+struct einsum_operands {
+  static constexpr auto merged = merge_operands<sizeof...(X)>({X::spec...}, linearity::none);
+};
+
+template <class X, class Y, class Out>
+struct einsum_pair {
+  static constexpr einsum_rule rule = derive_einsum(X::spec, Y::spec, einsum_output<Out, X, Y>::out);
+  static constexpr sharding out = rule.out;
+  static constexpr einsum_work work = make_einsum_work(X::mesh, X::spec, Y::spec, rule);
+  static constexpr bool contracts() {
+    for (int d = 0; d < X::spec.rank; ++d)
+      if (Y::spec.has(X::spec[d].id) && !out.has(X::spec[d].id)) return true;
+    return false;
+  }
+};
+
+/// A product without a contracted dimension is elementwise; here an outer product is asked for by name.
+template <class X, class Y, class Out>
+struct product_rule {
+  static constexpr std::array<sharding, 2> in{X::spec, Y::spec};
+  static constexpr operand_rule<2> make() {
+    auto m = merge_operands(in, linearity::multiplicative);
+    auto const pass = m.together.partial;
+    m.together = einsum_output<Out, X, Y>::out;
+    m.together.partial = pass;
+    return m;
+  }
+  static constexpr operand_rule<2> merged = make();
+  static constexpr sharding out = merged.together;
+  static constexpr map_work<2> work() { return derive_map<2>(X::mesh, merged, in); }
+};
+
+/// The dimensions of X that Keep names.
+template <class X, class Keep>
+struct kept_rule {
+  static constexpr sharding make() {
+    sharding s;
+    for (int d = 0; d < X::spec.rank; ++d)
+      if (Keep::has_id(X::spec[d].id)) s.push(X::spec[d]);
+    return s;
+  }
+  static constexpr reduce_work work = derive_reduce(X::mesh, X::spec, make(), combine::sum);
+  static constexpr sharding out = work.out;
+};
+
+/// Sums out the dimensions that nobody else has and the output lacks.
+template <class Keep, class X>
+constexpr auto summed_to(X const& x) {
+  using rule = kept_rule<typename X::description, Keep>;
+  if constexpr (rule::out.rank == X::spec.rank) {
+    return x;
+  } else {
+    using out = result_t<typename X::element_type, rule, X>;
+    return out(run_reduce(combine::sum, rule::work, x.value()));
+  }
+}
+
+template <class... S>
+struct any_of_shapes {
+  static constexpr bool has_id(std::uint64_t id) { return ((S::find(id) >= 0) || ...); }
+};
+
+template <class Out, class X>
+constexpr auto einsum_all(X const& x);
+template <class Out, class X, class Y>
+constexpr auto einsum_all(X const& x, Y const& y);
+template <class Out, class X, class Y, class Z, class... Rest>
+constexpr auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest);
+
+template <class... D>
+constexpr auto transposed(shape<D...> const*, auto const& x) {
+  return transpose<D...>(x);
+}
+
+template <class Out, class X>
+constexpr auto einsum_all(X const& x) {
+  return transposed(static_cast<Out const*>(nullptr), summed_to<any_of_shapes<Out>>(x));
+}
+
+template <class Out, class X, class Y>
+constexpr auto einsum_all(X const& full_x, Y const& full_y) {
+  auto const x = summed_to<any_of_shapes<Out, typename Y::shape_type>>(full_x);
+  auto const y = summed_to<any_of_shapes<Out, typename X::shape_type>>(full_y);
+  using A = std::remove_cvref_t<decltype(x)>;
+  using B = std::remove_cvref_t<decltype(y)>;
+  using pair = einsum_pair<typename A::description, typename B::description, Out>;
+  if constexpr (pair::contracts()) {
+    using out = result_t<typename X::element_type, pair, A, B>;
+    return out(run_einsum(pair::work, x.value(), y.value()));
+  } else {
+    using rule = product_rule<typename A::description, typename B::description, Out>;
+    using out = result_t<typename X::element_type, rule, A, B>;
+    return out(run_map<typename X::element_type>(functions::multiply{}, map_work_of<rule>,
+                                                 std::make_index_sequence<2>{}, x.value(), y.value()));
+  }
+}
+
+/// The dimensions of an intermediate: those of two operands that the output or another operand needs.
+template <class X, class Y, class Needed>
+struct intermediate {
+  static constexpr sharding out =
+      contracted(X::spec, Y::spec, [](std::uint64_t id) { return Needed::has_id(id); });
+};
+
+/// The pair of operands to contract first, and the others.
+template <class Out, class... X>
+struct first_contraction {
+  static constexpr std::size_t count = sizeof...(X);
+  static constexpr auto order = best_order<count>(first_t<X...>::mesh, {X::spec...}, einsum_output<Out, X...>::out);
+  static constexpr std::size_t other(std::size_t i) {
+    for (std::size_t k = 0, at = 0; k < count; ++k)
+      if (k != order.first && k != order.second && at++ == i) return k;
+    return count;
+  }
+  using a = nth<order.first, X...>;
+  using b = nth<order.second, X...>;
+  template <std::size_t... I>
+  static auto needed(std::index_sequence<I...>) -> any_of_shapes<Out, typename nth<other(I), X...>::shape_type...>;
+  using middle = shape_of_rule<dims_of<a, b>, intermediate<a, b, decltype(needed(std::make_index_sequence<count - 2>{}))>>;
+};
+
+template <class Out, class X, class Y, class Z, class... Rest>
+constexpr auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest) {
+  using first = first_contraction<Out, typename X::description, typename Y::description, typename Z::description,
+                                  typename Rest::description...>;
+  auto const all = std::tie(x, y, z, rest...);
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return einsum_all<Out>(
+        einsum_all<typename first::middle>(std::get<first::order.first>(all), std::get<first::order.second>(all)),
+        std::get<first::other(I)>(all)...);
+  }(std::make_index_sequence<1 + sizeof...(Rest)>{});
+}
+
+}  // namespace detail
+
+/// The sum over all dimensions that the output does not name of the product of the operands, in Einstein's convention:
+/// `einsum<batch, hidden>(x, w)`. Each operand is a shard; a contracted dimension that is cut leaves the result partial
+/// over its axes, and nothing is sent. An operand that is partial stays so if nothing else varies along those axes, else
+/// it is completed first. More than two operands are contracted pairwise in the order with the fewest multiplications.
+/// The output's order is the storage order. Backward: one contraction for each operand, likewise.
+/// Refused: an output dimension that no input has, operands cut differently, one name with two extents, two dimensions
+/// of the operands on one axis, different element types.
+template <dimension... Out, operand... X>
+  requires(sizeof...(X) > 0)
+constexpr auto einsum(X const&... x) {
+  if constexpr (detail::any_refused<X...>) {
+    return refused{};
+  } else {
+    using verdict1 = detail::first_failed_t<shape_verdict_t<Out...>, detail::same_mesh_t<X...>,
+                                            detail::same_element_t<X...>>;
+    if constexpr (!verdict1::value) {
+      detail::require<verdict1>{};
+      return refused{};
+    } else {
+      using out_shape = shape<Out...>;
+      using verdict2 =
+          detail::first_failed_t<decltype(detail::einsum_output<out_shape, typename X::description...>::verdict()),
+                                 detail::operands_verdict_t<detail::einsum_operands<typename X::description...>, X...>>;
+      if constexpr (!verdict2::value) {
+        detail::require<verdict2>{};
+        return refused{};
+      } else {
+        return detail::einsum_all<out_shape>(x...);
+      }
+    }
+  }
+}
+
+}  // namespace mtf

@@ -1,0 +1,217 @@
+#pragma once
+// Elementwise functions on numbers, for use in function objects given to `mtf::map`: they take float, double and the dual
+// numbers by which mtf differentiates, and vectorize on the host.
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/detail/math/dual.hpp>
+#include <mtf/detail/math/fast_math.hpp>
+#include <mtf/detail/math/order.hpp>
+
+namespace mtf::math {
+
+namespace detail {
+using namespace mtf::detail;
+
+template <class X>
+struct number_of {
+  using type = X;
+};
+template <class T>
+struct number_of<dual<T>> {
+  using type = T;
+};
+template <class T>
+concept number = std::is_arithmetic_v<T>;
+}  // namespace detail
+
+/// The plain number type under X: float for float and for dual numbers of float.
+template <class X>
+using number_t = typename detail::number_of<X>::type;
+
+template <detail::number T>
+MTF_FUNCTION T exp(T x) {
+  return detail::fast_exp(x);
+}
+template <detail::number T>
+MTF_FUNCTION T log(T x) {
+  return detail::fast_log(x);
+}
+template <detail::number T>
+MTF_FUNCTION T tanh(T x) {
+  return detail::fast_tanh(x);
+}
+/// Also in constant expressions, as a program's plan is one: there by Newton's method, for finite x >= 0.
+template <detail::number T>
+MTF_FUNCTION constexpr T sqrt(T x) {
+  if (!std::is_constant_evaluated()) return detail::library_sqrt(x);
+  T root = x > T(1) ? x : T(1);
+  for (T next = root; x > T(0) && (next = (root + x / root) / 2) < root;) root = next;
+  return x > T(0) ? root : T(0);
+}
+template <detail::number T>
+MTF_FUNCTION constexpr T abs(T x) {
+  return x > T(0) ? x : T(0) - x;  // of -0 it is 0
+}
+/// The larger of two numbers, and the smaller one below: NaN if one is NaN, and -0 is less than 0.
+template <detail::number A, detail::number B>
+MTF_FUNCTION constexpr auto max(A a, B b) {
+  using R = detail::mixed_t<A, B>;
+  return detail::larger(static_cast<R>(a), static_cast<R>(b));
+}
+template <detail::number A, detail::number B>
+MTF_FUNCTION constexpr auto min(A a, B b) {
+  using R = detail::mixed_t<A, B>;
+  return detail::smaller(static_cast<R>(a), static_cast<R>(b));
+}
+
+template <class T>
+MTF_FUNCTION detail::dual<T> exp(detail::dual<T> x) {
+  T const e = exp(x.v);
+  return {e, e * x.d};
+}
+template <class T>
+MTF_FUNCTION detail::dual<T> log(detail::dual<T> x) {
+  return {log(x.v), x.d / x.v};
+}
+template <class T>
+MTF_FUNCTION detail::dual<T> tanh(detail::dual<T> x) {
+  T const t = tanh(x.v);
+  return {t, (T(1) - t * t) * x.d};
+}
+template <class T>
+MTF_FUNCTION detail::dual<T> sqrt(detail::dual<T> x) {
+  T const r = sqrt(x.v);
+  return {r, x.d / (T(2) * r)};
+}
+/// The derivative at 0 is 0.
+template <class T>
+MTF_FUNCTION constexpr detail::dual<T> abs(detail::dual<T> x) {
+  return {abs(x.v), x.v > T(0) ? x.d : x.v < T(0) ? -x.d : T(0)};
+}
+
+template <class X>
+MTF_FUNCTION X rsqrt(X x) {
+  return number_t<X>(1) / sqrt(x);
+}
+template <class X>
+MTF_FUNCTION X square(X x) {
+  return x * x;
+}
+/// 1 / (1 + e^-x)
+template <class X>
+MTF_FUNCTION X sigmoid(X x) {
+  return number_t<X>(1) / (number_t<X>(1) + exp(-x));
+}
+/// if_true where c holds, else if_false.
+template <class A, class B>
+MTF_FUNCTION auto where(bool c, A if_true, B if_false) {
+  using R = detail::mixed_t<A, B>;
+  return c ? R(if_true) : R(if_false);
+}
+/// Where the two are equal, each has half of the derivative.
+template <class A, class B>
+MTF_FUNCTION constexpr auto max(A a, B b) {
+  using R = detail::mixed_t<A, B>;
+  R const x = a, y = b;
+  auto const both = (x.d + y.d) / 2;
+  return R(max(x.v, y.v), x.v > y.v ? x.d : x.v < y.v ? y.d : both);
+}
+template <class A, class B>
+MTF_FUNCTION constexpr auto min(A a, B b) {
+  using R = detail::mixed_t<A, B>;
+  R const x = a, y = b;
+  auto const both = (x.d + y.d) / 2;
+  return R(min(x.v, y.v), x.v < y.v ? x.d : x.v > y.v ? y.d : both);
+}
+/// The larger of x and 0; the derivative at 0 is 0.
+template <class X>
+MTF_FUNCTION constexpr X relu(X x) {
+  return x <= X(0) ? X(0) : x;
+}
+/// x sigmoid(x), also called swish.
+template <class X>
+MTF_FUNCTION X silu(X x) {
+  return x / (number_t<X>(1) + exp(-x));
+}
+/// The tanh approximation of Hendrycks & Gimpel 2016, as GPT-2 uses it.
+template <class X>
+MTF_FUNCTION X gelu(X x) {
+  using T = number_t<X>;
+  return T(0.5) * x * (T(1) + tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));
+}
+/// a / b; of integers as in C++, towards zero, and 0 where C++ leaves it undefined: by zero, and the lowest by -1.
+template <class A, class B>
+MTF_FUNCTION constexpr auto divide(A a, B b) {
+  using R = decltype(a / b);
+  if constexpr (std::is_integral_v<R>) {
+    R const x = a, y = b;
+    bool const defined = y != 0 && (y != -1 || x != std::numeric_limits<R>::lowest());
+    return defined ? static_cast<R>(x / y) : R(0);
+  } else {
+    return a / b;
+  }
+}
+
+/// Whether `whole_power` takes this exponent.
+template <detail::number N>
+constexpr bool is_whole_exponent(N n) {
+  if constexpr (std::is_integral_v<N>)
+    return std::in_range<std::int32_t>(+n);
+  else
+    return n >= N(-0x1p31) && n < N(0x1p31) && static_cast<N>(static_cast<std::int32_t>(n)) == n;
+}
+/// x^n as products, and for n < 0 one division; x^0 is 1. n >= 0 for integers.
+template <class X>
+MTF_FUNCTION constexpr auto whole_power(X x, std::int32_t n) {
+  using R = decltype(x * x);
+  R power = x, y = number_t<R>(1);
+  for (auto left = n < 0 ? 0U - static_cast<std::uint32_t>(n) : static_cast<std::uint32_t>(n); left != 0; left >>= 1U) {
+    if ((left & 1U) != 0) y = y * power;
+    if (left > 1) power = power * power;
+  }
+  if constexpr (!std::is_integral_v<R>)
+    if (n < 0) return R(number_t<R>(1) / y);
+  return y;
+}
+/// x^y; of a negative x for whole y only, else NaN; x^0 is 1.
+template <detail::number A, detail::number B>
+MTF_FUNCTION auto pow(A x, B y) {
+  using T = std::common_type_t<A, B>;
+  auto const base = static_cast<T>(x), exponent = static_cast<T>(y);
+  T const size = exp(log(abs(base)) * exponent), half = exponent / 2;
+  bool const whole = detail::library_floor(exponent) == exponent, odd = whole && detail::library_floor(half) != half;
+  T const of_negative = whole ? (odd ? -size : size) : std::numeric_limits<T>::quiet_NaN();
+  T const power = base < T(0) ? of_negative : size;
+  return exponent == T(0) ? T(1) : power;
+}
+// y x^(y-1), and x^y log(x): at 0 the limit of the latter for y > 0.
+template <class T>
+MTF_FUNCTION detail::dual<T> pow(detail::dual<T> x, detail::dual<T> y) {
+  T const power = pow(x.v, y.v), slope = x.v == T(0) ? T(0) : power * log(x.v);
+  return {power, x.d * (y.v * pow(x.v, y.v - T(1))) + y.d * slope};
+}
+template <class T, detail::number B>
+MTF_FUNCTION detail::dual<T> pow(detail::dual<T> x, B y) {
+  auto const exponent = static_cast<T>(y);
+  return {pow(x.v, exponent), x.d * (exponent * pow(x.v, exponent - T(1)))};
+}
+template <detail::number A, class T>
+MTF_FUNCTION detail::dual<T> pow(A x, detail::dual<T> y) {
+  auto const base = static_cast<T>(x);
+  T const power = pow(base, y.v);
+  return {power, y.d * (base == T(0) ? T(0) : power * log(base))};
+}
+/// min(max(x, low), high); the derivative is 1 from low to high, both included.
+template <detail::number T>
+MTF_FUNCTION constexpr T clip(T x, number_t<T> low, number_t<T> high) {
+  return min(max(x, low), high);
+}
+template <class T>
+MTF_FUNCTION constexpr detail::dual<T> clip(detail::dual<T> x, number_t<T> low, number_t<T> high) {
+  return {clip(x.v, low, high), x.v < low || x.v > high ? T(0) : x.d};
+}
+
+}  // namespace mtf::math

@@ -1,0 +1,214 @@
+#pragma once
+// Structures of tensors: one description, `template <template <class...> class Tensor> struct mlp`, of which parameters,
+// gradients and optimizer state are instances. MTF_FIELDS makes it a Boost.Hana Struct, so that it can be walked.
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <boost/hana/accessors.hpp>
+#include <boost/hana/for_each.hpp>
+#include <boost/hana/pair.hpp>
+#include <boost/hana/string.hpp>
+#include <boost/hana/tuple.hpp>
+
+#include <mtf/tensor/tensor.hpp>
+
+// Applies MACRO to each of up to 40 arguments, separated by commas.
+#define MTF_PARENS ()
+#define MTF_EXPAND(...) MTF_EXPAND3(MTF_EXPAND3(MTF_EXPAND3(MTF_EXPAND3(__VA_ARGS__))))
+#define MTF_EXPAND3(...) MTF_EXPAND2(MTF_EXPAND2(MTF_EXPAND2(MTF_EXPAND2(__VA_ARGS__))))
+#define MTF_EXPAND2(...) MTF_EXPAND1(MTF_EXPAND1(MTF_EXPAND1(MTF_EXPAND1(__VA_ARGS__))))
+#define MTF_EXPAND1(...) __VA_ARGS__
+#define MTF_FOR_EACH(MACRO, ...) __VA_OPT__(MTF_EXPAND(MTF_FOR_EACH_STEP(MACRO, __VA_ARGS__)))
+#define MTF_FOR_EACH_STEP(MACRO, A, ...) MACRO(A) __VA_OPT__(, MTF_FOR_EACH_AGAIN MTF_PARENS(MACRO, __VA_ARGS__))
+#define MTF_FOR_EACH_AGAIN() MTF_FOR_EACH_STEP
+
+#define MTF_ACCESSOR(NAME)                                         \
+  ::boost::hana::make_pair(BOOST_HANA_STRING(#NAME), [](auto&& s) -> decltype(auto) { \
+    return (static_cast<decltype(s)&&>(s).NAME);                   \
+  })
+
+/// Inside a structure of tensors, names its fields in order: tensors, other such structures, or std::arrays of these.
+#define MTF_FIELDS(...)                                                                      \
+  struct hana_accessors_impl {                                                               \
+    static constexpr auto apply() { return ::boost::hana::make_tuple(MTF_FOR_EACH(MTF_ACCESSOR, __VA_ARGS__)); } \
+  }
+
+namespace mtf {
+
+namespace detail {
+
+template <class S>
+inline constexpr bool is_array = false;
+template <class T, std::size_t N>
+inline constexpr bool is_array<std::array<T, N>> = true;
+
+template <class S>
+concept fields = requires { typename S::hana_accessors_impl; };
+
+/// The type of a field, by its accessor: a pair of its name and a function.
+template <class Accessor, class S>
+using field_t = std::remove_cvref_t<decltype(boost::hana::second(std::declval<Accessor const&>())(std::declval<S&>()))>;
+
+template <class S>
+inline constexpr bool is_structure = false;
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+inline constexpr bool is_structure<Structure<Tensor>> = true;
+
+/// Stands for each tensor of a structure, so that the structure's size tells how many there are: the sizes of two such
+/// structures differ by `weight` for each, whatever else is in it and however it is aligned.
+inline constexpr std::size_t weight = 1 << 16;
+template <std::size_t Bytes>
+struct weighed {
+  struct tensor_like {
+    char bytes[Bytes];
+  };
+  template <class...>
+  using tensor = tensor_like;
+};
+
+template <class S>
+struct fields_verdict;
+
+/// The verdict on a structure of tensors, and on those in it.
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct structure_verdict {
+  using light = Structure<weighed<1>::template tensor>;
+  using heavy = Structure<weighed<1 + weight>::template tensor>;
+
+  template <class... Accessor>
+  static auto find(boost::hana::tuple<Accessor...> const*) {
+    using inside = first_failed_t<typename fields_verdict<field_t<Accessor, Structure<Tensor>>>::type...>;
+    constexpr std::size_t there = (sizeof(heavy) - sizeof(light)) / weight;
+    constexpr std::size_t named =
+        (std::size_t{0} + ... + ((sizeof(field_t<Accessor, heavy>) - sizeof(field_t<Accessor, light>)) / weight));
+    if constexpr (!inside::value || there == named)
+      return inside{};
+    else
+      return error_fields<Structure, there, named>{};
+  }
+  static auto find() {
+    if constexpr (fields<Structure<Tensor>>)
+      return find(static_cast<decltype(boost::hana::accessors<Structure<Tensor>>())*>(nullptr));
+    else
+      return error_without_fields<Structure>{};
+  }
+  using type = decltype(find());
+};
+
+template <class S>
+struct fields_verdict {
+  using type = ok;
+};
+template <class T, std::size_t N>
+struct fields_verdict<std::array<T, N>> : fields_verdict<T> {};
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct fields_verdict<Structure<Tensor>> : structure_verdict<Structure, Tensor> {};
+template <class S>
+using fields_verdict_t = typename fields_verdict<S>::type;
+
+/// Where a walk is: the names and indices on the way, innermost first.
+struct path {
+  path const* up = nullptr;
+  char const* name = nullptr;  // null: element `index` of an array
+  std::size_t index = 0;
+
+  [[nodiscard]] std::string text() const {
+    auto const here = name == nullptr ? std::to_string(index) : std::string(name);
+    return up == nullptr ? here : up->text() + "." + here;
+  }
+  /// The last three names, innermost first, without indices.
+  [[nodiscard]] constexpr std::array<char const*, 3> names() const {
+    std::array<char const*, 3> last{};
+    std::size_t n = 0;
+    for (path const* p = this; p != nullptr && n < last.size(); p = p->up)
+      if (p->name != nullptr) last[n++] = p->name;
+    return last;
+  }
+};
+
+/// Equal layers are an array. Where nothing is computed, a few stand for all of them, so that a plan's cost does not grow
+/// with depth: the first, the two last, and one for those between.
+struct layer_group {
+  std::size_t at = 0, count = 0;
+};
+constexpr std::size_t layer_groups(std::size_t n) { return n < 4 ? n : 4; }
+constexpr layer_group layer_group_at(std::size_t n, std::size_t i) {
+  if (n < 4 || i == 0) return {i, 1};
+  if (i == 1) return {1, n - 3};
+  return {n - 4 + i, 1};
+}
+
+template <class S>
+constexpr void share_between(S& s) {
+  if constexpr (!std::is_const_v<S>)
+    for (std::size_t i = 2; i + 2 < s.size(); ++i) s[i] = s[1];
+}
+
+/// Calls f(path, field...) for each tensor. On a trace the elements of arrays are walked by groups, as loops of its plan;
+/// the elements of a group are made equal.
+template <class Trace, class F, class S, class... Rest>
+constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
+  using plain = std::remove_cv_t<S>;
+  if constexpr ((std::is_same_v<plain, refused> || ... || std::is_same_v<std::remove_cv_t<Rest>, refused>)) {
+    return;  // the gradients of a loss that was refused
+  } else if constexpr (!fields_verdict_t<plain>::value) {
+    require<fields_verdict_t<plain>>{};
+  } else if constexpr (is_array<plain>) {
+    if constexpr (std::is_same_v<Trace, trace>) {
+      for (std::size_t g = 0; g < layer_groups(s.size()); ++g) {
+        auto const [at, count] = layer_group_at(s.size(), g);
+        path const here{up, nullptr, at};
+        on->begin_loop(count);
+        walk(on, f, &here, s[at], rest[at]...);
+        on->end_loop();
+      }
+      share_between(s);
+      (share_between(rest), ...);
+    } else {
+      for (std::size_t i = 0; i < s.size(); ++i) {
+        path const here{up, nullptr, i};
+        walk(on, f, &here, s[i], rest[i]...);
+      }
+    }
+  } else if constexpr (fields<plain>) {
+    boost::hana::for_each(boost::hana::accessors<plain>(), [&](auto const& accessor) {
+      auto const get = boost::hana::second(accessor);
+      path const here{up, boost::hana::first(accessor).c_str()};
+      walk(on, f, &here, get(s), get(rest)...);
+    });
+  } else if (up != nullptr) {
+    f(*up, s, rest...);
+  } else {  // a tensor by itself
+    f(path{}, s, rest...);
+  }
+}
+
+/// As for_each_tensor, for a backend; f takes the path as it is.
+template <class Backend, class F, class S, class... Rest>
+constexpr void walk_tensors([[maybe_unused]] Backend& b, F&& f, S& s, Rest&... rest) {
+  if constexpr (Backend::holds_data)
+    walk(static_cast<Backend*>(nullptr), f, nullptr, s, rest...);
+  else
+    walk(&b, f, nullptr, s, rest...);
+}
+
+}  // namespace detail
+
+/// Calls f(name, field, same field of each other structure...) for every tensor of a structure, in order of declaration.
+/// Names are paths such as "blocks.3.w1".
+template <class F, class S, class... Rest>
+void for_each_tensor(F&& f, S& s, Rest&... rest) {
+  auto const named = [&](detail::path const& p, auto&... x) { f(std::string_view(p.text()), x...); };
+  detail::walk(static_cast<void*>(nullptr), named, nullptr, s, rest...);
+}
+
+/// The number of elements of all tensors of a structure, globally.
+template <class S>
+std::int64_t parameter_count(S const& s) {
+  std::int64_t n = 0;
+  for_each_tensor([&](auto, auto const& x) { n += std::remove_cvref_t<decltype(x)>::shape_type::size; }, s);
+  return n;
+}
+
+}  // namespace mtf

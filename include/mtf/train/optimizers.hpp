@@ -1,0 +1,265 @@
+#pragma once
+// Optimizers: they complete the gradients, once a step, and update the parameters. Those that no gradient came to are left
+// alone, as is memory that someone else holds: copies of tensors share it, but are values.
+#include <numbers>
+#include <string_view>
+
+#include <mtf/detail/math/fast_math.hpp>
+#include <mtf/autodiff/value_and_grad.hpp>
+
+namespace mtf {
+
+/// The learning rate at a step counted from 0: a linear rise to `peak` over `warmup` steps, then half a cosine down to
+/// `floor` at step `total` (Loshchilov & Hutter 2017).
+struct warmup_cosine {
+  double peak = 1e-3;
+  int warmup = 0;
+  int total = 1;
+  double floor = 0;
+
+  [[nodiscard]] double at(int step) const {
+    if (step < warmup) return peak * (step + 1) / warmup;
+    if (step >= total) return floor;
+    double const progress = static_cast<double>(step - warmup) / (total - warmup);
+    return floor + 0.5 * (peak - floor) * (1 + detail::library_cos(std::numbers::pi * progress));
+  }
+};
+
+/// The Euclidean norm of all gradients together, in double. Each element counts once: a rank adds its shard only if it
+/// is the first of those that hold the same. Completes the gradients, for an optimizer with `Cut` each rank's part of
+/// them; then one all-reduce of one number over the axes that cut any of them. Gradients that are zero, since nothing
+/// flowed there, send nothing.
+template <class Cut = state_cut_over<>, class Backend, class Gradients>
+constexpr double global_norm(Backend& b, Gradients const& gradients) {
+  detail::during<Backend> const update(b, pass::update);
+  detail::operation<Backend> const norm(b, "global_norm", detail::sharding_of<shape<>, layout<mesh<>>>);
+  auto memory = detail::make_buffer<double>(b, 1);
+  double* total = detail::data_of<double>(memory);
+  b.fill(total, 1, 0.0);
+  axis_mask cut = 0;
+  detail::walk_tensors(
+      b,
+      [&](auto const&, auto const& g) {
+        using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
+        if (!g.is_zero()) cut |= detail::state_part_t<X, Cut>::spec.cut_axes();
+      },
+      gradients);
+  detail::completion<Backend> completing(b);
+  detail::walk_tensors(
+      b, [&](detail::path const& name, auto const& g) { g.template complete_with<Cut>(completing, name.names()); },
+      gradients);
+  completing.finish();
+  detail::walk_tensors(
+      b,
+      [&](auto const&, auto const& g) {
+        using X = detail::state_part_t<typename std::remove_cvref_t<decltype(g)>::tensor_type, Cut>;
+        if (g.is_zero()) return;
+        detail::operation<Backend> const here(b, "global_norm", X::spec);
+        auto const part = g.template part<Cut>();
+        b.made(static_cast<typename X::element_type const*>(part.value().data()), X::spec);
+        if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
+          b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(part.value().data()));
+      },
+      gradients);
+  if (cut != 0) b.all_reduce(cut, combine::sum, static_cast<double const*>(total), total, 1);
+  double sum = 0;
+  b.to_host(&sum, total, sizeof sum);
+  if constexpr (Backend::holds_data)
+    return detail::library_sqrt(sum);
+  else
+    return sum;
+}
+
+namespace detail {
+
+/// State that an optimizer keeps for a tensor: cut like it and further, in its compute type.
+template <template <class...> class Tensor, class Cut>
+struct state_of {
+  template <class X>
+  using like = typename state_cut<X, Cut>::template tensor<compute_t<typename X::element_type>>;
+  template <class... D>
+  using tensor = like<Tensor<D...>>;
+};
+template <class Params, class Cut>
+struct states_of {
+  using checked = checked_t<parameters_verdict_t<Params>>;
+  using type = refused;
+};
+template <template <template <class...> class> class Structure, template <class...> class Tensor, class Cut>
+struct states_of<Structure<Tensor>, Cut> {
+  using type = Structure<state_of<Tensor, Cut>::template tensor>;
+};
+template <class Params, class Cut>
+using state_t = typename states_of<Params, Cut>::type;
+
+/// For each tensor, how many updates it had: fewer than others if it got no gradient in some steps.
+struct update_count {
+  int value = 0;
+};
+template <class...>
+using update_count_of = update_count;
+template <class Params>
+struct update_counts_of {
+  using type = refused;
+};
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct update_counts_of<Structure<Tensor>> {
+  using type = Structure<update_count_of>;
+};
+
+/// Before a tensor is written: if someone else holds its memory too, it gets a copy.
+template <class X>
+constexpr void make_own(X& x) {
+  using T = typename X::element_type;
+  auto const& memory = x.value().memory;
+  if (!memory.unique()) x = X(value<typename X::backend_type, T>(copy_of<T>(memory, X::local_size)));
+}
+
+/// Neither infinite nor NaN. (std::isfinite is not constexpr in C++20.)
+constexpr bool is_finite(double x) { return x - x == 0; }
+
+/// min(1, limit / norm), as in PyTorch; a limit of 0 clips nothing.
+inline double clip_factor(double limit, double norm) {
+  double const factor = limit / (norm + 1e-6);
+  return limit > 0 && factor < 1 ? factor : 1.0;
+}
+
+}  // namespace detail
+
+/// Which parameters decay: weights, neither biases nor the scales of norms. Dimensions alone do not tell, as biases may
+/// have several: a parameter of two or more decays unless its last name, as in "blocks.3.bq", is `b`, `bias`, `beta`,
+/// `gamma` or `scale`, by itself, with one more letter, or with a digit or _ and anything: b1, bq, b_out, gamma_f. For
+/// another rule give the optimizer a class with such a function.
+struct decay_weights {
+  template <class X>
+  static constexpr bool decays(std::string_view name, X const&) {
+    return X::shape_type::rank >= 2 && !is_bias_or_scale(name.substr(name.rfind('.') + 1));
+  }
+
+ private:
+  static constexpr bool is_bias_or_scale(std::string_view last) {
+    for (std::string_view const word : {"b", "bias", "beta", "gamma", "scale"}) {
+      if (!last.starts_with(word)) continue;
+      auto const rest = last.substr(word.size());
+      if (rest.size() <= 1 || rest[0] == '_' || (rest[0] >= '0' && rest[0] <= '9')) return true;
+    }
+    return false;
+  }
+};
+
+struct adamw_options {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0.01;
+  double clip_norm = 0;  // gradients are scaled down to this global norm; 0: never
+};
+
+/// Adam with decoupled weight decay and bias correction (Loshchilov & Hutter 2019). `Decay` says by name and tensor
+/// which parameters decay. Its state is cut like the parameters, and further as `Cut` says, a state_cut_over. A copy of an
+/// optimizer is one of its own.
+///
+/// Of bfloat16 parameters the state is float, and an update is computed in float and rounded once; there is no second copy
+/// of them in float. Their gradients are bfloat16: sums between ranks are taken in float and rounded once, between threads
+/// and through a node's shared memory, but by MPI after each pair.
+template <class Params, class Decay = decay_weights, class Cut = state_cut_over<>>
+class adamw {
+ public:
+  template <class Backend>
+  adamw(Backend& b, adamw_options options, Decay decay = {}) : options_(options), decay_(decay) {
+    for (auto* s : {&first_, &second_})
+      for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, *s);
+  }
+
+  /// One update; returns the gradients' global norm before clipping. In place, but where someone else holds a parameter's
+  /// memory, who keeps it as it was. A parameter whose gradient is zero, since nothing flowed there, stays with its state
+  /// as it is, and counts no step; if the norm is not finite, all do. Completes each gradient: one all-reduce a tensor
+  /// over the axes over which it is partial. Where the state is cut further: a reduce-scatter, and an all-gather of the
+  /// updated parameter.
+  template <class Backend, class Gradients>
+  constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
+    double const norm = global_norm<Cut>(b, gradients);
+    if (!detail::is_finite(norm)) return norm;
+    detail::during<Backend> const update(b, pass::update);
+    double const factor = detail::clip_factor(options_.clip_norm, norm);
+    for_each_tensor(
+        [&](std::string_view name, auto& p, auto const& g, auto& m, auto& v, auto& updates) {
+          if (g.is_zero()) return;
+          using X = std::remove_cvref_t<decltype(p)>;
+          using T = typename X::element_type;
+          using A = detail::compute_t<T>;
+          detail::operation<Backend> const here(b, "adamw", X::spec);
+          auto const part = g.template part<Cut>();
+          double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
+          ++updates.value;
+          double const correction1 = 1 / (1 - detail::library_pow(options_.beta1, updates.value));
+          double const correction2 = 1 / (1 - detail::library_pow(options_.beta2, updates.value));
+          detail::make_own(p);
+          detail::make_own(m);
+          detail::make_own(v);
+          b.adamw(decltype(part)::local_size, detail::part_of_parameter<Cut>(p), m.value().data(), v.value().data(),
+                  static_cast<T const*>(part.value().data()), static_cast<A>(learning_rate),
+                  static_cast<A>(options_.beta1), static_cast<A>(options_.beta2), static_cast<A>(options_.epsilon),
+                  static_cast<A>(decay), static_cast<A>(correction1), static_cast<A>(correction2),
+                  static_cast<A>(factor));
+          detail::share_parts<Cut>(p);
+        },
+        params, gradients, first_, second_, updates_);
+    return norm;
+  }
+
+ private:
+  adamw_options options_;
+  Decay decay_;
+  detail::state_t<Params, Cut> first_, second_;
+  typename detail::update_counts_of<Params>::type updates_;
+};
+
+struct sgd_options {
+  double momentum = 0;
+  double weight_decay = 0;
+  double clip_norm = 0;
+};
+
+/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay`, `Cut`, copies and
+/// bfloat16 as for adamw.
+template <class Params, class Decay = decay_weights, class Cut = state_cut_over<>>
+class sgd {
+ public:
+  template <class Backend>
+  sgd(Backend& b, sgd_options options, Decay decay = {}) : options_(options), decay_(decay) {
+    for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, momentum_);
+  }
+
+  /// One update; returns the gradients' global norm before clipping. What it writes, leaves alone and sends: as for adamw.
+  template <class Backend, class Gradients>
+  constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
+    double const norm = global_norm<Cut>(b, gradients);
+    if (!detail::is_finite(norm)) return norm;
+    detail::during<Backend> const update(b, pass::update);
+    double const factor = detail::clip_factor(options_.clip_norm, norm);
+    for_each_tensor(
+        [&](std::string_view name, auto& p, auto const& g, auto& u) {
+          if (g.is_zero()) return;
+          using X = std::remove_cvref_t<decltype(p)>;
+          using T = typename X::element_type;
+          using A = detail::compute_t<T>;
+          detail::operation<Backend> const here(b, "sgd", X::spec);
+          auto const part = g.template part<Cut>();
+          double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
+          detail::make_own(p);
+          detail::make_own(u);
+          b.sgd(decltype(part)::local_size, detail::part_of_parameter<Cut>(p), u.value().data(),
+                static_cast<T const*>(part.value().data()), static_cast<A>(learning_rate),
+                static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor));
+          detail::share_parts<Cut>(p);
+        },
+        params, gradients, momentum_);
+    return norm;
+  }
+
+ private:
+  sgd_options options_;
+  Decay decay_;
+  detail::state_t<Params, Cut> momentum_;
+};
+
+}  // namespace mtf
