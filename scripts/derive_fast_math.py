@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Derives the constants of include/mtf/detail/math/fast_math.hpp and of the series in mtf/kokkos/kernels/random.hpp.
+"""Derives the constants of include/mtf/math/fast_math.hpp and of the series in mtf/kokkos/kernels/random.hpp.
 
   scripts/derive_fast_math.py           prints them, line by line as the headers have them, with their errors
   scripts/derive_fast_math.py --check   also looks for these lines there; the exit code is the number of blocks that differ
@@ -22,7 +22,7 @@ from mpmath import cos, exp, fdot, log, lu_solve, matrix, mp, mpf, nstr, pi, pol
 
 mp.prec = 120
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FAST_MATH = "include/mtf/detail/math/fast_math.hpp"
+FAST_MATH = "include/mtf/math/fast_math.hpp"
 RANDOM = "backends/kokkos/include/mtf/kokkos/kernels/random.hpp"
 GRID = 500  # points among which largest errors are looked for
 

@@ -79,7 +79,7 @@ struct descent {
 
 template <class T>
 double number(T x) {
-  return static_cast<double>(static_cast<mtf::detail::compute_t<T>>(x));
+  return static_cast<double>(static_cast<mtf::compute_t<T>>(x));
 }
 template <class X>
 numbers local(X const& x) {

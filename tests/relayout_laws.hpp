@@ -11,8 +11,8 @@ namespace laws {
 using mtf::axis_mask;
 using mtf::collective;
 using mtf::mesh_shape;
-using mtf::detail::index;
-using mtf::detail::sharding;
+using mtf::backend::index;
+using mtf::sharding;
 using mtf::detail::step;
 using mtf::detail::step_kind;
 using mtf::detail::steps;
@@ -143,7 +143,7 @@ constexpr bool summed(mesh_shape const& m, shards<E, R> const& in, int rank, axi
 }
 
 template <int E>
-constexpr shard<E> copied(mtf::detail::loops<2> const& l, shard<E> const& in, index offset = 0) {
+constexpr shard<E> copied(mtf::backend::loops<2> const& l, shard<E> const& in, index offset = 0) {
   shard<E> out;
   out.size = l.size();
   for (index i = 0; i < out.size; ++i) {

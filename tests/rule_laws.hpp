@@ -9,9 +9,11 @@
 namespace laws {
 
 using mtf::axis_mask;
+using mtf::detail::check_sharding;
+using mtf::detail::derive_einsum;
 using mtf::detail::finding;
-using mtf::detail::linearity;
-using mtf::detail::sharding;
+using mtf::linearity;
+using mtf::sharding;
 
 /// Axis a becomes to[a]; the dimensions get other names, which are not ordered as they were.
 struct renaming {
@@ -134,9 +136,9 @@ constexpr bool ordered_alike(operands const& in) {
 
 /// All ways in which up to three axes may be written as one dimension's cut: none, one, two or three of them in any order.
 constexpr int ways_to_cut = 16;
-constexpr mtf::detail::axis_list cut_number(int i) {
+constexpr mtf::axis_list cut_number(int i) {
   constexpr std::array<std::array<int, 3>, ways_to_cut> all{{{-1, -1, -1}, {0, -1, -1}, {1, -1, -1}, {0, 1, -1}, {1, 0, -1}, {2, -1, -1}, {0, 2, -1}, {2, 0, -1}, {1, 2, -1}, {2, 1, -1}, {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}};
-  mtf::detail::axis_list cut;
+  mtf::axis_list cut;
   for (int const axis : all[static_cast<std::size_t>(i)])
     if (axis >= 0) cut.push(axis);
   return cut;
@@ -144,7 +146,7 @@ constexpr mtf::detail::axis_list cut_number(int i) {
 constexpr int ways_to_cut_by_two = 5;  // the first ones: by axes 0 and 1
 
 /// Two operands which share the dimension 2, right or wrong.
-constexpr operands two_operands(std::array<int, 4> const& cuts, std::array<axis_mask, 2> const& partial, mtf::detail::index extent = 24) {
+constexpr operands two_operands(std::array<int, 4> const& cuts, std::array<axis_mask, 2> const& partial, mtf::backend::index extent = 24) {
   operands in;
   in[0].push({1, 24, cut_number(cuts[0])});
   in[0].push({2, 24, cut_number(cuts[1])});

@@ -17,20 +17,20 @@
 namespace {
 
 using backend = mtf::kokkos_backend<>;
-using mtf::detail::attention_products;
-using mtf::detail::index;
+using mtf::kokkos::attention_products;
+using mtf::backend::index;
 
 class numbers {
  public:
-  numbers(backend& machine, index n) : memory_(mtf::detail::make_buffer<float>(machine, n)) {
-    mtf::detail::placement const line{.local = {.rank = 1, .extent = {n}, .stride = {{{1}}}}};
+  numbers(backend& machine, index n) : memory_(mtf::backend::make_buffer<float>(machine, n)) {
+    mtf::backend::placement const line{.local = {.rank = 1, .extent = {n}, .stride = {{{1}}}}};
     machine.random_normal(line, static_cast<std::uint64_t>(n), get(), 0, 1);
   }
-  [[nodiscard]] float* get() const { return mtf::detail::data_of<float>(memory_); }
+  [[nodiscard]] float* get() const { return mtf::backend::data_of<float>(memory_); }
   [[nodiscard]] float const* read() const { return get(); }
 
  private:
-  mtf::detail::buffer<backend> memory_;
+  mtf::backend::buffer<backend> memory_;
 };
 
 /// Seconds: the median of some runs.
@@ -50,7 +50,7 @@ double median(backend& machine, int runs, F const& f) {
 
 double matrix_peak(backend& machine) {
   constexpr index n = 2048;
-  mtf::detail::contraction const c{
+  mtf::backend::contraction const c{
       .batch = {}, .m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
   numbers const a(machine, n * n), b(machine, n * n), to(machine, n * n);
   return c.flops() / median(machine, 9, [&] { machine.contract(c, a.read(), b.read(), to.get()); });
@@ -67,7 +67,7 @@ void report(backend& machine, char const* what, double flops, F const& f) {
 /// Tensors [batch, sequence, heads, head], as a projection leaves them.
 void measure(backend& machine, index batch, index sequence, index heads, index head) {
   index const row = heads * head, size = batch * sequence * row;
-  mtf::detail::attention_shape const shape{
+  mtf::backend::attention_shape const shape{
       .batch = {.rank = 2,
                 .extent = {batch, heads},
                 .stride = {{{sequence * row, head}, {sequence * row, head}, {sequence * row, head}}}},
@@ -92,8 +92,8 @@ void measure(backend& machine, index batch, index sequence, index heads, index h
   });
 
   attention_products const w{shape};
-  mtf::detail::rows const rows{.outer = w.rows(), .n = sequence};
-  mtf::detail::causal_rule const rule{.on = true, .query_extent = sequence};
+  mtf::backend::rows const rows{.outer = w.rows(), .n = sequence};
+  mtf::backend::causal_rule const rule{.on = true, .query_extent = sequence};
   index const square = w.rows() * sequence;
   numbers const scores(machine, square), weights(machine, square), dweights(machine, square);
   report(machine, "composed, forward", 2 * product, [&] {

@@ -16,10 +16,10 @@
 namespace {
 
 using backend = mtf::kokkos_backend<>;
-using mtf::detail::index;
+using mtf::backend::index;
 
 constexpr index count = 32768, width = 1024, size = count * width;
-constexpr mtf::detail::rows rows{.outer = count, .n = width, .inner = 1};
+constexpr mtf::backend::rows rows{.outer = count, .n = width, .inner = 1};
 constexpr double whole = 4.0 * size, by_row = 4.0 * count, by_column = 4.0 * width;  // bytes
 
 /// The arrays, all of them floats of some size. They are made once: to get fresh pages takes longer than any kernel.
@@ -42,20 +42,20 @@ struct arrays {
     b.from_host(ids, host.data(), 4 * host.size());
   }
   float* make(index n) { return static_cast<float*>(b.allocate(static_cast<std::size_t>(n) * sizeof(float))); }
-  static mtf::detail::placement everywhere() {
-    return {.local = {.rank = 1, .extent = {size}, .stride = {mtf::detail::extents{1}}}};
+  static mtf::backend::placement everywhere() {
+    return {.local = {.rank = 1, .extent = {size}, .stride = {mtf::backend::extents{1}}}};
   }
 };
 
-using operand = mtf::detail::extents;  // the strides of one
-constexpr mtf::detail::loops<2> flat{.rank = 1, .extent = {size}, .stride = {operand{1}, operand{1}}};
-constexpr mtf::detail::loops<2> transposed{
+using operand = mtf::backend::extents;  // the strides of one
+constexpr mtf::backend::loops<2> flat{.rank = 1, .extent = {size}, .stride = {operand{1}, operand{1}}};
+constexpr mtf::backend::loops<2> transposed{
     .rank = 2, .extent = {width, count}, .stride = {operand{count, 1}, operand{1, width}}};
-constexpr mtf::detail::loops<3> with_bias{
+constexpr mtf::backend::loops<3> with_bias{
     .rank = 2, .extent = {count, width}, .stride = {operand{width, 1}, operand{width, 1}, operand{0, 1}}};
-constexpr mtf::detail::reduction to_rows{.kept = {.rank = 1, .extent = {count}, .stride = {operand{1}, operand{width}}},
+constexpr mtf::backend::reduction to_rows{.kept = {.rank = 1, .extent = {count}, .stride = {operand{1}, operand{width}}},
                                          .reduced = {.rank = 1, .extent = {width}, .stride = {operand{1}}}};
-constexpr mtf::detail::reduction to_columns{.kept = {.rank = 1, .extent = {width}, .stride = {operand{1}, operand{1}}},
+constexpr mtf::backend::reduction to_columns{.kept = {.rank = 1, .extent = {width}, .stride = {operand{1}, operand{1}}},
                                             .reduced = {.rank = 1, .extent = {count}, .stride = {operand{width}}}};
 
 struct gelu_of_sum {
@@ -112,7 +112,7 @@ void kernel(arrays& a, char const* name, double bytes, F const& f) {
 /// c[m, n] = a[m, k] b[k, n], `batch` times; transposed operands are stored the other way.
 void product(arrays& a, char const* name, index batch, index m, index n, index k, bool a_transposed,
              bool b_transposed) {
-  mtf::detail::contraction c{
+  mtf::backend::contraction c{
       .batch = {}, .m = m, .n = n, .k = k, .a_m = k, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
   if (a_transposed) c.a_m = 1, c.a_k = m;
   if (b_transposed) c.b_k = 1, c.b_n = k;
@@ -129,8 +129,8 @@ void product(arrays& a, char const* name, index batch, index m, index n, index k
 }
 
 void register_all(arrays& all) {
-  constexpr mtf::detail::causal_rule everything{};
-  constexpr mtf::detail::causal_rule causal{.on = true, .query_stride = 1, .query_extent = width};
+  constexpr mtf::backend::causal_rule everything{};
+  constexpr mtf::backend::causal_rule causal{.on = true, .query_stride = 1, .query_extent = width};
   using A = arrays const;
   using in = float const*;
   kernel(all, "fill", whole, [](backend& b, A& a) { b.fill(a.y, size, 1.0F); });

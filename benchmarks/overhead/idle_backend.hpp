@@ -37,7 +37,7 @@ class idle_backend : public mtf::kokkos_backend<Exec> {
   IDLE(norm_vjp)
 #undef IDLE
   template <class F, class Loops, class T, class... Ts>
-  void map_vjp(F const&, Loops const&, std::array<mtf::detail::map_gradient, sizeof...(Ts)> const&, T const*, Ts const*...) {}
+  void map_vjp(F const&, Loops const&, std::array<mtf::backend::map_gradient, sizeof...(Ts)> const&, T const*, Ts const*...) {}
 };
 
 }  // namespace overhead

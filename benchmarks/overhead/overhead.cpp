@@ -89,7 +89,7 @@ class bench {
     auto const both = cost_of([&] {
       for (std::size_t i = 0; i < together; ++i) {
         out[i] = std::apply(f, in[i]);
-        out[i].value().slot->add({mtf::detail::make_buffer<T>(*b_, 1), 0});
+        out[i].value().slot->add({mtf::backend::make_buffer<T>(*b_, 1), 0});
       }
       tape.run();
       for (auto& i : in) std::apply([&](auto&... t) { (take(t), ...); }, i);
@@ -101,9 +101,9 @@ class bench {
   template <class X>
   void track(mtf::detail::tape<Backend>& tape, X& x) {
     using T = typename X::element_type;
-    if constexpr (mtf::detail::is_floating<T>)
+    if constexpr (mtf::is_floating<T>)
       x = X(mtf::detail::value<Backend, T>(
-          x.value().memory, mtf::detail::make_ref<mtf::detail::gradient_slot<Backend, T>>(*b_, tape, X::spec)));
+          x.value().memory, mtf::backend::make_ref<mtf::detail::gradient_slot<Backend, T>>(*b_, tape, X::spec)));
   }
   template <class X>
   void take(X& x) {

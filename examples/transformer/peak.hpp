@@ -4,27 +4,27 @@
 #include <array>
 #include <chrono>
 
-#include <mtf/detail/backend/buffer.hpp>
+#include <mtf/backend/buffer.hpp>
 
 namespace transformer {
 
 /// Flops a second of float matrix products of n^3 through the backend's library, all ranks at once, added up: the best
 /// of a few.
 template <class Backend>
-double matrix_peak(Backend& machine, mtf::detail::index n = 2048) {
-  mtf::detail::contraction const c{.batch = {}, .m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
-  std::array<mtf::detail::buffer<Backend>, 3> matrix;
+double matrix_peak(Backend& machine, mtf::backend::index n = 2048) {
+  mtf::backend::contraction const c{.batch = {}, .m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
+  std::array<mtf::backend::buffer<Backend>, 3> matrix;
   for (auto& m : matrix) {
-    m = mtf::detail::make_buffer<float>(machine, n * n);
-    machine.fill(mtf::detail::data_of<float>(m), n * n, 0.5F);
+    m = mtf::backend::make_buffer<float>(machine, n * n);
+    machine.fill(mtf::backend::data_of<float>(m), n * n, 0.5F);
   }
   double best = 0;
   for (int i = 0; i < 4; ++i) {
     machine.fence();
     machine.ranks().barrier();
     auto const start = std::chrono::steady_clock::now();
-    machine.contract(c, static_cast<float const*>(mtf::detail::data_of<float>(matrix[0])),
-                     static_cast<float const*>(mtf::detail::data_of<float>(matrix[1])), mtf::detail::data_of<float>(matrix[2]));
+    machine.contract(c, static_cast<float const*>(mtf::backend::data_of<float>(matrix[0])),
+                     static_cast<float const*>(mtf::backend::data_of<float>(matrix[1])), mtf::backend::data_of<float>(matrix[2]));
     machine.fence();
     machine.ranks().barrier();
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -43,22 +43,22 @@ struct triad {
 
 /// Bytes a second that one rank moves while all do, of `megabytes` in three arrays: the best of a few.
 template <class Backend>
-double memory_bandwidth(Backend& machine, mtf::detail::index megabytes = 384) {
-  mtf::detail::index const n = megabytes * 1'000'000 / (3 * static_cast<mtf::detail::index>(sizeof(float)));
-  using mtf::detail::extents;
-  mtf::detail::loops<3> const flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}, extents{1}}};
-  std::array<mtf::detail::buffer<Backend>, 3> array;
+double memory_bandwidth(Backend& machine, mtf::backend::index megabytes = 384) {
+  mtf::backend::index const n = megabytes * 1'000'000 / (3 * static_cast<mtf::backend::index>(sizeof(float)));
+  using mtf::backend::extents;
+  mtf::backend::loops<3> const flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}, extents{1}}};
+  std::array<mtf::backend::buffer<Backend>, 3> array;
   for (auto& a : array) {
-    a = mtf::detail::make_buffer<float>(machine, n);
-    machine.fill(mtf::detail::data_of<float>(a), n, 0.5F);
+    a = mtf::backend::make_buffer<float>(machine, n);
+    machine.fill(mtf::backend::data_of<float>(a), n, 0.5F);
   }
   double best = 0;
   for (int i = 0; i < 4; ++i) {
     machine.fence();
     machine.ranks().barrier();
     auto const start = std::chrono::steady_clock::now();
-    machine.map(triad{}, flat, mtf::detail::data_of<float>(array[0]), static_cast<float const*>(mtf::detail::data_of<float>(array[1])),
-                static_cast<float const*>(mtf::detail::data_of<float>(array[2])));
+    machine.map(triad{}, flat, mtf::backend::data_of<float>(array[0]), static_cast<float const*>(mtf::backend::data_of<float>(array[1])),
+                static_cast<float const*>(mtf::backend::data_of<float>(array[2])));
     machine.fence();
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     best = std::max(best, 3.0 * static_cast<double>(n) * sizeof(float) / seconds);

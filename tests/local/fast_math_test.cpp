@@ -12,7 +12,8 @@
 
 namespace {
 
-using namespace mtf::detail;
+using namespace mtf::kokkos;
+using namespace mtf::math;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr std::uint64_t exponent_of_one = 1023, mantissa_bits = 52;

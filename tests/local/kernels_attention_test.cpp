@@ -7,7 +7,7 @@
 namespace kernels {
 namespace {
 
-using mtf::detail::attention_shape;
+using mtf::backend::attention_shape;
 using vec = std::vector<double>;
 
 struct extents {
@@ -144,7 +144,7 @@ TEST_CASE_TEMPLATE("causal attention and its vjp", T, float, double, bfloat16) {
 }
 
 TEST_CASE("causal attention stores nothing of the size of its scores") {
-  if (!mtf::detail::runs_on_host<backend::execution_space>) return;
+  if (!mtf::kokkos::runs_on_host<backend::execution_space>) return;
   extents const e{1, 1, 8192, 8192, 1};
   order const o = order_of(kind::batch_heads_sequence, e, 8192);
   problem const p{e, o, o, o, 1};

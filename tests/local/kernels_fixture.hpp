@@ -14,11 +14,11 @@ namespace kernels {
 
 using mtf::bfloat16;
 using mtf::combine;
-using mtf::detail::compute_t;
-using mtf::detail::convert;
-using mtf::detail::index;
-using mtf::detail::loops;
-using mtf::detail::rows;
+using mtf::compute_t;
+using mtf::kokkos::convert;
+using mtf::backend::index;
+using mtf::backend::loops;
+using mtf::backend::rows;
 
 /// A mesh of one rank.
 class one_rank final : public mtf::collectives {
@@ -34,7 +34,7 @@ class one_rank final : public mtf::collectives {
   using mask = mtf::axis_mask;
   using element = mtf::element;
   static void move(element type, void const* in, void* out, std::size_t count) {
-    if (in != out) std::memcpy(out, in, count * static_cast<std::size_t>(mtf::detail::bytes_of(type)));
+    if (in != out) std::memcpy(out, in, count * static_cast<std::size_t>(mtf::bytes_of(type)));
   }
   void do_all_reduce(mask, combine, element t, void const* in, void* out, std::size_t n) override {
     move(t, in, out, n);
@@ -143,7 +143,7 @@ inline void check_close(std::vector<double> const& got, std::vector<double> cons
 /// Calls f(offsets, linear index) for all iterations of a loop nest.
 template <int Operands, class F>
 void each(loops<Operands> const& l, F const& f) {
-  std::array<index, mtf::detail::max_rank> at{};
+  std::array<index, mtf::max_rank> at{};
   for (index i = 0; i < l.size(); ++i) {
     index rest = i;
     for (int d = l.rank - 1; d >= 0; --d) {

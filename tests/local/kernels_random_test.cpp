@@ -7,7 +7,7 @@
 namespace kernels {
 namespace {
 
-using mtf::detail::placement;
+using mtf::backend::placement;
 
 struct moments {
   double mean, variance;
@@ -69,16 +69,16 @@ TEST_CASE_TEMPLATE("random numbers do not depend on the placement", T, float, do
 }
 
 TEST_CASE("batches have the words of Random123") {
-  using mtf::detail::philox_batch;
+  using mtf::kokkos::philox_batch;
   std::uint64_t counter[philox_batch], first[philox_batch], second[philox_batch];
   for (std::uint64_t const start : {0ULL, 0xfffffff0ULL, 0xfffffffffffffff0ULL})
     for (std::uint64_t const key : {0ULL, 0x0123456789abcdefULL, ~0ULL})
       for (std::uint32_t const draw : {0U, 3U}) {
         for (std::uint64_t i = 0; i < philox_batch; ++i) counter[i] = start + 3 * i;
-        mtf::detail::philox_pairs(key, counter, draw, first, second);
+        mtf::kokkos::philox_pairs(key, counter, draw, first, second);
         bool same = true;
         for (int i = 0; i < philox_batch; ++i) {
-          auto const w = mtf::detail::philox(key, counter[i], draw);
+          auto const w = mtf::kokkos::philox(key, counter[i], draw);
           same = same && first[i] == (std::uint64_t{w.word[1]} << 32U | w.word[0]) &&
                  second[i] == (std::uint64_t{w.word[3]} << 32U | w.word[2]);
         }
@@ -91,14 +91,14 @@ TEST_CASE("the logarithm and the cosine behind normal numbers") {
   for (int i = 1; i <= 100000; ++i) {
     double const x = i * 1e-5, small = std::ldexp(x, -i % 52);
     for (double const u : {x, small})
-      worst_log = std::max(worst_log, std::abs(mtf::detail::log_of_unit(u) - std::log(u)) / (1 - std::log(u)));
+      worst_log = std::max(worst_log, std::abs(mtf::kokkos::log_of_unit(u) - std::log(u)) / (1 - std::log(u)));
     double const turn = (i - 1) * 1e-5;
     worst_cosine =
-        std::max(worst_cosine, std::abs(mtf::detail::cosine_of_turns(turn) - std::cos(6.283185307179586 * turn)));
+        std::max(worst_cosine, std::abs(mtf::kokkos::cosine_of_turns(turn) - std::cos(6.283185307179586 * turn)));
   }
   CHECK(worst_log < 1e-13);
   CHECK(worst_cosine < 1e-13);
-  CHECK(mtf::detail::log_of_unit(1.0) == 0.0);
+  CHECK(mtf::kokkos::log_of_unit(1.0) == 0.0);
 }
 
 TEST_CASE("random numbers have the right moments, and agree between element types") {

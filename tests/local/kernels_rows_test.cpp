@@ -6,7 +6,7 @@
 namespace kernels {
 namespace {
 
-using mtf::detail::causal_rule;
+using mtf::backend::causal_rule;
 using vec = std::vector<double>;
 
 std::size_t size(index n) { return static_cast<std::size_t>(n); }

@@ -23,7 +23,7 @@ struct square {
 struct pick {
   template <class C, class A, class B>
   MTF_FUNCTION constexpr auto operator()(C c, A a, B b) const {
-    using R = mtf::detail::mixed_t<A, B>;
+    using R = mtf::math::mixed_t<A, B>;
     return c ? R(a) : R(b);
   }
 };
@@ -35,13 +35,13 @@ struct less {
 };
 
 /// What a column-major BLAS library makes of a contraction: tests the descriptions that GPU libraries get.
-void multiply_columns(mtf::detail::contraction const& w, std::vector<double> const& a, std::vector<double> const& b,
+void multiply_columns(mtf::backend::contraction const& w, std::vector<double> const& a, std::vector<double> const& b,
                       std::vector<double>& c) {
-  mtf::detail::batch_split const batch(w.batch);
-  auto const first = mtf::detail::first_operand(w), second = mtf::detail::second_operand(w);
+  mtf::kokkos::batch_split const batch(w.batch);
+  auto const first = mtf::kokkos::first_operand(w), second = mtf::kokkos::second_operand(w);
   REQUIRE(first.leading >= first.rows);
   REQUIRE(second.leading >= second.rows);
-  auto const at = [](mtf::detail::column_operand const& x, index i, index j) {
+  auto const at = [](mtf::kokkos::column_operand const& x, index i, index j) {
     return x.plain ? i + j * x.leading : j + i * x.leading;
   };
   for (index call = 0; call < batch.calls; ++call)
@@ -76,7 +76,7 @@ TEST_CASE("the pool hands blocks out again and counts") {
   CHECK(d.memory().system_allocations == system);
   d.release(q, 1001);
   for (std::size_t n : {1UL, 64UL, 65UL, 1000UL, 100000UL, 12345678UL}) {
-    auto const block = mtf::detail::memory_pool<Kokkos::HostSpace>::block_size(n);
+    auto const block = mtf::kokkos::memory_pool<Kokkos::HostSpace>::block_size(n);
     CHECK(block >= n);
     CHECK(block % 64 == 0);
     CHECK(static_cast<double>(block) <= std::max(64.0, 1.25 * static_cast<double>(n) + 64));
@@ -126,7 +126,7 @@ TEST_CASE_TEMPLATE("map broadcasts, its vjp differentiates", T, float, double, b
           3, {4, 6, n}, {{{6 * n * out_step, n * out_step, out_step}, {6 * n, n, 1}, {0, 0, 1}, {1, 0, 0}}}};
       array<T> a(numbers(total, 1)), b(numbers(n, 2)), c(numbers(4, 3)), y(total * out_step);
       device().fill(y.get(), total * out_step, convert<T>(0.0));
-      device().map(multiply_add{}, mtf::detail::collapsed(l), y.get(), a.get(), b.get(), c.get());
+      device().map(multiply_add{}, mtf::backend::collapsed(l), y.get(), a.get(), b.get(), c.get());
       auto const ah = a.host(), bh = b.host(), ch = c.host();
       std::vector<double> expected(static_cast<std::size_t>(total * out_step));
       each(l, [&](auto const& at, std::size_t) { expected[at[0]] = ah[at[1]] * bh[at[2]] + ch[at[3]]; });
@@ -184,7 +184,7 @@ TEST_CASE_TEMPLATE("copy: permutations, slices, broadcasts, conversions", T, flo
     array<float> in(numbers(in_size, 5));
     array<T> out(out_size);
     device().fill(out.get(), out_size, convert<T>(0.0));
-    device().copy(mtf::detail::collapsed(l), out.get(), in.get());
+    device().copy(mtf::backend::collapsed(l), out.get(), in.get());
     auto const h = in.host();
     std::vector<double> expected(static_cast<std::size_t>(out_size));
     each(l, [&](auto const& at, std::size_t) { expected[at[0]] = h[at[1]]; });
@@ -211,7 +211,7 @@ TEST_CASE_TEMPLATE("copy: permutations, slices, broadcasts, conversions", T, flo
 
 TEST_CASE("arrays too large for the caches, whose rows begin anywhere in a cache line") {
   index const m = 1500, n = 1499, total = m * n;
-  REQUIRE(mtf::detail::exceeds_caches<float>(total));
+  REQUIRE(mtf::kokkos::exceeds_caches<float>(total));
   array<float> a(numbers(total, 1)), b(numbers(n, 2)), c(numbers(total, 3)), y(total);
   auto const ah = a.raw(), bh = b.raw(), ch = c.raw();
   auto const check = [&](auto const& expected) {
@@ -242,7 +242,7 @@ TEST_CASE("arrays too large for the caches, whose rows begin anywhere in a cache
 }
 
 TEST_CASE_TEMPLATE("reduce over any loops", T, float, double, bfloat16) {
-  auto const check = [](mtf::detail::reduction const& r, index out_size, index in_size) {
+  auto const check = [](mtf::backend::reduction const& r, index out_size, index in_size) {
     for (combine op : {combine::sum, combine::max, combine::min})
       for (bool accumulate : {false, true}) {
         array<T> in(numbers(in_size, 7)), out(numbers(out_size, 8));
@@ -290,7 +290,7 @@ TEST_CASE_TEMPLATE("contract: strides, batches, accumulation, bias", T, float, d
         for (auto const to_what : {with::nothing, with::result, with::bias}) {
           bool const accumulate = to_what == with::result, biased = to_what == with::bias;
           if (biased && batch != 0) continue;
-          mtf::detail::contraction w;
+          mtf::backend::contraction w;
           w.m = m, w.n = n, w.k = k;
           bool const ta = (transposed & 1) != 0, tb = (transposed & 2) != 0;
           index const outer = batch == 0 ? 1 : batch == 1 ? 3 : 6;

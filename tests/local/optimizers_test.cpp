@@ -190,13 +190,13 @@ TEST_CASE("a part of someone's memory is theirs") {
   training t;
   using X = decltype(parameters::up);
   auto const n = X::local_size;
-  auto const all = mtf::detail::make_buffer<float>(t.machine, 2 * n);
-  t.machine.fill(mtf::detail::data_of<float>(all), 2 * n, 1.0F);
-  t.p.up = X(mtf::detail::value<backend, float>(mtf::detail::part_of<float>(all, n)));
+  auto const all = mtf::backend::make_buffer<float>(t.machine, 2 * n);
+  t.machine.fill(mtf::backend::data_of<float>(all), 2 * n, 1.0F);
+  t.p.up = X(mtf::detail::value<backend, float>(mtf::backend::part_of<float>(all, n)));
   mtf::adamw<parameters> optimizer(t.machine, {});
   optimizer.update(t.machine, t.p, t.gradients(t.p), 1e-2);
   std::vector<float> found(static_cast<std::size_t>(2 * n));
-  t.machine.to_host(found.data(), mtf::detail::data_of<float>(all), found.size() * sizeof(float));
+  t.machine.to_host(found.data(), mtf::backend::data_of<float>(all), found.size() * sizeof(float));
   CHECK(found == std::vector<float>(found.size(), 1.0F));
   CHECK(local(t.p.up) != numbers(static_cast<std::size_t>(n), 1.0));
 }

@@ -17,7 +17,7 @@ bool same(T x, T want) {
 /// The derivative in the I-th argument.
 template <std::size_t I, class F, class... T>
 double slope(F f, T... x) {
-  return static_cast<double>(mtf::detail::derivative<I>(f, x...));
+  return static_cast<double>(mtf::math::derivative<I>(f, x...));
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ TEST_CASE_TEMPLATE("reductions of special values", T, float, double, bfloat16) {
   auto const check = [&](index results, index n, index result_stride, index stride) {
     CAPTURE(results);
     CAPTURE(n);
-    mtf::detail::reduction const r{{1, {results}, {{{1}, {result_stride}}}}, {1, {n}, {{{stride}}}}};
+    mtf::backend::reduction const r{{1, {results}, {{{1}, {result_stride}}}}, {1, {n}, {{{stride}}}}};
     auto const reduced = [&](combine op, std::vector<double> const& x) {
       array<T> const in(x);
       array<T> out(numbers(results, 1));

@@ -97,7 +97,7 @@ void for_each_axes(mtf::collectives& c, F const& f) {
 template <class T>
 void all_operations(mtf::collectives& c, axis_mask axes, std::vector<int> const& ranks, std::size_t n) {
   CAPTURE(n);
-  constexpr auto type = mtf::detail::element_of<T>;
+  constexpr auto type = mtf::element_of<T>;
   auto const p = ranks.size();
   auto const me = static_cast<std::size_t>(c.mesh().index_within(c.rank(), axes));
   auto const in = input<T>(c.rank(), n);
@@ -186,7 +186,7 @@ inline void zeros_are_ordered(mtf::collectives& c, axis_mask axes, std::vector<i
   if (ranks.size() < 2) return;
   for (auto const owner : ranks) {
     auto const check = [&]<class T>(T) {
-      constexpr auto type = mtf::detail::element_of<T>;
+      constexpr auto type = mtf::element_of<T>;
       for (auto const op : {combine::max, combine::min}) {
         T const mine(static_cast<float>(c.rank() == owner ? 0.0 : -0.0));
         T out(1.0F);

@@ -81,7 +81,7 @@ TEST_CASE("processes of a node share memory that has no name, whatever others le
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   auto const size = static_cast<std::size_t>(world_size());
-  mtf::detail::shared_memory const memory(MPI_COMM_WORLD, size), other(MPI_COMM_WORLD, size);
+  mtf::mpi::shared_memory const memory(MPI_COMM_WORLD, size), other(MPI_COMM_WORLD, size);
   REQUIRE(memory.data() != nullptr);
   REQUIRE(other.data() != nullptr);
   memory.data()[rank] = static_cast<std::byte>(rank + 1);
@@ -111,7 +111,7 @@ TEST_CASE("a failed call says which, where and why") {
     CHECK(std::string(e.what()).find(text) == 0);
     CHECK(std::string(e.what()).find("invalid rank") != std::string::npos);
   }
-  mtf::detail::mpi_place const place{"MPI_Allreduce", "rows:2 cols:4 deep:3", 0b101U};
+  mtf::mpi::mpi_place const place{"MPI_Allreduce", "rows:2 cols:4 deep:3", 0b101U};
   CHECK(place.text() == "MPI_Allreduce over rows:2 deep:3 of mesh rows:2 cols:4 deep:3");
   CHECK_THROWS_AS(mtf::mpi_collectives({1, {nobody + 1, 1, 1, 1, 1, 1}}), mtf::user_error);
 }

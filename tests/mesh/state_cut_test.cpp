@@ -128,8 +128,8 @@ void are_the_same(mtf::collectives& ranks, elements<T> const& mine) {
         auto const axes = ~std::remove_cvref_t<decltype(x)>::spec.cut_axes() &
                           ((1U << static_cast<unsigned>(ranks.mesh().rank)) - 1U);
         std::vector<T> least(local.size()), most(local.size());
-        ranks.all_reduce(axes, mtf::combine::min, mtf::detail::element_of<T>, local.data(), least.data(), local.size());
-        ranks.all_reduce(axes, mtf::combine::max, mtf::detail::element_of<T>, local.data(), most.data(), local.size());
+        ranks.all_reduce(axes, mtf::combine::min, mtf::element_of<T>, local.data(), least.data(), local.size());
+        ranks.all_reduce(axes, mtf::combine::max, mtf::element_of<T>, local.data(), most.data(), local.size());
         CHECK(least == local);
         CHECK(most == local);
       },

@@ -272,7 +272,7 @@ auto weighted(typename Place::values const& all, std::size_t n, std::array<numbe
 
 /// What was computed, and what it was then.
 struct witness {
-  mtf::detail::buffer<backend> memory;
+  mtf::backend::buffer<backend> memory;
   numbers then;
 };
 template <class X>

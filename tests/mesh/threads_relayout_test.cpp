@@ -7,15 +7,15 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/threads.hpp>
 
-#include <mtf/detail/backend/execute.hpp>
+#include <mtf/detail/sharding/execute.hpp>
 #include <relayout_laws.hpp>
 #include <static/shardings.hpp>
 
 namespace {
 
 using backend = mtf::kokkos_backend<Kokkos::Serial>;
-using mtf::detail::index;
-using mtf::detail::sharding;
+using mtf::backend::index;
+using mtf::sharding;
 
 /// What a rank holds of element g: of a partial tensor the term of its place along the partial axes, 1 + place times g + 1.
 /// `partial` are the axes of the terms at first; those that are not in `s.partial` are summed.
@@ -44,14 +44,14 @@ void check(mtf::rank_threads& pool, mtf::mesh_shape const& m, sharding const& wh
         if (!laws::is_relayout(from, to) || n++ % every != 0) continue;
         ++pairs;
         auto const in = held_by(m, from, from.partial, ranks.rank());
-        auto const memory = mtf::detail::make_buffer<float>(machine, static_cast<index>(in.size()));
-        std::copy(in.begin(), in.end(), mtf::detail::data_of<float>(memory));
+        auto const memory = mtf::backend::make_buffer<float>(machine, static_cast<index>(in.size()));
+        std::copy(in.begin(), in.end(), mtf::backend::data_of<float>(memory));
         auto const steps = mtf::detail::derive_relayout(m, from, to);
         ranks.reset_counts();
         auto const out = mtf::detail::execute<float>(machine, steps, memory);
         Kokkos::fence();
         auto const want = held_by(m, to, from.partial, ranks.rank());
-        wrong += std::equal(want.begin(), want.end(), mtf::detail::data_of<float>(out)) ? 0 : 1;
+        wrong += std::equal(want.begin(), want.end(), mtf::backend::data_of<float>(out)) ? 0 : 1;
         std::uint64_t sent = 0;
         for (auto const& c : ranks.counts()) sent += c.sent;
         miscounted += sent == bytes_of(steps, m, sizeof(float)) ? 0 : 1;

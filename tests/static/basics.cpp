@@ -52,11 +52,11 @@ constexpr bool every_bfloat16_comes_back() {
 }
 static_assert(every_bfloat16_comes_back());
 
-static_assert(mtf::detail::bytes_of(mtf::detail::element_of<mtf::bfloat16>) == sizeof(mtf::bfloat16));
-static_assert(mtf::detail::bytes_of(mtf::detail::element_of<double>) == sizeof(double));
-static_assert(mtf::detail::bytes_of(mtf::detail::element_of<std::int64_t>) == sizeof(std::int64_t));
-static_assert(mtf::detail::bytes_of(mtf::detail::element_of<std::int32_t>) == sizeof(std::int32_t));
-static_assert(mtf::detail::bytes_of(mtf::detail::element_of<bool>) == sizeof(bool));
-static_assert(!mtf::detail::is_element<char> && mtf::detail::is_floating<mtf::bfloat16>);
-static_assert(std::is_same_v<mtf::detail::compute_t<mtf::bfloat16>, float> &&
-              std::is_same_v<mtf::detail::compute_t<double>, double>);
+static_assert(mtf::bytes_of(mtf::element_of<mtf::bfloat16>) == sizeof(mtf::bfloat16));
+static_assert(mtf::bytes_of(mtf::element_of<double>) == sizeof(double));
+static_assert(mtf::bytes_of(mtf::element_of<std::int64_t>) == sizeof(std::int64_t));
+static_assert(mtf::bytes_of(mtf::element_of<std::int32_t>) == sizeof(std::int32_t));
+static_assert(mtf::bytes_of(mtf::element_of<bool>) == sizeof(bool));
+static_assert(!mtf::is_element<char> && mtf::is_floating<mtf::bfloat16>);
+static_assert(std::is_same_v<mtf::compute_t<mtf::bfloat16>, float> &&
+              std::is_same_v<mtf::compute_t<double>, double>);

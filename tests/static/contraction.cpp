@@ -7,7 +7,7 @@ using by_hand::copies_nothing;
 using by_hand::of;
 using mtf::detail::derive_einsum;
 using mtf::detail::derive_local_einsum;
-using mtf::detail::sharding;
+using mtf::sharding;
 using trouble = mtf::detail::finding::kind;
 
 constexpr auto one = by_hand::mesh({}), mesh = by_hand::mesh({2, 2});

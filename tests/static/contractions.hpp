@@ -6,9 +6,9 @@
 
 namespace by_hand {
 
-using mtf::detail::index;
+using mtf::backend::index;
 using mtf::detail::local_einsum;
-using mtf::detail::loops;
+using mtf::backend::loops;
 
 inline constexpr int most = 32;
 struct numbers {
@@ -71,7 +71,7 @@ constexpr loops<3> all_loops(mtf::mesh_shape const& mesh, sharding const& a, sha
 }
 
 /// What libraries ask for: one of the two strides of each matrix is 1, and the result's rows are dense.
-constexpr bool fits_libraries(mtf::detail::contraction const& w) {
+constexpr bool fits_libraries(mtf::backend::contraction const& w) {
   auto const matrix = [](index n1, index s1, index n2, index s2) { return n1 == 1 || n2 == 1 || s1 == 1 || s2 == 1; };
   return matrix(w.m, w.a_m, w.k, w.a_k) && matrix(w.k, w.b_k, w.n, w.b_n) && (w.n == 1 || w.c_n == 1);
 }

@@ -54,11 +54,11 @@ static_assert(same<map_function_t<decltype(of_one_type), x<bool>, x<float>>, err
 static_assert(same<map_function_t<decltype(wide), x<float>>, error_element_type<long double>>);
 static_assert(same<map_function_t<functions::add, x<float>, x<double>>, error_element_types_differ<float, double>>);
 
-static_assert(!detail::has_derivative<0, decltype(of_plain), float> && detail::has_derivative<0, final_one, float>);
-static_assert(!detail::has_derivative<0, decltype(of_one_type), float, float>);
-static_assert(!detail::has_derivative<0, decltype(of_two_types), float, float> &&
-              detail::has_derivative<1, decltype(of_two_types), float, float>);
-static_assert(detail::derivative<1>(of_two_types, 3.0F, 2.0F) == 3);
+static_assert(!math::has_derivative<0, decltype(of_plain), float> && math::has_derivative<0, final_one, float>);
+static_assert(!math::has_derivative<0, decltype(of_one_type), float, float>);
+static_assert(!math::has_derivative<0, decltype(of_two_types), float, float> &&
+              math::has_derivative<1, decltype(of_two_types), float, float>);
+static_assert(math::derivative<1>(of_two_types, 3.0F, 2.0F) == 3);
 
 using pointer = float (*)(float);
 static_assert(same<callable_t<pointer, float>, ok> && same<callable_t<pointer>, error_not_callable<pointer>>);
@@ -67,7 +67,7 @@ static_assert(same<callable_t<final_one>, error_not_callable<final_one>>);
 // --- dual numbers: a plain number of any type is the dual number that it converts to
 // ---------------------------------------------------------------------------------------------------------------------
 
-using dual = detail::dual<float>;
+using dual = math::dual<float>;
 constexpr bool equal(dual a, dual b) { return a.v == b.v && a.d == b.d; }
 template <class N>
 constexpr bool plain_is_constant() {

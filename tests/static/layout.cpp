@@ -54,7 +54,7 @@ static_assert(same<tensor_verdict_t<shape<last_batch>, ::where>, error_not_divis
 // ---------------------------------------------------------------------------------------------------------
 
 constexpr mesh_shape m = machine::shape();
-constexpr detail::sharding s =
+constexpr sharding s =
     detail::sharding_of<shape<digit, batch, vocab>, layout<machine, split<vocab, cols, rows>>>;
 static_assert(s.rank == 3 && s.partial == 0 && s[0].id == digit::id && s[2].extent == 512);
 static_assert(s[0].cut.size == 0 && s[2].cut.size == 2 && s[2].cut[0] == 1 && s[2].cut[1] == 0, "cols outermost");
@@ -69,7 +69,7 @@ static_assert(detail::sharding_of<shape<digit>, ::where, partial<cols>>.partial 
 static_assert(tensor<float, shape<batch, hidden>, ::where>::local_size == 32 * 32);
 static_assert(tensor<float, shape<>, ::where>::local_size == 1);
 
-constexpr detail::placement p = detail::placement_of(detail::sharding_of<shape<batch, hidden>, ::where>, m, 6);
+constexpr backend::placement p = detail::placement_of(detail::sharding_of<shape<batch, hidden>, ::where>, m, 6);
 static_assert(p.offset == 32 * 128 + 2 * 32 && p.local.rank == 2 && p.local.extent[0] == 32 &&
               p.local.extent[1] == 32 && p.local.stride[0][0] == 128 && p.local.stride[0][1] == 1);
 

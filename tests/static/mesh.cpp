@@ -1,4 +1,5 @@
 // The machine: ranks, coordinates, groups, and what collectives send.
+#include <mtf/backend/collectives.hpp>
 #include <mtf/core/mesh.hpp>
 
 struct pods : mtf::axis<"pods", 2> {};

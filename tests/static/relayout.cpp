@@ -8,7 +8,7 @@
 using by_hand::of;
 using mtf::axis_mask;
 using mtf::detail::derive_relayout;
-using mtf::detail::sharding;
+using mtf::sharding;
 using kind = mtf::detail::step_kind;
 
 constexpr int a = 0, b = 1;

@@ -95,7 +95,7 @@ struct one {
 };
 template <class X, class Y>
 struct together {
-  static constexpr auto merged = mtf::detail::merge_operands<2>({X::spec, Y::spec}, mtf::detail::linearity::multiplicative);
+  static constexpr auto merged = mtf::detail::merge_operands<2>({X::spec, Y::spec}, mtf::linearity::multiplicative);
 };
 template <int I, int J, int K, int L>
 struct two {

@@ -2,22 +2,22 @@
 // Shardings as values, by hand.
 #include <initializer_list>
 
-#include <mtf/detail/sharding/sharding.hpp>
+#include <mtf/core/sharding.hpp>
 
 namespace by_hand {
 
-using mtf::detail::sharding;
+using mtf::sharding;
 
 struct cut_dim {
   std::uint64_t id;
-  mtf::detail::index extent;
+  mtf::backend::index extent;
   std::initializer_list<int> axes = {};
 };
 
 constexpr sharding of(std::initializer_list<cut_dim> dims, mtf::axis_mask partial = 0) {
   sharding s;
   for (auto const& d : dims) {
-    mtf::detail::dim_state state{d.id, d.extent, {}};
+    mtf::dim_state state{d.id, d.extent, {}};
     for (int const a : d.axes) state.cut.push(a);
     s.push(state);
   }

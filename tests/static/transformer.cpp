@@ -3,7 +3,7 @@
 
 using by_hand::cut_dim;
 using by_hand::of;
-using mtf::detail::sharding;
+using mtf::sharding;
 
 // Forward, and the gradients of both operands: a b -> c, c b -> a, a c -> b.
 constexpr bool strided(mtf::mesh_shape const& m, sharding const& a, sharding const& b, sharding const& c) {
@@ -29,7 +29,7 @@ class dims {
   constexpr sharding operator()(std::initializer_list<name> names) const {
     sharding out;
     for (name const n : names) {
-      mtf::detail::dim_state d{static_cast<std::uint64_t>(n) + 1, of_[n].extent, {}};
+      mtf::dim_state d{static_cast<std::uint64_t>(n) + 1, of_[n].extent, {}};
       if (of_[n].axis >= 0 && ((cut_ >> of_[n].axis) & 1) != 0) d.cut.push(of_[n].axis);
       out.push(d);
     }

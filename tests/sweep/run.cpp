@@ -213,16 +213,16 @@ struct outcome {
 };
 
 template <class T>
-mtf::detail::buffer<backend> to_device(backend& on, numbers const& x) {
+mtf::backend::buffer<backend> to_device(backend& on, numbers const& x) {
   std::vector<T> typed;
   typed.reserve(x.size());
   for (double const v : x) typed.push_back(from_double<T>(v));
-  auto memory = mtf::detail::make_buffer<T>(on, static_cast<mtf::detail::index>(typed.size()));
+  auto memory = mtf::backend::make_buffer<T>(on, static_cast<mtf::backend::index>(typed.size()));
   on.from_host(memory->data, typed.data(), typed.size() * sizeof(T));
   return memory;
 }
 template <class T>
-numbers from_device(backend& on, mtf::detail::buffer<backend> const& memory, std::size_t n) {
+numbers from_device(backend& on, mtf::backend::buffer<backend> const& memory, std::size_t n) {
   if (!memory) return {};
   auto const typed = std::make_unique<T[]>(n);
   on.to_host(typed.get(), memory->data, n * sizeof(T));
@@ -231,7 +231,7 @@ numbers from_device(backend& on, mtf::detail::buffer<backend> const& memory, std
   for (std::size_t i = 0; i < n; ++i) x.push_back(to_double(typed[i]));
   return x;
 }
-numbers from_device(backend& on, mtf::element e, mtf::detail::buffer<backend> const& memory, std::size_t n) {
+numbers from_device(backend& on, mtf::element e, mtf::backend::buffer<backend> const& memory, std::size_t n) {
   switch (e) {
     case mtf::element::f64: return from_device<double>(on, memory, n);
     case mtf::element::f32: return from_device<float>(on, memory, n);
@@ -268,7 +268,7 @@ outcome pass(problem const& q, typed_case const& t, situation const& s, answer c
     numbers const mine = share(s.mesh, s.in[o], q.op->in[o].elements, q.salt + o, q.in[o], rank);
     x[o].memory = real ? to_device<element>(on, mine) : to_device<std::int32_t>(on, mine);
     if (real && q.op->differentiable)
-      x[o].slot = mtf::detail::ref(new slot(tape, *t.in[o]));
+      x[o].slot = mtf::backend::ref(new slot(tape, *t.in[o]));
     if (!x[o].slot || before.empty()) continue;
     auto const& b = before[o];
     bool const over_others = b.what == content::unlike || b.what == content::both || (b.what == content::known && b.alike == 0);
@@ -276,7 +276,7 @@ outcome pass(problem const& q, typed_case const& t, situation const& s, answer c
     auto memory = to_device<element>(on, earlier(o, axes));
     if (b.what == content::known) mtf::detail::completed<element>(*t.in[o], axes, memory);
     if (b.what == content::shared) {
-      others[o].slot = mtf::detail::ref(new slot(tape, *t.in[o]));
+      others[o].slot = mtf::backend::ref(new slot(tape, *t.in[o]));
       others[o].slot->add({memory, axes});
     }
     x[o].slot->add({std::move(memory), axes});
@@ -345,7 +345,7 @@ std::string compare(mesh_code const& m, place const& p, std::vector<numbers cons
 }
 
 /// The sharding that the library states, against the one expected.
-std::string compare(mtf::detail::sharding const& found, place const& want) {
+std::string compare(mtf::sharding const& found, place const& want) {
   bool same = found.rank == static_cast<int>(want.dims.size()) && found.partial == want.partial;
   for (int k = 0; same && k < found.rank; ++k) {
     int const d = want.dims[static_cast<std::size_t>(k)];

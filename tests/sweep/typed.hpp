@@ -33,11 +33,11 @@ using element = MTF_SWEEP_ELEMENT;
 // bfloat16 converts from and to float alone.
 template <class T>
 double to_double(T x) {
-  return static_cast<double>(static_cast<mtf::detail::compute_t<T>>(x));
+  return static_cast<double>(static_cast<mtf::compute_t<T>>(x));
 }
 template <class T>
 T from_double(double x) {
-  return static_cast<T>(static_cast<mtf::detail::compute_t<T>>(x));
+  return static_cast<T>(static_cast<mtf::compute_t<T>>(x));
 }
 
 struct a : mtf::dim<"a", extent_of[0]> {};
@@ -116,8 +116,8 @@ using whole = arg<std::int32_t, D...>;
 
 /// A tensor without its type: what crosses from the typed call to everything else.
 struct erased {
-  mtf::detail::buffer<backend> memory;
-  mtf::detail::ref<mtf::detail::gradient_slot<backend, element>> slot;
+  mtf::backend::buffer<backend> memory;
+  mtf::backend::ref<mtf::detail::gradient_slot<backend, element>> slot;
 };
 template <class T>
 mtf::detail::value<backend, T> restored(erased const& x) {
@@ -140,8 +140,8 @@ struct typed_case {
   case_code code;
   bool no_tensors = true;  // an operand cannot exist so: the operation is not asked
   bool refused = true;     // by the operation
-  std::array<mtf::detail::sharding const*, 6> in{};
-  mtf::detail::sharding const* out = nullptr;
+  std::array<mtf::sharding const*, 6> in{};
+  mtf::sharding const* out = nullptr;
   mtf::element element = mtf::element::f64;  // of the result
   void (*call)(backend&, erased const*, erased&) = nullptr;
 };
@@ -182,7 +182,7 @@ struct typed<Op, Mesh, Layout, Other, Partial, OtherOperand, mtf::detail::list<A
         t.refused = false;
         ((t.in[I] = &operand<Arg, I>::spec), ...);
         t.out = &result::spec;
-        t.element = mtf::detail::element_of<typename result::element_type>;
+        t.element = mtf::element_of<typename result::element_type>;
         t.call = &call;
       }
     }

@@ -1,5 +1,22 @@
 #pragma once
 // Optimizers' state that is cut over more axes than the parameters: each rank updates its part of what it holds whole.
+#include <array>
+#include <cstddef>
+#include <type_traits>
+
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/dim.hpp>
+#include <mtf/core/layout.hpp>
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/partial.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/sharding/shard.hpp>
+#include <mtf/detail/tape/completion.hpp>
+#include <mtf/detail/tensor/result.hpp>
 #include <mtf/tensor/tensor.hpp>
 
 namespace mtf {

@@ -1,57 +1,28 @@
 #pragma once
 // Derivatives: the value of a function of a parameter structure together with its gradients, in the same structure.
-#include <tuple>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
 
-#include <mtf/ops/create/create.hpp>
-#include <mtf/tensor/params.hpp>
+#include <mtf/autodiff/gradient.hpp>
 #include <mtf/autodiff/state_cut.hpp>
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/ref.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/core/shape.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/callable.hpp>
+#include <mtf/detail/tape/gradient_slot.hpp>
+#include <mtf/detail/tape/record.hpp>
+#include <mtf/detail/tape/tape.hpp>
+#include <mtf/detail/tape/value.hpp>
+#include <mtf/ops/movement/complete.hpp>
+#include <mtf/ops/movement/stop_gradient.hpp>
+#include <mtf/tensor/params.hpp>
+#include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
-
-/// The gradient of a tensor of type Tensor, cut like it. It may be partial: which sums are not taken yet depends on all
-/// uses of the tensor together, so it is known when the program runs. Completing is left to who needs it. For an
-/// optimizer whose state is cut further (`Cut`, a state_cut_over), each rank needs its part of the sum alone.
-template <tensor_type Tensor>
-class gradient {
- public:
-  using tensor_type = Tensor;
-  using backend_type = typename Tensor::backend_type;
-  using element_type = typename Tensor::element_type;
-
-  /// Zero.
-  constexpr gradient() = default;
-  constexpr gradient(backend_type& b, detail::cotangent<backend_type> const& g) : backend_(&b), g_(g) {}
-
-  /// Sees to it that part<Cut>() costs nothing after `all.finish()`; `parameter` names it.
-  template <class Cut = state_cut_over<>>
-  constexpr void complete_with(detail::completion<backend_type>& all,
-                               std::array<char const*, 3> const& parameter) const {
-    all.template add<element_type>(g_, Tensor::spec, detail::state_cut_axes<Tensor, Cut>, parameter);
-  }
-
-  /// The axes over which the ranks hold terms of a sum.
-  [[nodiscard]] constexpr axis_mask partial_axes() const {
-    return g_.memory && g_.memory->completed_axes == g_.partial ? 0 : g_.partial;
-  }
-  [[nodiscard]] constexpr bool is_zero() const { return !g_.memory; }
-  /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing. Where an optimizer
-  /// has its parts already: one all-gather of them.
-  [[nodiscard]] constexpr Tensor complete() const { return part<state_cut_over<>>(); }
-  /// The gradient as a tensor that is cut like the state of a parameter: one reduce-scatter.
-  template <class Cut>
-  [[nodiscard]] constexpr detail::state_part_t<Tensor, Cut> part() const {
-    using out = detail::state_part_t<Tensor, Cut>;
-    if (backend_ == nullptr) detail::has_no_value("a gradient", Tensor::spec);
-    detail::operation<backend_type> const here(*backend_, "gradient", Tensor::spec);
-    if (is_zero()) return zeros<out>(*backend_);
-    return out(detail::value<backend_type, element_type>(
-        detail::completed<element_type>(Tensor::spec, g_.partial, g_.memory, detail::state_cut_axes<Tensor, Cut>)));
-  }
-
- private:
-  backend_type* backend_ = nullptr;
-  detail::cotangent<backend_type> g_;
-};
 
 /// When the sums that gradients are partial over are taken: by who uses them, as where those of several batches are added
 /// first; or each one while the backward pass computes the next.

@@ -7,9 +7,11 @@
 #include <type_traits>
 
 #include <mtf/backend/collectives.hpp>
-#include <mtf/detail/math/order.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/math/order.hpp>
 
-namespace mtf::detail {
+namespace mtf::backend {
 
 constexpr std::size_t size_of(element type) { return static_cast<std::size_t>(bytes_of(type)); }
 
@@ -24,9 +26,9 @@ constexpr T combined(T a, T b) {
   else if constexpr (Op == combine::sum)
     return T(x + y);
   else if constexpr (Op == combine::max)
-    return T(larger(x, y));
+    return T(math::larger(x, y));
   else
-    return T(smaller(x, y));
+    return T(math::smaller(x, y));
 }
 
 /// A mesh whose axes have no names: "0:2 1:4".
@@ -50,4 +52,4 @@ inline std::string place_text(std::string_view call, axis_mask axes, std::string
          (mesh.empty() ? "" : " of mesh " + std::string(mesh));
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::backend

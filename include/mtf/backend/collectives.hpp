@@ -1,18 +1,16 @@
 #pragma once
 // The collectives that a backend between ranks provides, and their counters. One object stands for one rank of one mesh.
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include <mtf/core/element.hpp>
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/mesh_shape.hpp>
 
 namespace mtf {
-
-/// A set of mesh axes: bit i is the i-th axis of the mesh.
-using axis_mask = std::uint32_t;
 
 enum class collective : std::uint8_t { all_reduce, reduce_scatter, all_gather, all_to_all, permute };
 enum class combine : std::uint8_t { sum, max, min };
@@ -21,44 +19,6 @@ constexpr char const* name_of(collective kind) {
   constexpr std::array<char const*, 5> names{"all-reduce", "reduce-scatter", "all-gather", "all-to-all", "permute"};
   return names[static_cast<std::size_t>(kind)];
 }
-
-/// A mesh as a value: its extents, row-major over the ranks.
-struct mesh_shape {
-  static constexpr int max_axes = 6;
-  int rank = 0;
-  std::array<int, max_axes> extent{1, 1, 1, 1, 1, 1};
-  axis_mask node_axes = 0;  // axes whose links run inside one node
-
-  [[nodiscard]] constexpr int size() const {
-    int n = 1;
-    for (int a = 0; a < rank; ++a) n *= extent[static_cast<std::size_t>(a)];
-    return n;
-  }
-  /// The number of ranks along a set of axes.
-  [[nodiscard]] constexpr int size(axis_mask axes) const {
-    int n = 1;
-    for (int a = 0; a < rank; ++a)
-      if ((axes >> a) & 1U) n *= extent[static_cast<std::size_t>(a)];
-    return n;
-  }
-  /// The coordinate of a rank along one axis.
-  [[nodiscard]] constexpr int coordinate(int of_rank, int axis) const {
-    for (int a = rank - 1; a > axis; --a) of_rank /= extent[static_cast<std::size_t>(a)];
-    return of_rank % extent[static_cast<std::size_t>(axis)];
-  }
-  /// The rank's index among the ranks that differ from it only along `axes` (row-major over these axes).
-  [[nodiscard]] constexpr int index_within(int of_rank, axis_mask axes) const {
-    int i = 0;
-    for (int a = 0; a < rank; ++a)
-      if ((axes >> a) & 1U) i = i * extent[static_cast<std::size_t>(a)] + coordinate(of_rank, a);
-    return i;
-  }
-  /// The index of the rank's group along `axes`: its position along all other axes. Ranks of one group share it.
-  [[nodiscard]] constexpr int group_of(int of_rank, axis_mask axes) const {
-    return index_within(of_rank, ~axes & ((1U << rank) - 1U));
-  }
-  bool operator==(mesh_shape const&) const = default;
-};
 
 /// Bytes that one rank sends in a bandwidth-optimal algorithm over p ranks. `payload` is the rank's input in bytes
 /// (all-gather: its shard; the others: the whole buffer).
@@ -198,7 +158,7 @@ class collectives {
  private:
   void note(collective kind, axis_mask axes, element type, std::size_t count) {
     auto const payload = static_cast<std::uint64_t>(payload_count(kind, count, mesh_.size(axes))) *
-                         static_cast<std::uint64_t>(detail::bytes_of(type));
+                         static_cast<std::uint64_t>(bytes_of(type));
     auto& c = count_of(kind, axes);
     ++c.calls;
     c.payload += payload;

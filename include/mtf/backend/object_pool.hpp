@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <new>
 
-namespace mtf::detail {
+#include <mtf/core/dim.hpp>
+
+namespace mtf::backend {
 
 class object_pool {
  public:
@@ -54,4 +56,4 @@ class object_pool {
   std::array<link*, classes> free_{};
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::backend

@@ -7,8 +7,11 @@
 #include <vector>
 
 #include <mtf/backend/between_ranks.hpp>
+#include <mtf/backend/collectives.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/math/functions.hpp>
 
-namespace mtf::detail {
+namespace mtf::backend {
 
 /// out[0..count) = in[0][begin + i] op in[1][begin + i] op ...; `out` may be in[r] + begin for any r. Sums of bfloat16 are
 /// taken in float and rounded once.
@@ -62,4 +65,4 @@ inline void reduce_in_order(combine op, element type, std::vector<void const*> c
   }
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::backend

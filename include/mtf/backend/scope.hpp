@@ -1,6 +1,10 @@
 #pragma once
 // What is going on, told to the backend: plans name their collectives by it, profilers and watches their rows.
-#include <mtf/detail/sharding/sharding.hpp>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <mtf/core/sharding.hpp>
 
 namespace mtf {
 
@@ -12,7 +16,7 @@ constexpr char const* name_of(pass when) {
   return names[static_cast<std::size_t>(when)];
 }
 
-namespace detail {
+namespace backend {
 
 /// As long as it lives, the backend works for the operation `name` on a tensor that lies as `tensor` says; without a name,
 /// on another tensor of the operation in progress. `tensor` must outlive the backend's records: operations pass constants.
@@ -47,5 +51,5 @@ class during {
   pass before_;
 };
 
-}  // namespace detail
+}  // namespace backend
 }  // namespace mtf

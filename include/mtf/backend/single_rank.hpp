@@ -1,9 +1,12 @@
 #pragma once
 // The collectives of a machine of one rank: copies.
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/mesh_shape.hpp>
 
 namespace mtf {
 
@@ -18,7 +21,7 @@ class single_rank final : public collectives {
 
  private:
   static void copy(element type, void const* in, void* out, std::size_t count) {
-    if (in != out) std::memcpy(out, in, count * static_cast<std::size_t>(detail::bytes_of(type)));
+    if (in != out) std::memcpy(out, in, count * static_cast<std::size_t>(bytes_of(type)));
   }
   void do_all_reduce(axis_mask, combine, element type, void const* in, void* out, std::size_t count) override {
     copy(type, in, out, count);

@@ -1,12 +1,19 @@
 #pragma once
 // The backend that holds no data. Operations on it type-check with the core alone, and run in constant expressions: what
 // remains is the list of their collectives (mtf/plan/plan.hpp). A type without a backend has this one.
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
-#include <mtf/detail/backend/buffer.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
 
 namespace mtf {
 
@@ -17,7 +24,7 @@ struct planned_collective {
   std::uint64_t payload = 0;  // bytes that the rank puts in, as collectives::event counts them
   pass when = pass::forward;
   char const* operation = "";                 // what sends
-  detail::sharding const* tensor = nullptr;   // what is sent, or is worked on
+  sharding const* tensor = nullptr;   // what is sent, or is worked on
   std::array<char const*, 3> parameter{};     // of which parameter it is the gradient: its path, innermost first, or nulls
 
   /// The same collective; which of several equal tensors it concerns does not matter.
@@ -59,7 +66,7 @@ class trace {
     for (auto* k : kept_) k->destroy();
   }
   /// Takes ownership.
-  constexpr void keep(detail::kept* k) { kept_.push_back(k); }
+  constexpr void keep(backend::kept* k) { kept_.push_back(k); }
 
   // Where a backend has a `collectives`, the trace has itself.
   constexpr trace& ranks() { return *this; }
@@ -82,7 +89,7 @@ class trace {
 
   // Told by the operations --------------------------------------------------------------------------------------------
 
-  constexpr void enter(char const* name, detail::sharding const& tensor, std::array<char const*, 3> const& parameter) {
+  constexpr void enter(char const* name, sharding const& tensor, std::array<char const*, 3> const& parameter) {
     scope const outer = scopes_.empty() ? scope{} : scopes_.back();
     scopes_.push_back({name != nullptr ? name : outer.name, &tensor, name != nullptr ? parameter : outer.parameter});
   }
@@ -92,7 +99,7 @@ class trace {
   constexpr void reorders() { reordered_ += times_; }
   /// How often what happens now is done.
   [[nodiscard]] constexpr std::uint64_t times() const { return times_; }
-  constexpr void saw(detail::sharding const& tensor) {
+  constexpr void saw(sharding const& tensor) {
     for (int d = 0; d < tensor.rank; ++d)
       if (!has_seen(tensor[d].id)) seen_.push_back(tensor[d].id);
   }
@@ -221,7 +228,7 @@ class trace {
  private:
   struct scope {
     char const* name = "";
-    detail::sharding const* tensor = nullptr;
+    sharding const* tensor = nullptr;
     std::array<char const*, 3> parameter{};
   };
   struct open_loop {
@@ -256,7 +263,7 @@ class trace {
   std::vector<open_loop> open_;
   std::vector<scope> scopes_;
   std::vector<std::uint64_t> seen_;
-  std::vector<detail::kept*> kept_;
+  std::vector<backend::kept*> kept_;
   std::uint64_t reordered_ = 0;
   pass pass_ = pass::forward;
   std::uint64_t live_ = 0, peak_ = 0, times_ = 1;

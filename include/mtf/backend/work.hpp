@@ -6,10 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace mtf::detail {
+#include <mtf/core/limits.hpp>
+
+namespace mtf::backend {
 
 using index = std::int64_t;
-inline constexpr int max_rank = 8;
 using extents = std::array<index, max_rank>;
 
 /// A loop nest over `rank` extents, outermost first; operand o advances by stride[o][d] along loop d (0: broadcast).
@@ -111,4 +112,8 @@ struct placement {
   index offset = 0;
 };
 
+}  // namespace mtf::backend
+
+namespace mtf::detail {
+using namespace backend;  // NOLINT: the library itself says these words everywhere
 }  // namespace mtf::detail

@@ -8,7 +8,6 @@
 #include <concepts>
 #include <cstdint>
 #include <string_view>
-#include <type_traits>
 
 #include <mtf/core/fixed_string.hpp>
 

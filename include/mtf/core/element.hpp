@@ -31,8 +31,6 @@ struct bfloat16 {
 /// The element types as a value, for interfaces that see bytes only.
 enum class element : std::uint8_t { f32, f64, bf16, i32, i64, boolean };
 
-namespace detail {
-
 template <class T>
 inline constexpr bool is_element =
     std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, bfloat16> ||
@@ -66,5 +64,4 @@ constexpr int bytes_of(element e) {
 template <class T>
 using compute_t = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
 
-}  // namespace detail
 }  // namespace mtf

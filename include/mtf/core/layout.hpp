@@ -3,11 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
-#include <mtf/detail/sharding/sharding.hpp>
+#include <mtf/core/dim.hpp>
 #include <mtf/core/mesh.hpp>
+#include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/pack.hpp>
 
 namespace mtf {
 
@@ -27,15 +28,15 @@ struct split {};
 template <dimension Dim, mesh_axis... Axes>
   requires(sizeof...(Axes) > 0)
 struct split<Dim, Axes...> {
-  using checked = detail::checked_t<typename detail::split_verdict<Dim, Axes...>::type>;
+  using checked = checked_t<typename detail::split_verdict<Dim, Axes...>::type>;
   using dim_type = Dim;
   static constexpr std::size_t count = sizeof...(Axes);
   static constexpr int processors = (1 * ... * Axes::size);
 
   /// The rule's axes as positions in a mesh; an axis that the mesh lacks is left out.
   template <class Mesh>
-  static constexpr detail::axis_list axes() {
-    detail::axis_list l;
+  static constexpr axis_list axes() {
+    axis_list l;
     ((Mesh::find(Axes::id) >= 0 ? l.push(Mesh::find(Axes::id)) : void()), ...);
     return l;
   }
@@ -143,21 +144,21 @@ using layout_verdict_t = typename detail::layout_verdict<Mesh, Splits...>::type;
 /// an extent that the axes do not divide, anything but a mesh and then splits.
 template <class Mesh, class... Splits>
 struct layout {  // of what is neither: the layout of one rank, after the error
-  using checked = detail::checked_t<layout_verdict_t<Mesh, Splits...>>;
+  using checked = checked_t<layout_verdict_t<Mesh, Splits...>>;
   using mesh_type = mesh<>;
   static constexpr std::array<detail::rule, 1> rules{};
-  static constexpr detail::axis_list cut_of(std::uint64_t) { return {}; }
+  static constexpr axis_list cut_of(std::uint64_t) { return {}; }
 };
 template <class Mesh, class... Splits>
   requires(detail::is_mesh<Mesh> && (detail::rule_type<Splits> && ...))
 struct layout<Mesh, Splits...> {
-  using checked = detail::checked_t<layout_verdict_t<Mesh, Splits...>>;
+  using checked = checked_t<layout_verdict_t<Mesh, Splits...>>;
   using mesh_type = Mesh;
   static constexpr std::array<detail::rule, sizeof...(Splits) + 1> rules{
       detail::rule{Splits::dim_type::id, Splits::template axes<Mesh>()}..., detail::rule{}};
 
   /// The axes that cut a dimension, by its name's id; none if it is whole.
-  static constexpr detail::axis_list cut_of(std::uint64_t dim) {
+  static constexpr axis_list cut_of(std::uint64_t dim) {
     for (std::size_t i = 0; i < sizeof...(Splits); ++i)
       if (rules[i].dim == dim) return rules[i].axes;
     return {};

@@ -4,10 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
-#include <mtf/backend/collectives.hpp>
 #include <mtf/core/dim.hpp>
+#include <mtf/core/limits.hpp>
+#include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/pack.hpp>
 
 namespace mtf {
 
@@ -38,11 +41,14 @@ struct mesh_verdict {
 /// Refused: an axis twice.
 template <mesh_axis... Axes>
 struct mesh {
-  using checked = detail::checked_t<typename detail::mesh_verdict<Axes...>::type>;
+  using checked = checked_t<typename detail::mesh_verdict<Axes...>::type>;
   static_assert(sizeof...(Axes) <= static_cast<std::size_t>(mesh_shape::max_axes), "mtf: a mesh has at most 6 axes");
 
   static constexpr int rank = static_cast<int>(sizeof...(Axes));
   static constexpr int size = (1 * ... * Axes::size);
+
+  /// Outermost first; empty beyond the mesh's own.
+  static constexpr std::array<std::string_view, max_axes> axis_names{Axes::name...};
 
   /// The mesh as a value.
   static constexpr mesh_shape shape() {
@@ -74,5 +80,9 @@ inline constexpr bool is_mesh = false;
 template <class... A>
 inline constexpr bool is_mesh<mesh<A...>> = true;
 }  // namespace detail
+
+/// A mesh, and not what stands in its place by mistake.
+template <class M>
+concept mesh_type = detail::is_mesh<M>;
 
 }  // namespace mtf

@@ -6,8 +6,16 @@
 // "batch:pods+rows" cuts one dimension over two axes, outermost first. Separators are ';', ',' or spaces.
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
 
+#include <mtf/core/dim.hpp>
+#include <mtf/core/fixed_string.hpp>
 #include <mtf/core/layout.hpp>
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/pack.hpp>
 
 namespace mtf {
 

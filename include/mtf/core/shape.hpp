@@ -6,6 +6,7 @@
 
 #include <mtf/core/dim.hpp>
 #include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/pack.hpp>
 
 namespace mtf {
 
@@ -38,7 +39,7 @@ using shape_verdict_t = typename detail::shape_verdict<Dims...>::type;
 /// The dimensions of a tensor; the last varies fastest in memory. Refused: a dimension twice.
 template <dimension... Dims>
 struct shape {
-  using checked = detail::checked_t<shape_verdict_t<Dims...>>;
+  using checked = checked_t<shape_verdict_t<Dims...>>;
   static constexpr int rank = static_cast<int>(sizeof...(Dims));
   /// The number of elements of the global tensor.
   static constexpr std::int64_t size = (std::int64_t{1} * ... * Dims::extent);

@@ -4,6 +4,7 @@
 // docs/errors.md explains each with its cause and its remedy.
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <mtf/detail/core/pack.hpp>
 
@@ -112,10 +113,14 @@ auto check() {
   static_cast<void>(require<Verdict>{});
   return Verdict{};
 }
+}  // namespace detail
+
 /// The verdict, after the error. In a function's body the error does not spoil the class: with a base that fails Clang
 /// would complain again wherever the class is used; a member's static_assert is reported twice by GCC and nvcc.
 template <class Verdict>
-using checked_t = decltype(check<Verdict>());
+using checked_t = decltype(detail::check<Verdict>());
+
+namespace detail {
 
 template <>
 struct require<ok> {};
@@ -295,6 +300,16 @@ struct require<error_captures<F>> {
   static_assert(never<F>, "mtf: a function that runs in a constant expression must capture nothing: pass what it needs as "
                           "arguments");
 };
+
+/// The first verdict that is not ok.
+template <class... V>
+struct first_failed {
+  using type = ok;
+};
+template <class V, class... Rest>
+struct first_failed<V, Rest...> : std::conditional<V::value, typename first_failed<Rest...>::type, V> {};
+template <class... V>
+using first_failed_t = typename first_failed<V...>::type;
 
 }  // namespace detail
 

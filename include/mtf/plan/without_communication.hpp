@@ -1,6 +1,25 @@
 #pragma once
 // Scopes in which nothing may be sent.
-#include <mtf/plan/plan.hpp>
+#include <type_traits>
+
+#include <mtf/backend/ref.hpp>
+#include <mtf/backend/trace.hpp>
+#include <mtf/core/dim.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/notation.hpp>
+#include <mtf/core/partial.hpp>
+#include <mtf/core/shape.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/callable.hpp>
+#include <mtf/detail/tape/gradient_slot.hpp>
+#include <mtf/detail/tape/tape.hpp>
+#include <mtf/detail/tape/value.hpp>
+#include <mtf/detail/tensor/result.hpp>
+#include <mtf/ops/create/constants.hpp>
+#include <mtf/plan/plan_of.hpp>
+#include <mtf/tensor/params.hpp>
+#include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
 

@@ -2,8 +2,12 @@
 // Structures of tensors: one description, `template <template <class...> class Tensor> struct mlp`, of which parameters,
 // gradients and optimizer state are instances. MTF_FIELDS makes it a Boost.Hana Struct, so that it can be walked.
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include <boost/hana/accessors.hpp>
 #include <boost/hana/for_each.hpp>
@@ -11,7 +15,8 @@
 #include <boost/hana/string.hpp>
 #include <boost/hana/tuple.hpp>
 
-#include <mtf/tensor/tensor.hpp>
+#include <mtf/backend/trace.hpp>
+#include <mtf/core/verdict.hpp>
 
 // Applies MACRO to each of up to 40 arguments, separated by commas.
 #define MTF_PARENS ()

@@ -1,74 +1,23 @@
 #pragma once
 // Optimizers: they complete the gradients, once a step, and update the parameters. Those that no gradient came to are left
 // alone, as is memory that someone else holds: copies of tensors share it, but are values.
-#include <numbers>
 #include <string_view>
+#include <type_traits>
 
-#include <mtf/detail/math/fast_math.hpp>
+#include <mtf/autodiff/state_cut.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/tape/value.hpp>
+#include <mtf/math/fast_math.hpp>
+#include <mtf/ops/create/constants.hpp>
+#include <mtf/tensor/params.hpp>
+#include <mtf/tensor/tensor.hpp>
+#include <mtf/train/global_norm.hpp>
 
 namespace mtf {
-
-/// The learning rate at a step counted from 0: a linear rise to `peak` over `warmup` steps, then half a cosine down to
-/// `floor` at step `total` (Loshchilov & Hutter 2017).
-struct warmup_cosine {
-  double peak = 1e-3;
-  int warmup = 0;
-  int total = 1;
-  double floor = 0;
-
-  [[nodiscard]] double at(int step) const {
-    if (step < warmup) return peak * (step + 1) / warmup;
-    if (step >= total) return floor;
-    double const progress = static_cast<double>(step - warmup) / (total - warmup);
-    return floor + 0.5 * (peak - floor) * (1 + detail::library_cos(std::numbers::pi * progress));
-  }
-};
-
-/// The Euclidean norm of all gradients together, in double. Each element counts once: a rank adds its shard only if it
-/// is the first of those that hold the same. Completes the gradients, for an optimizer with `Cut` each rank's part of
-/// them; then one all-reduce of one number over the axes that cut any of them. Gradients that are zero, since nothing
-/// flowed there, send nothing.
-template <class Cut = state_cut_over<>, class Backend, class Gradients>
-constexpr double global_norm(Backend& b, Gradients const& gradients) {
-  detail::during<Backend> const update(b, pass::update);
-  detail::operation<Backend> const norm(b, "global_norm", detail::sharding_of<shape<>, layout<mesh<>>>);
-  auto memory = detail::make_buffer<double>(b, 1);
-  double* total = detail::data_of<double>(memory);
-  b.fill(total, 1, 0.0);
-  axis_mask cut = 0;
-  detail::walk_tensors(
-      b,
-      [&](auto const&, auto const& g) {
-        using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
-        if (!g.is_zero()) cut |= detail::state_part_t<X, Cut>::spec.cut_axes();
-      },
-      gradients);
-  detail::completion<Backend> completing(b);
-  detail::walk_tensors(
-      b, [&](detail::path const& name, auto const& g) { g.template complete_with<Cut>(completing, name.names()); },
-      gradients);
-  completing.finish();
-  detail::walk_tensors(
-      b,
-      [&](auto const&, auto const& g) {
-        using X = detail::state_part_t<typename std::remove_cvref_t<decltype(g)>::tensor_type, Cut>;
-        if (g.is_zero()) return;
-        detail::operation<Backend> const here(b, "global_norm", X::spec);
-        auto const part = g.template part<Cut>();
-        b.made(static_cast<typename X::element_type const*>(part.value().data()), X::spec);
-        if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
-          b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(part.value().data()));
-      },
-      gradients);
-  if (cut != 0) b.all_reduce(cut, combine::sum, static_cast<double const*>(total), total, 1);
-  double sum = 0;
-  b.to_host(&sum, total, sizeof sum);
-  if constexpr (Backend::holds_data)
-    return detail::library_sqrt(sum);
-  else
-    return sum;
-}
 
 namespace detail {
 
@@ -178,20 +127,20 @@ class adamw {
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm<Cut>(b, gradients);
     if (!detail::is_finite(norm)) return norm;
-    detail::during<Backend> const update(b, pass::update);
+    backend::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     for_each_tensor(
         [&](std::string_view name, auto& p, auto const& g, auto& m, auto& v, auto& updates) {
           if (g.is_zero()) return;
           using X = std::remove_cvref_t<decltype(p)>;
           using T = typename X::element_type;
-          using A = detail::compute_t<T>;
-          detail::operation<Backend> const here(b, "adamw", X::spec);
+          using A = compute_t<T>;
+          backend::operation<Backend> const here(b, "adamw", X::spec);
           auto const part = g.template part<Cut>();
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
           ++updates.value;
-          double const correction1 = 1 / (1 - detail::library_pow(options_.beta1, updates.value));
-          double const correction2 = 1 / (1 - detail::library_pow(options_.beta2, updates.value));
+          double const correction1 = 1 / (1 - math::library_pow(options_.beta1, updates.value));
+          double const correction2 = 1 / (1 - math::library_pow(options_.beta2, updates.value));
           detail::make_own(p);
           detail::make_own(m);
           detail::make_own(v);
@@ -234,15 +183,15 @@ class sgd {
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm<Cut>(b, gradients);
     if (!detail::is_finite(norm)) return norm;
-    detail::during<Backend> const update(b, pass::update);
+    backend::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
     for_each_tensor(
         [&](std::string_view name, auto& p, auto const& g, auto& u) {
           if (g.is_zero()) return;
           using X = std::remove_cvref_t<decltype(p)>;
           using T = typename X::element_type;
-          using A = detail::compute_t<T>;
-          detail::operation<Backend> const here(b, "sgd", X::spec);
+          using A = compute_t<T>;
+          backend::operation<Backend> const here(b, "sgd", X::spec);
           auto const part = g.template part<Cut>();
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
           detail::make_own(p);

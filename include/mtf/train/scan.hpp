@@ -1,6 +1,17 @@
 #pragma once
 // Equal layers: one body, applied once for each.
-#include <mtf/autodiff/value_and_grad.hpp>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include <mtf/backend/ref.hpp>
+#include <mtf/backend/trace.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/detail/tape/gradient_slot.hpp>
+#include <mtf/detail/tape/record.hpp>
+#include <mtf/detail/tape/tape.hpp>
+#include <mtf/tensor/params.hpp>
+#include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
 

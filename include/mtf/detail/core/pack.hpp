@@ -55,4 +55,11 @@ inline constexpr bool is_a = false;
 template <class... T, template <class...> class Template>
 inline constexpr bool is_a<Template<T...>, Template> = true;
 
+template <class X, class...>
+struct first_of {
+  using type = X;
+};
+template <class... X>
+using first_t = typename first_of<X...>::type;
+
 }  // namespace mtf::detail

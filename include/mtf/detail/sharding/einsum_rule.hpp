@@ -2,8 +2,15 @@
 // One contraction of two tensors: what is partial in its result, and how the shards become (batched, strided) matrix
 // products with as few copies as possible.
 #include <array>
-#include <bit>
+#include <cstddef>
+#include <cstdint>
 
+#include <mtf/backend/work.hpp>
+#include <mtf/core/limits.hpp>
+#include <mtf/core/linearity.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/sharding/finding.hpp>
 #include <mtf/detail/sharding/operand_rule.hpp>
 
 namespace mtf::detail {

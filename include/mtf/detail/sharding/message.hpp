@@ -1,6 +1,11 @@
 #pragma once
 // How a shard is taken apart for a step of a relayout, and put together again: descriptions of copies and partners.
-#include <mtf/detail/sharding/steps.hpp>
+#include <cstddef>
+
+#include <mtf/backend/work.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/sharding/shard.hpp>
 
 namespace mtf::detail {
 

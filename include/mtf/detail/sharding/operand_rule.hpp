@@ -2,27 +2,16 @@
 // The rules that every operation on several tensors shares: which dimensions the operands have together, whether they are
 // cut alike, what is partial in the result, and which operands must be completed first.
 #include <array>
+#include <bit>
 #include <cstddef>
-#include <cstdint>
 
-#include <mtf/detail/sharding/sharding.hpp>
+#include <mtf/core/limits.hpp>
+#include <mtf/core/linearity.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/sharding/finding.hpp>
 
 namespace mtf::detail {
-
-/// What a rule found wrong, by position: operand i's dimension di and operand j's dimension dj, and an axis.
-struct finding {
-  enum class kind : std::uint8_t { none, extents, cuts, two_dims_on_axis, cut_where_partial, unknown_output, outer_product };
-  kind what = kind::none;
-  int i = 0, di = 0, j = 0, dj = 0, axis = 0;
-};
-
-/// Where an operation is linear, as far as sums may pass through it.
-enum class linearity : std::uint8_t {
-  none,            // completes every partial operand
-  additive,        // f(sum x, sum y) = sum f(x, y): passes where all operands are partial
-  multiplicative,  // linear in each operand by itself: passes where one operand is partial and the others do not vary
-  first,           // linear in the first operand only (a division)
-};
 
 template <std::size_t N>
 struct operand_rule {
@@ -85,18 +74,6 @@ constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, line
   all.partial = pass;
   for (std::size_t o = 0; o < N; ++o) r.complete[o] = in[o].partial & ~pass;
   return r;
-}
-
-/// Two dimensions of one sharding on one axis, or a dimension cut where the tensor is partial.
-constexpr finding check_sharding(sharding const& s) {
-  for (int d = 0; d < s.rank; ++d) {
-    for (int e = 0; e < d; ++e)
-      if (axis_mask const both = s[d].cut.mask() & s[e].cut.mask(); both != 0)
-        return {finding::kind::two_dims_on_axis, 0, e, 0, d, std::countr_zero(both)};
-    if (axis_mask const both = s[d].cut.mask() & s.partial; both != 0)
-      return {finding::kind::cut_where_partial, 0, d, 0, d, std::countr_zero(both)};
-  }
-  return {};
 }
 
 }  // namespace mtf::detail

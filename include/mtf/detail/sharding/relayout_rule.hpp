@@ -2,8 +2,15 @@
 // What bringing a tensor from one sharding to another sends: design 5's table, as a list of steps.
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
+#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/limits.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/sharding/steps.hpp>
 
 namespace mtf::detail {

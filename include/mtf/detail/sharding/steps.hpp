@@ -1,9 +1,13 @@
 #pragma once
 // The steps of a relayout, and what they send.
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
-#include <mtf/detail/sharding/sharding.hpp>
+#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
 
 namespace mtf::detail {
 

@@ -1,19 +1,23 @@
 #pragma once
 // Completing gradients: a large one by itself, begun as soon as it is asked for; small ones together, in one message.
 // Optimizers whose state is cut want of large ones each rank's part alone.
-#include <utility>
+#include <array>
+#include <cstddef>
 #include <vector>
 
-#include <mtf/detail/backend/execute.hpp>
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/sharding/execute.hpp>
+#include <mtf/detail/sharding/relayout_rule.hpp>
+#include <mtf/detail/sharding/steps.hpp>
+#include <mtf/detail/tape/cotangent.hpp>
 
 namespace mtf::detail {
-
-/// A gradient on one rank: its memory (empty: zero), and the axes over which it is partial.
-template <class Backend>
-struct cotangent {
-  buffer<Backend> memory;
-  axis_mask partial = 0;
-};
 
 /// Shards of up to so many bytes are small: messages of their own would cost more for being sent than for their bytes.
 constexpr bool is_small(index elements, std::size_t element_size) {

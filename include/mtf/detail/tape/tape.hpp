@@ -2,11 +2,18 @@
 // Reverse mode: operations on tracked values leave nodes; running them backwards collects gradients in slots.
 // A gradient's partial axes are a run-time value, known to whoever runs the program, the tracing backend included: they
 // depend on all uses of a tensor together, not on one operation (docs/design.md, 9).
+#include <array>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
-#include <mtf/detail/tape/completion.hpp>
+#include <mtf/backend/ref.hpp>
+#include <mtf/backend/scope.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/tape/completion.hpp>
+#include <mtf/detail/tape/cotangent.hpp>
 
 namespace mtf::detail {
 
@@ -140,171 +147,5 @@ class tape {
   completion<Backend> completion_;
   ref<node> last_{};
 };
-
-/// Collects the gradient of one tensor. Contributions that are partial over the same axes are added before anything is
-/// sent: gradients of a tensor that is used often are completed once.
-template <class Backend, class T>
-class gradient_slot final : public kept_by<Backend> {
- public:
-  int references = 1;
-  int parameter = -1;  // which one of the tape it belongs to
-
-  /// `where`: the tensor's sharding; its partial axes are of no concern here. It must outlive the slot: operations pass
-  /// constants.
-  constexpr gradient_slot(tape<Backend>& owner, sharding const& where)
-      : backend_(&owner.backend()), owner_(owner.place()), where_(&where) {}
-  constexpr void unreferenced() {
-    if (parameter >= 0) finalize();
-    if constexpr (Backend::holds_data)
-      destroy_object(*backend_, this);
-    else
-      clear();
-  }
-  /// Nothing more is added: hands the gradient to the tape.
-  constexpr void finalize() {
-    owner().template is_final<T>(std::exchange(parameter, -1), together(), *where_);
-  }
-  constexpr void let_go() {
-    clear();
-    owner_ = {};
-  }
-  constexpr void destroy() { delete this; }
-
-  /// The tape; `living` is null when it ended.
-  [[nodiscard]] constexpr tape<Backend>& owner() const { return *owner_->tape_; }
-  [[nodiscard]] constexpr tape<Backend>* living() const { return owner_->tape_; }
-  [[nodiscard]] constexpr sharding const& where() const { return *where_; }
-  /// f(contribution) for each that is partial over other axes.
-  template <class F>
-  constexpr void each(F const& f) const {
-    if (first_.memory) f(first_);
-    for (auto const& g : more_) f(g);
-  }
-
-  constexpr void add(cotangent<Backend>&& g) {
-    added(g.memory);
-    if (!first_.memory) {
-      first_ = std::move(g);
-      return;
-    }
-    if (first_.partial == g.partial) return accumulate(first_.memory, std::move(g.memory));
-    for (auto& other : more_)
-      if (other.partial == g.partial) return accumulate(other.memory, std::move(g.memory));
-    more_.push_back(std::move(g));
-  }
-
-  /// Memory to which a contribution that is partial over these axes may be added in place; empty if there is none yet, or
-  /// it is someone else's too. Followed by added().
-  constexpr buffer<Backend> accumulator(axis_mask partial) {
-    if (!first_.memory || first_.partial != partial || !first_.memory.unique()) return {};
-    forget_sum(*first_.memory);
-    return first_.memory;
-  }
-
-  /// Tells the backend of a contribution, or of the memory that it was added to.
-  constexpr void added(buffer<Backend> const& memory) const {
-    backend_->made(static_cast<T const*>(data_of<T>(memory)), *where_);
-  }
-
-  /// The whole gradient, partial at most over `may_be_partial`; empty memory if nothing flowed here. Leaves zero.
-  constexpr cotangent<Backend> take(axis_mask may_be_partial = ~0U) {
-    cotangent<Backend> sum;
-    if (!first_.memory) return sum;
-    sum.partial = may_be_partial;
-    each([&](auto const& g) { sum.partial &= g.partial; });
-    auto const part = [&](cotangent<Backend>& g) {
-      return completed<T>(*where_, g.partial & ~sum.partial, std::exchange(g.memory, {}));
-    };
-    sum.memory = part(first_);
-    for (auto& g : more_) accumulate(sum.memory, part(g));
-    more_.clear();
-    return sum;
-  }
-
- private:
-  constexpr void clear() {
-    first_ = {};
-    more_.clear();
-  }
-  /// As take(), but sums nothing between ranks: contributions that are partial over different axes become one that is
-  /// partial over all of these. What is whole along some of them is there the contribution of one rank alone. So the
-  /// parameter's gradient is completed once, by whom and with what others are.
-  constexpr cotangent<Backend> together() {
-    if (more_.empty()) return {std::exchange(first_.memory, {}), std::exchange(first_.partial, 0)};
-    Backend& b = *backend_;
-    cotangent<Backend> sum;
-    each([&](auto const& g) { sum.partial |= g.partial; });
-    auto const add_term = [&](cotangent<Backend>& g) {
-      auto x = std::exchange(g.memory, {});
-      if (b.ranks().mesh().index_within(b.ranks().rank(), sum.partial & ~g.partial) != 0) return;
-      if (sum.memory) return accumulate(sum.memory, std::move(x));
-      sum.memory = std::move(x);
-      make_own(sum.memory);  // whatever is known of it: on other ranks more is added
-    };
-    add_term(first_);
-    for (auto& g : more_) add_term(g);
-    more_.clear();
-    if (!sum.memory) {
-      auto const n = where_->local_size(b.ranks().mesh());
-      sum.memory = make_buffer<T>(b, n);
-      b.fill(data_of<T>(sum.memory), n, T(0));
-    }
-    return sum;
-  }
-  /// Memory that nobody else holds, and whose sum is not known.
-  constexpr void make_own(buffer<Backend>& x) {
-    if (!x.unique()) x = copy_of<T>(x, where_->local_size(backend_->ranks().mesh()));
-    forget_sum(*x);
-  }
-  static constexpr void forget_sum(block<Backend>& b) {
-    b.completed = {};
-    b.completed_axes = b.completed_cut = 0;
-  }
-  constexpr void accumulate(buffer<Backend>& into, buffer<Backend>&& x) {
-    Backend& b = *backend_;
-    auto const n = where_->local_size(b.ranks().mesh());
-    if (!into.unique() && x.unique()) std::swap(into, x);
-    make_own(into);
-    b.add(n, data_of<T>(into), static_cast<T const*>(data_of<T>(x)));
-    added(into);
-  }
-
-  Backend* backend_;
-  ref<tape_place<Backend>> owner_;
-  sharding const* where_;
-  cotangent<Backend> first_;
-  std::vector<cotangent<Backend>> more_;  // rarely any
-};
-
-/// The tape on which an operation with these operands is recorded; null if none is tracked, or no more.
-template <class Backend, class... T>
-constexpr tape<Backend>* tape_of(value<Backend, T> const&... x) {
-  tape<Backend>* t = nullptr;
-  auto const look = [&](auto const& slot) {
-    tape<Backend>* const living = slot ? slot->living() : nullptr;
-    if (living == nullptr) return;
-    if (t != nullptr && t != living) gradient_of_a_gradient();
-    t = living;
-  };
-  (look(x.slot), ...);
-  return t;
-}
-
-/// Called by every operation with its result: tells the backend of it. Gives `out` a slot and records the node that
-/// `make(slot)` returns, if one of the operands is tracked.
-template <class Backend, class T, class Make>
-constexpr void record(tape<Backend>* t, value<Backend, T>& out, sharding const& where, Make make) {
-  out.backend().made(static_cast<T const*>(out.data()), where);
-  if (t == nullptr) return;
-  out.slot = make_ref<gradient_slot<Backend, T>>(t->backend(), *t, where);
-  t->push(make, out.slot);
-}
-
-/// A value whose sum over `axes` is taken. It is the same logical tensor, so it shares the gradient's slot.
-template <class Backend, class T>
-constexpr value<Backend, T> completed_value(value<Backend, T> const& x, sharding const& s, axis_mask axes) {
-  if (axes == 0) return x;
-  return value<Backend, T>(completed<T>(s, axes, x.memory), x.slot);
-}
 
 }  // namespace mtf::detail

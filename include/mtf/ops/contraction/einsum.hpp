@@ -1,10 +1,21 @@
 #pragma once
 // Contractions by name.
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 
+#include <mtf/core/linearity.hpp>
+#include <mtf/detail/ops/frame.hpp>
 #include <mtf/detail/sharding/einsum_rule.hpp>
-#include <mtf/ops/movement/relayout.hpp>
+#include <mtf/detail/sharding/operand_rule.hpp>
+#include <mtf/ops/elementwise/functions.hpp>
+#include <mtf/ops/elementwise/map.hpp>
+#include <mtf/ops/movement/transpose.hpp>
+#include <mtf/ops/reduction/reduce.hpp>
 
 namespace mtf {
 
@@ -190,12 +201,6 @@ struct einsum_output {
   }
 };
 
-/// For the verdict on all operands together; an einsum of many operands meets all their dimensions.
-template <class... X>
-struct einsum_operands {
-  static constexpr auto merged = merge_operands<sizeof...(X)>({X::spec...}, linearity::none);
-};
-
 template <class X, class Y, class Out>
 struct einsum_pair {
   static constexpr einsum_rule rule = derive_einsum(X::spec, Y::spec, einsum_output<Out, X, Y>::out);
@@ -249,22 +254,12 @@ constexpr auto summed_to(X const& x) {
   }
 }
 
-template <class... S>
-struct any_of_shapes {
-  static constexpr bool has_id(std::uint64_t id) { return ((S::find(id) >= 0) || ...); }
-};
-
 template <class Out, class X>
 constexpr auto einsum_all(X const& x);
 template <class Out, class X, class Y>
 constexpr auto einsum_all(X const& x, Y const& y);
 template <class Out, class X, class Y, class Z, class... Rest>
 constexpr auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest);
-
-template <class... D>
-constexpr auto transposed(shape<D...> const*, auto const& x) {
-  return transpose<D...>(x);
-}
 
 template <class Out, class X>
 constexpr auto einsum_all(X const& x) {
@@ -349,7 +344,7 @@ constexpr auto einsum(X const&... x) {
       using out_shape = shape<Out...>;
       using verdict2 =
           detail::first_failed_t<decltype(detail::einsum_output<out_shape, typename X::description...>::verdict()),
-                                 detail::operands_verdict_t<detail::einsum_operands<typename X::description...>, X...>>;
+                                 detail::operands_verdict_t<detail::operands_together<typename X::description...>, X...>>;
       if constexpr (!verdict2::value) {
         detail::require<verdict2>{};
         return refused{};

@@ -1,7 +1,14 @@
 #pragma once
 // A contraction with a bias.
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/contraction/einsum.hpp>
 #include <mtf/ops/elementwise/elementwise.hpp>
+#include <mtf/ops/elementwise/functions.hpp>
+#include <mtf/ops/elementwise/map.hpp>
 
 namespace mtf {
 

@@ -1,28 +1,21 @@
 #pragma once
 // Arithmetic, comparisons and the usual functions on tensors: each is one `map`. A number beside a tensor is taken in the
 // type that the tensor's elements are computed in; beside integers and bools it must be an integer.
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include <mtf/core/error.hpp>
+#include <mtf/detail/ops/frame.hpp>
+#include <mtf/math/dual.hpp>
+#include <mtf/math/functions.hpp>
+#include <mtf/ops/elementwise/functions.hpp>
 #include <mtf/ops/elementwise/map.hpp>
 
 namespace mtf {
 
 namespace detail {
-
-template <class X>
-struct compute_of {
-  using type = int;
-};
-template <class X>
-  requires tensor_type<X>
-struct compute_of<X> {
-  using type = compute_t<typename X::element_type>;
-};
-template <class X>
-using compute_of_t = typename compute_of<X>::type;
 
 /// The type of a number beside elements of type T: that in which they are computed; bools count as integers, as in C++.
 template <class T>
@@ -82,38 +75,38 @@ constexpr auto operator-(X const& x) {
   return map(functions::negate{}, x);
 }
 
-template <operand X, detail::plain_number N>
+template <operand X, math::plain_number N>
 constexpr auto operator+(X const& x, N n) {
   return detail::map_with_numbers<functions::shift>(x, n);
 }
-template <operand X, detail::plain_number N>
+template <operand X, math::plain_number N>
 constexpr auto operator+(N n, X const& x) {
   return x + n;
 }
-template <operand X, detail::plain_number N>
+template <operand X, math::plain_number N>
 constexpr auto operator-(X const& x, N n) {
   return detail::map_with_numbers<functions::shift_back>(x, n);
 }
-template <operand X, detail::plain_number N>
+template <operand X, math::plain_number N>
 constexpr auto operator-(N n, X const& x) {
   return detail::map_with_numbers<functions::subtract_from>(x, n);
 }
-template <operand X, detail::plain_number N>
+template <operand X, math::plain_number N>
 constexpr auto operator*(X const& x, N n) {
   return detail::map_with_numbers<functions::scale>(x, n);
 }
-template <operand X, detail::plain_number N>
+template <operand X, math::plain_number N>
 constexpr auto operator*(N n, X const& x) {
   return x * n;
 }
 /// Integers divide as in C++, towards zero; `x / 0` of integers is a user_error.
-template <operand X, detail::plain_number N>
+template <operand X, math::plain_number N>
 constexpr auto operator/(X const& x, N n) {
   if constexpr (std::is_integral_v<detail::compute_of_t<X>>)
     if (n == 0) throw user_error("a tensor of integers is divided by the number 0");
   return detail::map_with_numbers<functions::divide_by>(x, n);
 }
-template <operand X, detail::plain_number N>
+template <operand X, math::plain_number N>
 constexpr auto operator/(N n, X const& x) {
   return detail::map_with_numbers<functions::divide_into>(x, n);
 }
@@ -123,7 +116,7 @@ constexpr auto operator/(N n, X const& x) {
   constexpr auto operator OP(X const& x, Y const& y) {               \
     return map(functions::NAME{}, x, y);                   \
   }                                                        \
-  template <operand X, detail::plain_number N>             \
+  template <operand X, math::plain_number N>             \
   constexpr auto operator OP(X const& x, N n) {                      \
     return detail::map_with_numbers<functions::NAME##_number>(x, n); \
   }
@@ -171,7 +164,7 @@ constexpr auto pow(X const& x, Y const& y) {
 }
 /// x^n. Whole exponents are products, so of negative x and of integers too; else a negative x gives NaN. A negative exponent
 /// of integers is a user_error. Refused: a fractional exponent of integers.
-template <operand X, detail::plain_number N>
+template <operand X, math::plain_number N>
 constexpr auto pow(X const& x, N n) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
@@ -180,7 +173,7 @@ constexpr auto pow(X const& x, N n) {
     if constexpr (!verdict::value) {
       detail::require<verdict>{};
       return refused{};
-    } else if constexpr (!detail::is_floating<typename X::element_type>) {
+    } else if constexpr (!is_floating<typename X::element_type>) {
       auto const exponent = detail::number_as<std::int32_t>(n);
       if (exponent < 0) throw user_error("pow of a tensor of integers: the exponent " + std::to_string(exponent) + " is negative");
       return map(functions::whole_power{exponent}, x);
@@ -192,7 +185,7 @@ constexpr auto pow(X const& x, N n) {
 }
 /// min(max(x, low), high). The gradient passes where x is in [low, high], at the bounds too (as PyTorch's clamp has it; JAX's
 /// clip passes half of it there).
-template <operand X, detail::plain_number N>
+template <operand X, math::plain_number N>
 constexpr auto clip(X const& x, N low, N high) {
   return detail::map_with_numbers<functions::clip>(x, low, high);
 }

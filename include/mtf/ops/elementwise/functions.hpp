@@ -7,16 +7,14 @@
 //   saves_inputs        false: the derivatives do not depend on the operands, which are freed early (default: true)
 //   only_floating       true: of integers and conditions it means nothing, and they are refused (default: false)
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
-#include <mtf/detail/sharding/operand_rule.hpp>
-#include <mtf/ops/elementwise/math.hpp>
+#include <mtf/core/host_device.hpp>
+#include <mtf/core/linearity.hpp>
+#include <mtf/math/functions.hpp>
 
 namespace mtf::functions {
-
-using detail::linearity;
 
 struct add {
   static constexpr linearity linear = linearity::additive;

@@ -4,10 +4,16 @@
 #include <cstddef>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
-#include <mtf/ops/elementwise/functions.hpp>
-#include <mtf/tensor/tensor.hpp>
+#include <mtf/core/error.hpp>
+#include <mtf/core/linearity.hpp>
+#include <mtf/detail/core/callable.hpp>
+#include <mtf/detail/ops/frame.hpp>
+#include <mtf/detail/sharding/finding.hpp>
+#include <mtf/detail/sharding/operand_rule.hpp>
+#include <mtf/math/dual.hpp>
 
 namespace mtf {
 
@@ -200,7 +206,7 @@ class map_node {
 /// Whether anybody wants a gradient is known when the program runs.
 template <std::size_t I, class F, class Backend, class... T>
 constexpr void check_derivative(value<Backend, nth<I, T...>> const& operand) {
-  if constexpr (is_floating<nth<I, T...>> && !passes_gradient<F>(I) && !has_derivative<I, F, compute_t<T>...>)
+  if constexpr (is_floating<nth<I, T...>> && !passes_gradient<F>(I) && !math::has_derivative<I, F, compute_t<T>...>)
     if (operand.slot) map_was_given_a_function_that_takes_no_dual_numbers(I);
 }
 

@@ -1,6 +1,12 @@
 #pragma once
 // Lookup of rows by number, also with the vocabulary cut.
-#include <mtf/ops/contraction/einsum.hpp>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/detail/ops/frame.hpp>
+#include <mtf/ops/movement/complete.hpp>
+#include <mtf/ops/movement/transpose.hpp>
 
 namespace mtf {
 
@@ -110,7 +116,7 @@ constexpr auto embedding(Table const& table, Ids const& ids) {
         std::conditional_t<std::is_same_v<typename Ids::element_type, std::int32_t>, ok,
                            error_element_type<typename Ids::element_type>>,
         typename detail::rows_verdict<Vocabulary, typename Ids::shape_type, typename Table::shape_type>::type,
-        detail::operands_verdict_t<detail::einsum_operands<typename Table::description, typename Ids::description>, Table, Ids>>;
+        detail::operands_verdict_t<detail::operands_together<typename Table::description, typename Ids::description>, Table, Ids>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};

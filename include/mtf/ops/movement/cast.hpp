@@ -1,7 +1,9 @@
 #pragma once
 // The same numbers in another element type.
-#include <mtf/backend/work.hpp>
-#include <mtf/tensor/tensor.hpp>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/detail/ops/frame.hpp>
 
 namespace mtf {
 
@@ -58,7 +60,7 @@ constexpr auto cast(X const& x) {
   } else if constexpr (std::is_same_v<T, typename X::element_type>) {
     return x;
   } else {
-    constexpr bool widens = detail::is_floating<T> && detail::is_floating<typename X::element_type> &&
+    constexpr bool widens = is_floating<T> && is_floating<typename X::element_type> &&
                             sizeof(T) >= sizeof(typename X::element_type);
     using kept = std::conditional_t<widens, typename X::partial_type, partial<>>;
     using out = tensor<T, typename X::shape_type, typename X::layout_type, kept, typename X::backend_type>;

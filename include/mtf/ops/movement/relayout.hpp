@@ -1,6 +1,13 @@
 #pragma once
 // The same logical tensor, cut, ordered or named differently.
-#include <mtf/ops/reduction/reduce.hpp>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/core/mesh.hpp>
+#include <mtf/detail/ops/frame.hpp>
+#include <mtf/detail/sharding/execute.hpp>
+#include <mtf/detail/sharding/relayout_rule.hpp>
+#include <mtf/detail/sharding/steps.hpp>
 
 namespace mtf {
 
@@ -62,92 +69,7 @@ struct relayout_rule {
   static constexpr relayout_work work = relayout_to("relayout", X::mesh, X::spec, to());
 };
 
-template <class From, class To, class D>
-using renamed_dim = std::conditional_t<D::id == From::id, To, D>;
-template <class From, class To, class... D>
-shape<renamed_dim<From, To, D>...> renamed_shape(shape<D...> const*);
-
-template <class X, class From, class To>
-struct rename_rule {
-  static constexpr relayout_work make() {
-    sharding from = X::spec;
-    auto& renamed = from[from.find(From::id)];
-    renamed.id = To::id;
-    renamed.name = To::name.data();
-    sharding to = from;
-    to[to.find(To::id)].cut = X::layout_type::cut_of(To::id);
-    to.partial &= ~to.cut_axes();
-    return relayout_to("rename", X::mesh, from, to);
-  }
-  static constexpr relayout_work work = make();
-};
-
-/// A reordering of the shard: a copy there, a copy back.
-struct transpose_work {
-  sharding in, out;
-};
-
-template <class Backend, class T>
-class transpose_node {
- public:
-  constexpr transpose_node(transpose_work const& w, ref<gradient_slot<Backend, T>> const& in, ref<gradient_slot<Backend, T>> const& out)
-      : w_(&w), in_(in), out_(out) {}
-  constexpr void run() {
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, "transpose", w_->in);
-    auto g = out_->take();
-    if (!g.memory) return;
-    auto const& mesh = b.ranks().mesh();
-    auto dx = make_buffer<T>(b, w_->in.local_size(mesh));
-    b.copy(aligned<1>(mesh, w_->in, {w_->out}), data_of<T>(dx), static_cast<T const*>(data_of<T>(g.memory)));
-    in_->add({std::move(dx), g.partial});
-  }
-
- private:
-  transpose_work const* w_;
-  ref<gradient_slot<Backend, T>> in_, out_;
-};
-
-template <class Backend, class T>
-constexpr value<Backend, T> run_transpose(transpose_work const& w, value<Backend, T> const& x) {
-  Backend& b = x.backend();
-  operation<Backend> const here(b, "transpose", w.out);
-  auto const& mesh = b.ranks().mesh();
-  auto out = make_value<T>(b, w.out.local_size(mesh));
-  b.copy(aligned<1>(mesh, w.out, {w.in}), out.data(), static_cast<T const*>(x.data()));
-  record(tape_of(x), out, w.out, [&](auto const& slot) {
-    return transpose_node<Backend, T>(w, x.slot, slot);
-  });
-  return out;
-}
-
-constexpr sharding in_order(sharding const& s, auto const& ids, int rank) {
-  sharding out;
-  for (int d = 0; d < rank; ++d) out.push(s[s.find(ids[static_cast<std::size_t>(d)])]);
-  out.partial = s.partial;
-  return out;
-}
-
-template <class X, class Shape>
-struct transpose_rule {
-  static constexpr sharding out = in_order(X::spec, Shape::ids, Shape::rank);
-  static constexpr transpose_work work{X::spec, out};
-};
-
 }  // namespace detail
-
-/// The same tensor with all its sums taken. One all-reduce over the axes over which it is partial; free if it is not.
-template <operand X>
-constexpr auto complete(X const& x) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else {
-    using out = tensor<typename X::element_type, typename X::shape_type, typename X::layout_type, partial<>,
-                       typename X::backend_type>;
-    detail::operation<typename X::backend_type> const here(x.backend(), "complete", X::spec);
-    return out(detail::completed_value(x.value(), X::spec, X::spec.partial));
-  }
-}
 
 /// The same tensor cut as `Layout` says, on the same mesh. Sends what the change needs and no more: nothing for a slice;
 /// an all-gather, all-to-all, permute, or for partial tensors a reduce-scatter (design 5's table). Sums over axes that cut
@@ -170,70 +92,6 @@ constexpr auto relayout(X const& x) {
       return out(detail::run_relayout(rule::work, x.value()));
     }
   }
-}
-
-/// The same tensor with dimension `From` called `To`, of the same extent. It is cut as the layout says of `To`: renaming
-/// is also how one dimension meets itself, e.g. as the queries and the keys of attention. Communication as for
-/// `relayout`; none if both names are cut alike. Refused: no such dimension, a name already there, extents that differ.
-template <dimension From, dimension To, operand X>
-constexpr auto rename(X const& x) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else {
-    using old_shape = typename X::shape_type;
-    using verdict = detail::first_failed_t<
-        detail::named_dims_t<old_shape, From>,
-        std::conditional_t<From::extent == To::extent, ok, error_extents_differ<From, To>>,
-        std::conditional_t<old_shape::template has<To>, error_dim_already_there<To, old_shape>, ok>>;
-    if constexpr (!verdict::value) {
-      detail::require<verdict>{};
-      return refused{};
-    } else {
-      using new_shape = decltype(detail::renamed_shape<From, To>(static_cast<old_shape const*>(nullptr)));
-      using fits = tensor_verdict_t<new_shape, typename X::layout_type>;
-      if constexpr (!fits::value) {
-        detail::require<fits>{};
-        return refused{};
-      } else {
-        using rule = detail::rename_rule<typename X::description, From, To>;
-        using out = tensor<typename X::element_type, new_shape, typename X::layout_type,
-                           detail::partial_of<typename X::mesh_type, rule::work.to.partial>, typename X::backend_type>;
-        return out(detail::run_relayout(rule::work, x.value()));
-      }
-    }
-  }
-}
-
-/// The same tensor stored in another order: a local copy.
-template <dimension... Dims, operand X>
-constexpr auto transpose(X const& x) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else {
-    using order = shape<Dims...>;
-    using verdict = detail::first_failed_t<
-        shape_verdict_t<Dims...>, detail::named_dims_t<typename X::shape_type, Dims...>,
-        std::conditional_t<sizeof...(Dims) == X::shape_type::rank, ok, error_shapes_differ<typename X::shape_type, order>>>;
-    if constexpr (!verdict::value) {
-      detail::require<verdict>{};
-      return refused{};
-    } else if constexpr (std::is_same_v<order, typename X::shape_type>) {
-      return x;
-    } else {
-      using out = tensor<typename X::element_type, order, typename X::layout_type, typename X::partial_type,
-                         typename X::backend_type>;
-      return out(detail::run_transpose(detail::transpose_rule<typename X::description, order>::work, x.value()));
-    }
-  }
-}
-
-/// The tensor as a constant: nothing flows back through it.
-template <operand X>
-constexpr auto stop_gradient(X x) {
-  if constexpr (std::is_same_v<X, refused>)
-    return x;
-  else
-    return X(detail::value<typename X::backend_type, typename X::element_type>(x.value().memory));
 }
 
 }  // namespace mtf

@@ -1,7 +1,15 @@
 #pragma once
 // Attention of a decoder as one operation. Where a rank has whole sequences it keeps no scores, and computes none that
 // the mask hides; where they are cut it is the products and the softmax that it means.
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/contraction/einsum.hpp>
+#include <mtf/ops/movement/complete.hpp>
+#include <mtf/ops/movement/transpose.hpp>
 #include <mtf/ops/reduction/softmax.hpp>
 
 namespace mtf {
@@ -183,7 +191,7 @@ constexpr auto causal_attention(Q const& q, K const& k, V const& v, double scale
           typename detail::attention_shapes<typename Q::description, typename K::description, typename V::description,
                                             Query, Key>::type,
           detail::operands_verdict_t<
-              detail::einsum_operands<typename Q::description, typename K::description, typename V::description>, Q, K,
+              detail::operands_together<typename Q::description, typename K::description, typename V::description>, Q, K,
               V>>;
       if constexpr (!verdict2::value) {
         detail::require<verdict2>{};

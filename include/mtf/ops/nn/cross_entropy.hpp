@@ -1,6 +1,13 @@
 #pragma once
 // The loss of classification, also with the class dimension cut: the logits are never gathered.
-#include <mtf/ops/contraction/einsum.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/detail/ops/frame.hpp>
+#include <mtf/ops/movement/complete.hpp>
+#include <mtf/ops/movement/transpose.hpp>
 
 namespace mtf {
 
@@ -116,7 +123,7 @@ constexpr auto cross_entropy(X const& logits, Labels const& labels) {
       using rule = detail::cross_entropy_rule<typename X::description, Classes>;
       using out = detail::result_t<typename X::element_type, rule, X>;
       using verdict2 = detail::first_failed_t<
-          detail::operands_verdict_t<detail::einsum_operands<typename X::description, typename Labels::description>, X, Labels>,
+          detail::operands_verdict_t<detail::operands_together<typename X::description, typename Labels::description>, X, Labels>,
           std::conditional_t<detail::same_dims(rule::out, Labels::spec), ok,
                              error_shapes_differ<typename Labels::shape_type, typename out::shape_type>>>;
       if constexpr (!verdict2::value) {

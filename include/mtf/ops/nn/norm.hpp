@@ -1,6 +1,14 @@
 #pragma once
 // Normalization along one dimension, with a learned scale (and shift).
-#include <mtf/ops/reduction/softmax.hpp>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/core/host_device.hpp>
+#include <mtf/core/linearity.hpp>
+#include <mtf/detail/ops/frame.hpp>
+#include <mtf/detail/sharding/operand_rule.hpp>
 
 namespace mtf {
 

@@ -1,10 +1,15 @@
 #pragma once
 // Sums, means, maxima and minima along dimensions.
 #include <array>
-#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
 
-#include <mtf/ops/movement/cast.hpp>
+#include <mtf/core/host_device.hpp>
+#include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/elementwise/elementwise.hpp>
+#include <mtf/ops/movement/cast.hpp>
 
 namespace mtf {
 
@@ -114,19 +119,6 @@ constexpr value<Backend, T> run_reduce(combine op, reduce_work const& w, value<B
   return out;
 }
 
-/// The sharding without the dimensions of the ids; with no ids: without all.
-template <std::size_t N>
-constexpr sharding without(sharding const& s, std::array<std::uint64_t, N> const& ids, std::size_t count) {
-  sharding out;
-  for (int d = 0; d < s.rank; ++d) {
-    bool gone = count == 0;
-    for (std::size_t i = 0; i < count; ++i) gone = gone || ids[i] == s[d].id;
-    if (!gone) out.push(s[d]);
-  }
-  out.partial = s.partial;
-  return out;
-}
-
 template <combine Op, class X, class... D>
 struct reduce_rule {
   static constexpr reduce_work work = derive_reduce(
@@ -175,7 +167,7 @@ template <dimension... Dims, operand X>
 constexpr auto mean(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
-  } else if constexpr (!detail::is_floating<typename X::element_type>) {
+  } else if constexpr (!is_floating<typename X::element_type>) {
     return mean<Dims...>(cast<float>(x));
   } else {
     auto const s = detail::reduce<combine::sum, Dims...>(x);
@@ -197,7 +189,7 @@ constexpr auto weighted_mean(X const& x, W const& weights) {
   } else {
     using T = typename X::element_type;
     using verdict = detail::first_failed_t<
-        std::conditional_t<detail::is_floating<T>, ok, error_element_type<T>>,
+        std::conditional_t<is_floating<T>, ok, error_element_type<T>>,
         std::conditional_t<detail::same_dims(X::spec, W::spec), ok,
                            error_shapes_differ<typename W::shape_type, typename X::shape_type>>>;
     if constexpr (!verdict::value) {

@@ -1,6 +1,12 @@
 #pragma once
 // softmax, log_softmax and logsumexp along one dimension, which may be cut: then only statistics of the rows are sent.
-#include <mtf/ops/movement/relayout.hpp>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/detail/ops/frame.hpp>
 
 namespace mtf {
 

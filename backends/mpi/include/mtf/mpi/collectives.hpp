@@ -20,7 +20,7 @@
 
 namespace mtf {
 
-namespace detail {
+namespace mpi {
 
 inline std::string wrong_rank_count(std::string const& mesh, int needed, int started) {
   auto const n = std::to_string(needed);
@@ -34,7 +34,7 @@ inline int mpi_world_rank() {
   return rank;
 }
 
-}  // namespace detail
+}  // namespace mpi
 
 /// The ranks of MPI_COMM_WORLD as a mesh, row-major. Making one is a collective call; MPI must be initialized, and be
 /// finalized after the object is gone. Axes of extent 1 cost nothing: what runs over them alone is a local copy.
@@ -52,11 +52,11 @@ class mpi_collectives final : public collectives {
   /// mesh.
   explicit mpi_collectives(mesh_shape const& mesh, std::string text = {}) : mpi_collectives(mesh, std::move(text), {}) {}
   mpi_collectives(mesh_shape const& mesh, std::string text, options chosen)
-      : collectives(mesh, detail::mpi_world_rank()), text_(std::move(text)), largest_(chosen.largest) {
+      : collectives(mesh, mpi::mpi_world_rank()), text_(std::move(text)), largest_(chosen.largest) {
     int started = 0;
-    detail::mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &started), {"MPI_Comm_size"});
-    if (text_.empty()) text_ = detail::mesh_text(mesh);
-    if (started != mesh.size()) throw user_error(detail::wrong_rank_count(text_, mesh.size(), started));
+    mpi::mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &started), {"MPI_Comm_size"});
+    if (text_.empty()) text_ = backend::mesh_text(mesh);
+    if (started != mesh.size()) throw user_error(mpi::wrong_rank_count(text_, mesh.size(), started));
     for (int a = 0; a < mesh.rank; ++a)
       if (mesh.size(axis_mask{1} << a) > 1) wide_ |= axis_mask{1} << a;
     keep(world_, MPI_Comm_dup(MPI_COMM_WORLD, &world_), {"MPI_Comm_dup", text_});
@@ -77,10 +77,10 @@ class mpi_collectives final : public collectives {
   mpi_collectives(mpi_collectives const&) = delete;
   mpi_collectives& operator=(mpi_collectives const&) = delete;
 
-  void barrier() override { detail::mpi_check(MPI_Barrier(world_), at("MPI_Barrier", wide_)); }
+  void barrier() override { mpi::mpi_check(MPI_Barrier(world_), at("MPI_Barrier", wide_)); }
   bool any(bool mine) override {
     int theirs = mine ? 1 : 0;
-    detail::mpi_check(MPI_Allreduce(MPI_IN_PLACE, &theirs, 1, MPI_INT, MPI_LOR, world_), at("MPI_Allreduce", wide_));
+    mpi::mpi_check(MPI_Allreduce(MPI_IN_PLACE, &theirs, 1, MPI_INT, MPI_LOR, world_), at("MPI_Allreduce", wide_));
     return theirs != 0;
   }
 
@@ -89,7 +89,7 @@ class mpi_collectives final : public collectives {
     if (alone(axes)) return copy(type, in, out, count);
     if (auto* const node = node_of(axes)) return node->all_reduce(op, type, in, out, count);
     each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
-      detail::mpi_check(MPI_Allreduce(from, to, n, detail::mpi_type(type), operations_.find(op, type), comm(axes)),
+      mpi::mpi_check(MPI_Allreduce(from, to, n, mpi::mpi_type(type), operations_.find(op, type), comm(axes)),
                         at("MPI_Allreduce", axes));
     });
   }
@@ -97,12 +97,12 @@ class mpi_collectives final : public collectives {
                              std::size_t count) override {
     if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {  // no other processor would do it meanwhile
       node->all_reduce(op, type, in, out, count);
-      return handle(new detail::mpi_request(at("MPI_Iallreduce", axes)));
+      return handle(new mpi::mpi_request(at("MPI_Iallreduce", axes)));
     }
-    return start("MPI_Iallreduce", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
+    return start("MPI_Iallreduce", axes, type, in, out, count, [&](mpi::mpi_place place, mpi::mpi_request& r) {
       each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
-        detail::mpi_check(
-            MPI_Iallreduce(from, to, n, detail::mpi_type(type), operations_.find(op, type), comm(axes), r.add()),
+        mpi::mpi_check(
+            MPI_Iallreduce(from, to, n, mpi::mpi_type(type), operations_.find(op, type), comm(axes), r.add()),
             place);
       });
     });
@@ -113,47 +113,47 @@ class mpi_collectives final : public collectives {
   void do_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     if (alone(axes)) return copy(type, in, out, count);
     if (auto* const node = node_of(axes)) return node->reduce_scatter(type, in, out, count);
-    auto const mpi_type = detail::mpi_type(type);
+    auto const mpi_type = mpi::mpi_type(type);
     auto const sum = operations_.find(combine::sum, type);
     if (!many(axes, count))
-      return detail::mpi_check(MPI_Reduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes)),
+      return mpi::mpi_check(MPI_Reduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes)),
                                at("MPI_Reduce_scatter_block", axes));
     each_block_piece(axes, type, in, out, count, [&](void const* from, void* to, int n, int root) {
-      detail::mpi_check(MPI_Reduce(from, to, n, mpi_type, sum, root, comm(axes)), at("MPI_Reduce", axes));
+      mpi::mpi_check(MPI_Reduce(from, to, n, mpi_type, sum, root, comm(axes)), at("MPI_Reduce", axes));
     });
   }
   handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {  // as for an all-reduce
       node->reduce_scatter(type, in, out, count);
-      return handle(new detail::mpi_request(at("MPI_Ireduce_scatter_block", axes)));
+      return handle(new mpi::mpi_request(at("MPI_Ireduce_scatter_block", axes)));
     }
     return start(
-        "MPI_Ireduce_scatter_block", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
-          auto const mpi_type = detail::mpi_type(type);
+        "MPI_Ireduce_scatter_block", axes, type, in, out, count, [&](mpi::mpi_place place, mpi::mpi_request& r) {
+          auto const mpi_type = mpi::mpi_type(type);
           auto const sum = operations_.find(combine::sum, type);
           if (!many(axes, count))
-            return detail::mpi_check(
+            return mpi::mpi_check(
                 MPI_Ireduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes), r.add()), place);
           each_block_piece(axes, type, in, out, count, [&](void const* from, void* to, int n, int root) {
-            detail::mpi_check(MPI_Ireduce(from, to, n, mpi_type, sum, root, comm(axes), r.add()), place);
+            mpi::mpi_check(MPI_Ireduce(from, to, n, mpi_type, sum, root, comm(axes), r.add()), place);
           });
         });
   }
 
   void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     if (alone(axes)) return copy(type, in, out, count);
-    auto const bytes = count * detail::size_of(type);
-    if (auto* const node = bytes <= detail::node_group::longest_move ? node_of(axes) : nullptr)
+    auto const bytes = count * backend::size_of(type);
+    if (auto* const node = bytes <= mpi::node_group::longest_move ? node_of(axes) : nullptr)
       return node->all_gather(in, out, bytes);
     as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-      detail::mpi_check(MPI_Allgather(own_block(axes, type, in, out, count), n, block, out, n, block, comm(axes)),
+      mpi::mpi_check(MPI_Allgather(own_block(axes, type, in, out, count), n, block, out, n, block, comm(axes)),
                         at("MPI_Allgather", axes));
     });
   }
   handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    return start("MPI_Iallgather", axes, type, in, out, count, [&](detail::mpi_place place, detail::mpi_request& r) {
+    return start("MPI_Iallgather", axes, type, in, out, count, [&](mpi::mpi_place place, mpi::mpi_request& r) {
       as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-        detail::mpi_check(
+        mpi::mpi_check(
             MPI_Iallgather(own_block(axes, type, in, out, count), n, block, out, n, block, comm(axes), r.add()), place);
       });
     });
@@ -161,11 +161,11 @@ class mpi_collectives final : public collectives {
 
   void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
     if (alone(axes)) return copy(type, in, out, count);
-    auto const bytes = count * detail::size_of(type);
-    if (auto* const node = bytes * group_size(axes) <= detail::node_group::longest_move ? node_of(axes) : nullptr)
+    auto const bytes = count * backend::size_of(type);
+    if (auto* const node = bytes * group_size(axes) <= mpi::node_group::longest_move ? node_of(axes) : nullptr)
       return node->all_to_all(in, out, bytes);
     as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-      detail::mpi_check(MPI_Alltoall(in, n, block, out, n, block, comm(axes)), at("MPI_Alltoall", axes));
+      mpi::mpi_check(MPI_Alltoall(in, n, block, out, n, block, comm(axes)), at("MPI_Alltoall", axes));
     });
   }
 
@@ -174,17 +174,17 @@ class mpi_collectives final : public collectives {
       int const code = MPI_Sendrecv(in, n, block, to, 0, out, n, block, from, 0, world_, MPI_STATUS_IGNORE);
       if (code == MPI_SUCCESS) return;
       throw mpi_error("MPI_Sendrecv to rank " + std::to_string(to) + " and from rank " + std::to_string(from) +
-                      " of mesh " + text_ + " failed: " + detail::mpi_text(code));
+                      " of mesh " + text_ + " failed: " + mpi::mpi_text(code));
     });
   }
 
  private:
-  static void keep(MPI_Comm const& made, int code, detail::mpi_place const& place) {
-    detail::mpi_check(code, place);
-    detail::mpi_check(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), place);
+  static void keep(MPI_Comm const& made, int code, mpi::mpi_place const& place) {
+    mpi::mpi_check(code, place);
+    mpi::mpi_check(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), place);
   }
 
-  [[nodiscard]] detail::mpi_place at(char const* call, axis_mask axes) const { return {call, text_, axes}; }
+  [[nodiscard]] mpi::mpi_place at(char const* call, axis_mask axes) const { return {call, text_, axes}; }
   [[nodiscard]] bool alone(axis_mask axes) const { return (axes & wide_) == 0; }
   [[nodiscard]] MPI_Comm comm(axis_mask axes) const { return comms_[axes & wide_]; }
   // Libraries also count the elements of all blocks together in an int.
@@ -196,12 +196,12 @@ class mpi_collectives final : public collectives {
     keep(here, MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here), {"MPI_Comm_split_type", text_});
     int first = rank();
     int const told = MPI_Bcast(&first, 1, MPI_INT, 0, here);
-    bool const shares = detail::shared_memory(here, 1).data() != nullptr;
+    bool const shares = mpi::shared_memory(here, 1).data() != nullptr;
     MPI_Comm_free(&here);
-    detail::mpi_check(told, {"MPI_Bcast", text_});
+    mpi::mpi_check(told, {"MPI_Bcast", text_});
     if (any(!shares)) return;
     nodes_.resize(static_cast<std::size_t>(mesh().size()));
-    detail::mpi_check(MPI_Allgather(&first, 1, MPI_INT, nodes_.data(), 1, MPI_INT, world_), {"MPI_Allgather", text_});
+    mpi::mpi_check(MPI_Allgather(&first, 1, MPI_INT, nodes_.data(), 1, MPI_INT, world_), {"MPI_Allgather", text_});
   }
   /// True if no group along `axes` spans nodes. All groups or none share memory: sums are taken in another order than MPI's,
   /// and ranks of several groups may compute the same.
@@ -217,11 +217,11 @@ class mpi_collectives final : public collectives {
     return true;
   }
   /// The shared memory of this rank's group, made at its first use; null if groups span nodes or memory cannot be shared.
-  detail::node_group* node_of(axis_mask axes) {
+  mpi::node_group* node_of(axis_mask axes) {
     auto& made = groups_[axes & wide_];
     if (!made.looked_for) {
       made.looked_for = true;
-      if (within_nodes(axes)) made.shared = std::make_unique<detail::node_group>(comm(axes));
+      if (within_nodes(axes)) made.shared = std::make_unique<mpi::node_group>(comm(axes));
       if (made.shared && !made.shared->usable()) made.shared.reset();
     }
     return made.shared.get();
@@ -231,7 +231,7 @@ class mpi_collectives final : public collectives {
   void copy(element type, void const* in, void* out, std::size_t count) {
     if (in == out || count == 0) return;
     if (mpi_device_aware()) return do_permute(type, in, out, count, rank(), rank());
-    std::memcpy(out, in, count * detail::size_of(type));
+    std::memcpy(out, in, count * backend::size_of(type));
   }
 
   // An operation that has started, with the MPI requests that f(place, request) adds to it.
@@ -239,7 +239,7 @@ class mpi_collectives final : public collectives {
   handle start(char const* call, axis_mask axes, element type, void const* in, void* out, std::size_t count,
                F const& f) {
     auto const place = at(call, axes);
-    auto* const fresh = new detail::mpi_request(place);
+    auto* const fresh = new mpi::mpi_request(place);
     handle started(fresh);
     if (alone(axes))
       copy(type, in, out, count);
@@ -251,13 +251,13 @@ class mpi_collectives final : public collectives {
   /// What MPI calls `in` of an all-gather.
   void const* own_block(axis_mask axes, element type, void const* in, void* out, std::size_t count) const {
     auto const me = static_cast<std::size_t>(mesh().index_within(rank(), axes));
-    return in == static_cast<std::byte*>(out) + me * count * detail::size_of(type) ? MPI_IN_PLACE : in;
+    return in == static_cast<std::byte*>(out) + me * count * backend::size_of(type) ? MPI_IN_PLACE : in;
   }
 
   // f(in, out, n) for pieces of at most `largest_` elements. All ranks cut alike.
   template <class F>
   void each_piece(element type, void const* in, void* out, std::size_t count, F const& f) const {
-    auto const size = detail::size_of(type);
+    auto const size = backend::size_of(type);
     for (std::size_t i = 0; i < count; i += largest_) {
       void* const to = static_cast<std::byte*>(out) + i * size;
       void const* const from = in == out ? MPI_IN_PLACE : static_cast<std::byte const*>(in) + i * size;
@@ -267,7 +267,7 @@ class mpi_collectives final : public collectives {
   // The same for each block of `in`, with the rank of the group that the block is for.
   template <class F>
   void each_block_piece(axis_mask axes, element type, void const* in, void* out, std::size_t count, F const& f) const {
-    auto const stride = count * detail::size_of(type);
+    auto const stride = count * backend::size_of(type);
     for (std::size_t b = 0; b < group_size(axes); ++b)
       each_piece(type, static_cast<std::byte const*>(in) + b * stride, out, count,
                  [&](void const* from, void* to, int n) { f(from, to, n, static_cast<int>(b)); });
@@ -275,9 +275,9 @@ class mpi_collectives final : public collectives {
   // f(n, datatype) for a block of `count` elements: elements as they are, or one large datatype.
   template <class F>
   void as_int(bool large, element type, std::size_t count, F const& f) const {
-    auto const mpi_type = detail::mpi_type(type);
+    auto const mpi_type = mpi::mpi_type(type);
     if (!large) return f(static_cast<int>(count), mpi_type);
-    detail::block_type const block(mpi_type, detail::size_of(type), count, largest_);
+    mpi::block_type const block(mpi_type, backend::size_of(type), count, largest_);
     f(1, block.get());
   }
 
@@ -292,11 +292,11 @@ class mpi_collectives final : public collectives {
   }();
   struct group_memory {
     bool looked_for = false;
-    std::unique_ptr<detail::node_group> shared;
+    std::unique_ptr<mpi::node_group> shared;
   };
   std::array<group_memory, std::size_t{1} << static_cast<unsigned>(mesh_shape::max_axes)> groups_;
   std::vector<int> nodes_;  // empty: no memory is shared
-  detail::mpi_operations operations_;
+  mpi::mpi_operations operations_;
 };
 
 }  // namespace mtf

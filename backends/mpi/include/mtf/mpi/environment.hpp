@@ -12,7 +12,7 @@
 #include <mtf/mpi/error.hpp>
 #include <mtf/mpi/request.hpp>
 
-namespace mtf::detail {
+namespace mtf::mpi {
 
 /// Initializes MPI and finalizes it at the end of its life, unless the program had initialized MPI before.
 class mpi_environment {
@@ -114,4 +114,4 @@ class mpi_environment {
   MPI_Comm leaving_ = MPI_COMM_NULL;
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::mpi

@@ -23,7 +23,7 @@ struct mpi_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-namespace detail {
+namespace mpi {
 
 /// MPI's own words for an error code.
 inline std::string mpi_text(int code) {
@@ -41,7 +41,7 @@ struct mpi_place {
   axis_mask axes = 0;
 
   /// "MPI_Allreduce over rows:2 of mesh rows:2 cols:4"
-  [[nodiscard]] std::string text() const { return place_text(call, axes, mesh); }
+  [[nodiscard]] std::string text() const { return backend::place_text(call, axes, mesh); }
 };
 
 /// Throws if `code` is not MPI_SUCCESS.
@@ -49,5 +49,5 @@ inline void mpi_check(int code, mpi_place const& at) {
   if (code != MPI_SUCCESS) throw mpi_error(at.text() + " failed: " + mpi_text(code));
 }
 
-}  // namespace detail
+}  // namespace mpi
 }  // namespace mtf

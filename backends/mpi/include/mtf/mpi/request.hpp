@@ -8,7 +8,7 @@
 #include <mtf/backend/collectives.hpp>
 #include <mtf/mpi/error.hpp>
 
-namespace mtf::detail {
+namespace mtf::mpi {
 
 /// How long a rank that leaves because of an error waits for the others before it ends them.
 inline constexpr std::chrono::seconds patience{3};
@@ -49,4 +49,4 @@ class mpi_request final : public collectives::request {
   std::vector<MPI_Request> open_;
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::mpi

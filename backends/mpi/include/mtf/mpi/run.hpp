@@ -20,11 +20,11 @@ namespace mtf {
 /// not share, is printed by its rank and ends all ranks: exit code 1, or 2 for a user_error. No rank waits for ever for
 /// one that failed. Refused: anything but a mesh, such as a layout.
 template <class Mesh, class Backend, class F>
-  requires(detail::is_mesh<Mesh>)
+  requires mesh_type<Mesh>
 int run(int& argc, char**& argv, F&& f) {
-  detail::mpi_environment mpi(argc, argv);
+  mpi::mpi_environment mpi(argc, argv);
   if (auto const needed = Mesh::shape().size(); mpi.size() != needed)
-    return mpi.report(detail::wrong_rank_count(Mesh::text(), needed, mpi.size()));
+    return mpi.report(mpi::wrong_rank_count(Mesh::text(), needed, mpi.size()));
   return mpi.guard([&] {
     [[maybe_unused]] typename Backend::session session(argc, argv);
     mpi_collectives ranks(Mesh::shape(), Mesh::text());
@@ -43,7 +43,7 @@ int run(int& argc, char**& argv, F&& f) {
 }
 template <class Mesh, class Backend, class F>
 int run(int&, char**&, F&&) {
-  using checked = detail::checked_t<error_not_a_mesh<Mesh>>;
+  using checked = checked_t<error_not_a_mesh<Mesh>>;
   return checked::value;
 }
 

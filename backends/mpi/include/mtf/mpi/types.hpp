@@ -7,7 +7,7 @@
 #include <mtf/backend/between_ranks.hpp>
 #include <mtf/mpi/error.hpp>
 
-namespace mtf::detail {
+namespace mtf::mpi {
 
 inline MPI_Datatype mpi_type(element type) {
   switch (type) {
@@ -33,7 +33,7 @@ template <class T, combine Op>
 void mpi_combine(void* in, void* inout, int* length, MPI_Datatype*) {
   auto const* a = static_cast<T const*>(in);
   auto* b = static_cast<T*>(inout);
-  for (int i = 0; i < *length; ++i) b[i] = combined<Op>(a[i], b[i]);
+  for (int i = 0; i < *length; ++i) b[i] = backend::combined<Op>(a[i], b[i]);
 }
 
 /// The reductions that MPI lacks, made once: bfloat16 (each pair is combined in float) and max and min with NaN.
@@ -110,4 +110,4 @@ class block_type {
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::mpi

@@ -7,7 +7,7 @@
 
 #include <mtf/backend/between_ranks.hpp>
 
-namespace mtf::detail {
+namespace mtf::threads {
 
 /// A collective as all ranks of a group must call it alike.
 struct thread_call {
@@ -26,4 +26,4 @@ struct thread_call {
   }
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::threads

@@ -33,14 +33,14 @@ class thread_collectives final : public collectives {
     reduce_all(axes, {name_of(collective::all_reduce), op, type, count}, in, out);
   }
   void do_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    if (alone(axes)) return copy(out, in, count * detail::size_of(type));
+    if (alone(axes)) return copy(out, in, count * backend::size_of(type));
     auto const blocks = open(axes, {.name = name_of(collective::reduce_scatter), .type = type, .count = count}, in, out,
                              count * group_size(axes));
-    detail::reduce_in_order(combine::sum, type, inputs(blocks), blocks.me * count, count, static_cast<std::byte*>(out));
+    backend::reduce_in_order(combine::sum, type, inputs(blocks), blocks.me * count, count, static_cast<std::byte*>(out));
     close(blocks);
   }
   void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    auto const bytes = count * detail::size_of(type);
+    auto const bytes = count * backend::size_of(type);
     if (alone(axes)) return copy(out, in, bytes);
     auto const shards =
         open(axes, {.name = name_of(collective::all_gather), .type = type, .count = count}, in, out, count);
@@ -48,7 +48,7 @@ class thread_collectives final : public collectives {
     close(shards);
   }
   void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    auto const bytes = count * detail::size_of(type);
+    auto const bytes = count * backend::size_of(type);
     if (alone(axes)) return copy(out, in, bytes);
     auto const blocks = open(axes, {.name = name_of(collective::all_to_all), .type = type, .count = count}, in, out,
                              count * group_size(axes));
@@ -57,7 +57,7 @@ class thread_collectives final : public collectives {
     close(blocks);
   }
   void do_permute(element type, void const* in, void* out, std::size_t count, int to, int from) override {
-    detail::thread_call const call{.name = name_of(collective::permute), .type = type, .count = count};
+    threads::thread_call const call{.name = name_of(collective::permute), .type = type, .count = count};
     for (int const partner : {to, from})
       if (partner < 0 || partner >= mesh().size())
         throw std::logic_error("permute of mesh " + world_->text() + " with rank " + std::to_string(partner) +
@@ -70,7 +70,7 @@ class thread_collectives final : public collectives {
     try {
       wait_for(from, theirs, call, [&](std::uint32_t state) { return theirs.claim(state, rank()); });
       auto const sent = theirs.call;
-      if (sent == call) copy(out, theirs.in, count * detail::size_of(type));
+      if (sent == call) copy(out, theirs.in, count * backend::size_of(type));
       theirs.release();
       if (sent != call) disagree(call, sent, from, 0);
       wait_for(to, mine, call, [&](std::uint32_t state) { return mine.empty(state); });
@@ -101,12 +101,12 @@ class thread_collectives final : public collectives {
   // A collective that all ranks of the group have come to: what each shows.
   struct round {
     axis_mask axes;
-    detail::thread_group* group;
+    threads::thread_group* group;
     std::size_t me, turn;
     bool copied;  // what is shown are copies
 
     [[nodiscard]] std::size_t size() const { return group->members.size(); }
-    [[nodiscard]] detail::shown const& of(std::size_t r) const { return group->members[r].show[turn]; }
+    [[nodiscard]] threads::shown const& of(std::size_t r) const { return group->members[r].show[turn]; }
   };
 
   [[nodiscard]] bool alone(axis_mask axes) const { return (axes & world_->wide_) == 0; }
@@ -117,13 +117,13 @@ class thread_collectives final : public collectives {
   }
 
   /// Shows `in` and `out` to the group and waits until all have; `count`: the elements of `in`.
-  round open(axis_mask axes, detail::thread_call const& call, void const* in, void* out, std::size_t count) {
+  round open(axis_mask axes, threads::thread_call const& call, void const* in, void* out, std::size_t count) {
     axes &= world_->wide_;
     auto& group = world_->group(rank(), axes);
     auto const me = static_cast<std::size_t>(mesh().index_within(rank(), axes));
     auto& member = group.members[me];
-    auto const bytes = count * detail::size_of(call.type);
-    round const now{axes, &group, me, member.turn++ % 2, bytes <= detail::shown::small};
+    auto const bytes = count * backend::size_of(call.type);
+    round const now{axes, &group, me, member.turn++ % 2, bytes <= threads::shown::small};
     auto& mine = member.show[now.turn];
     mine.call = call;
     mine.in = in;
@@ -142,21 +142,21 @@ class thread_collectives final : public collectives {
   static void close(round const& r) {
     if (!r.copied) r.group->meet.wait_surely();
   }
-  void together(axis_mask axes, detail::thread_call const& call) {
+  void together(axis_mask axes, threads::thread_call const& call) {
     if (!alone(axes)) open(axes, call, nullptr, nullptr, 0);
   }
 
-  void reduce_all(axis_mask axes, detail::thread_call const& call, void const* in, void* out) {
-    auto const size = detail::size_of(call.type);
+  void reduce_all(axis_mask axes, threads::thread_call const& call, void const* in, void* out) {
+    auto const size = backend::size_of(call.type);
     if (alone(axes)) return copy(out, in, call.count * size);
     auto const all = open(axes, call, in, out, call.count);
     if (all.copied)
-      return detail::reduce_in_order(call.op, call.type, inputs(all), 0, call.count, static_cast<std::byte*>(out));
+      return backend::reduce_in_order(call.op, call.type, inputs(all), 0, call.count, static_cast<std::byte*>(out));
     // Each rank reduces one part into its own output and then takes the other parts from the other outputs. In place
     // too: a part of an input is read by the rank alone that reduces it.
     auto const part = [&](std::size_t r) { return call.count / all.size() * r + std::min(r, call.count % all.size()); };
     auto const begin = part(all.me);
-    detail::reduce_in_order(call.op, call.type, inputs(all), begin, part(all.me + 1) - begin,
+    backend::reduce_in_order(call.op, call.type, inputs(all), begin, part(all.me + 1) - begin,
                             static_cast<std::byte*>(out) + begin * size);
     all.group->meet.wait_surely();
     for (std::size_t r = 0; r < all.size(); ++r)
@@ -175,10 +175,10 @@ class thread_collectives final : public collectives {
       if (now.group->meet.wait()) return;
     }
     for (auto const& m : now.group->members) missed(m.rank, now.of(now.me).call, now.axes);
-    throw detail::ranks_have_failed{};
+    throw threads::ranks_have_failed{};
   }
   template <class Arrived>
-  void wait_for(int partner, detail::mailbox& box, detail::thread_call const& call, Arrived const& arrived) {
+  void wait_for(int partner, threads::mailbox& box, threads::thread_call const& call, Arrived const& arrived) {
     thread_world::wait const here(*world_, rank(), call, 0);
     for (;;) {
       auto const state = box.state();
@@ -188,15 +188,15 @@ class thread_collectives final : public collectives {
     }
   }
   /// Throws if a rank has failed, or if `other` has left.
-  void missed(int other, detail::thread_call const& call, axis_mask axes) const {
-    if (world_->has_failed()) throw detail::ranks_have_failed{};
+  void missed(int other, threads::thread_call const& call, axis_mask axes) const {
+    if (world_->has_failed()) throw threads::ranks_have_failed{};
     if (world_->has_left(other))
-      throw std::logic_error(detail::place_text(call.name, axes, world_->text()) + " waits for rank " +
+      throw std::logic_error(backend::place_text(call.name, axes, world_->text()) + " waits for rank " +
                              std::to_string(other) + ", which has ended: all ranks must make the same calls");
   }
-  [[noreturn]] void disagree(detail::thread_call const& mine, detail::thread_call const& theirs, int other,
+  [[noreturn]] void disagree(threads::thread_call const& mine, threads::thread_call const& theirs, int other,
                              axis_mask axes) const {
-    throw std::logic_error(detail::place_text(mine.text(), axes, world_->text()) + " meets rank " +
+    throw std::logic_error(backend::place_text(mine.text(), axes, world_->text()) + " meets rank " +
                            std::to_string(other) + "'s " + theirs.text() + ": all ranks must make the same calls");
   }
 

@@ -5,7 +5,7 @@
 
 #include <mtf/threads/call.hpp>
 
-namespace mtf::detail {
+namespace mtf::threads {
 
 /// What one rank sends: at most one message at a time. Its sender posts it and waits until it is taken; should it have
 /// to leave before, it withdraws it, and waits if it is being read.
@@ -56,4 +56,4 @@ class alignas(64) mailbox {
   std::atomic<std::uint32_t> state_{nobody};
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::threads

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace mtf::detail {
+namespace mtf::threads {
 
 /// A barrier for a fixed number of threads, any of which may leave for good: then nobody waits in vain.
 class meeting {
@@ -50,4 +50,4 @@ class meeting {
   std::atomic<std::uint32_t> state_{0};
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::threads

@@ -68,7 +68,7 @@ class rank_threads {
         thread_collectives ranks(world, rank);
         f(static_cast<collectives&>(ranks));
         world.leave(rank);
-      } catch (detail::ranks_have_failed const&) {
+      } catch (threads::ranks_have_failed const&) {
       } catch (...) {
         result.errors[static_cast<std::size_t>(rank)] = std::current_exception();
         int none = -1;

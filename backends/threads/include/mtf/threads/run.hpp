@@ -18,7 +18,7 @@
 
 namespace mtf {
 
-namespace detail {
+namespace threads {
 
 /// A backend for one of many ranks in a process: each has an execution space of its own, where the backend knows such.
 template <class Backend>
@@ -58,7 +58,7 @@ inline int report(rank_threads::outcome const& ended) {
   return first.code;
 }
 
-}  // namespace detail
+}  // namespace threads
 
 /// Opens a `Backend::session(argc, argv)`, starts a thread for each rank of `Mesh`, makes a `Backend` in each and calls
 /// `f(backend)`: all ranks call the same f at once. Gives the largest of f's exit codes, 0 if f returns nothing.
@@ -67,7 +67,7 @@ inline int report(rank_threads::outcome const& ended) {
 /// not share, is printed with its rank and ends all ranks: exit code 1, or 2 for a user_error. A rank that ends while
 /// others wait for it in a collective is such an error. Refused: anything but a mesh, such as a layout.
 template <class Mesh, class Backend, class F>
-  requires(detail::is_mesh<Mesh>)
+  requires mesh_type<Mesh>
 int run_threads(int& argc, char**& argv, F const& f) {
   try {
     [[maybe_unused]] typename Backend::session session(argc, argv);
@@ -77,23 +77,23 @@ int run_threads(int& argc, char**& argv, F const& f) {
     auto const ended = threads.try_run(
         Mesh::shape(),
         [&](collectives& c) {
-          Backend backend = detail::make_one_of_many<Backend>(c);
+          Backend backend = threads::make_one_of_many<Backend>(c);
           if constexpr (std::is_void_v<std::invoke_result_t<F const&, Backend&>>)
             f(backend);
           else
             codes[static_cast<std::size_t>(c.rank())] = static_cast<int>(f(backend));
         },
         Mesh::text());
-    return ended.first >= 0 ? detail::report(ended) : *std::max_element(codes.begin(), codes.end());
+    return ended.first >= 0 ? threads::report(ended) : *std::max_element(codes.begin(), codes.end());
   } catch (...) {
-    auto const alone = detail::report_of(std::current_exception());
+    auto const alone = threads::report_of(std::current_exception());
     std::fputs(("mtf: " + alone.text + "\n").c_str(), stderr);
     return alone.code;
   }
 }
 template <class Mesh, class Backend, class F>
 int run_threads(int&, char**&, F const&) {
-  using checked = detail::checked_t<error_not_a_mesh<Mesh>>;
+  using checked = checked_t<error_not_a_mesh<Mesh>>;
   return checked::value;
 }
 

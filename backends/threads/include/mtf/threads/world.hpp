@@ -19,7 +19,7 @@
 
 namespace mtf {
 
-namespace detail {
+namespace threads {
 
 /// Thrown out of a collective of a rank because another one has failed: takes the rank to the end of its function. Not
 /// a std::exception, so that who handles those lets it pass.
@@ -54,7 +54,7 @@ struct alignas(64) waiting_place {
   axis_mask axes = 0;
 };
 
-}  // namespace detail
+}  // namespace threads
 
 /// The ranks of a mesh as threads of one process: make one, then in each thread a thread_collectives from it.
 class thread_world {
@@ -62,20 +62,20 @@ class thread_world {
   /// `text` names the mesh in errors, "rows:2 cols:4".
   explicit thread_world(mesh_shape const& mesh, std::string text = {})
       : mesh_(mesh),
-        text_(text.empty() ? detail::mesh_text(mesh) : std::move(text)),
+        text_(text.empty() ? backend::mesh_text(mesh) : std::move(text)),
         mail_(static_cast<std::size_t>(mesh.size())),
         left_(mail_.size()),
         waiting_(mail_.size()) {
-    if (mesh.size() > detail::meeting::most_members)
+    if (mesh.size() > threads::meeting::most_members)
       throw std::invalid_argument("mtf::thread_world: mesh " + text_ + " has more than " +
-                                  std::to_string(detail::meeting::most_members) + " ranks");
+                                  std::to_string(threads::meeting::most_members) + " ranks");
     for (int a = 0; a < mesh.rank; ++a)
       if (mesh.size(axis_mask{1} << a) > 1) wide_ |= axis_mask{1} << a;
     for (axis_mask axes = 1; axes < groups_.size(); ++axes) {
       if ((axes & ~wide_) != 0) continue;
       int const size = mesh.size(axes);
       for (int g = 0; g < mesh.size() / size; ++g)
-        groups_[axes].push_back(std::make_unique<detail::thread_group>(size));
+        groups_[axes].push_back(std::make_unique<threads::thread_group>(size));
       for (int r = 0; r < mesh.size(); ++r)
         group(r, axes).members[static_cast<std::size_t>(mesh.index_within(r, axes))].rank = r;
     }
@@ -109,7 +109,7 @@ class thread_world {
     for (int r = 0; r < mesh_.size(); ++r) {
       if (has_left(r)) continue;
       auto const& at = waiting_[static_cast<std::size_t>(r)];
-      auto const place = detail::place_text(at.call.name, at.axes, text_);
+      auto const place = backend::place_text(at.call.name, at.axes, text_);
       auto found = std::find_if(places.begin(), places.end(), [&](auto const& p) { return p.first == place; });
       if (found == places.end()) found = places.insert(found, {place, "rank"});
       found->second += " " + std::to_string(r);
@@ -125,7 +125,7 @@ class thread_world {
   // While this lives, the rank waits.
   class wait {
    public:
-    wait(thread_world& world, int rank, detail::thread_call const& call, axis_mask axes) : world_(&world) {
+    wait(thread_world& world, int rank, threads::thread_call const& call, axis_mask axes) : world_(&world) {
       world.waiting_[static_cast<std::size_t>(rank)] = {call, axes};
       world.waits_.fetch_add(one_event + 1, std::memory_order_acq_rel);
     }
@@ -138,10 +138,10 @@ class thread_world {
     thread_world* world_;
   };
 
-  [[nodiscard]] detail::thread_group& group(int rank, axis_mask axes) {
+  [[nodiscard]] threads::thread_group& group(int rank, axis_mask axes) {
     return *groups_[axes][static_cast<std::size_t>(mesh_.group_of(rank, axes))];
   }
-  [[nodiscard]] detail::mailbox& mail(int rank) { return mail_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] threads::mailbox& mail(int rank) { return mail_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] bool has_failed() const { return failed_.load(std::memory_order_acquire); }
   [[nodiscard]] bool has_left(int rank) const {
     return left_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire);
@@ -153,11 +153,11 @@ class thread_world {
   mesh_shape mesh_;
   std::string text_;
   axis_mask wide_ = 0;  // the axes with more than one rank
-  std::array<std::vector<std::unique_ptr<detail::thread_group>>, std::size_t{1} << unsigned{mesh_shape::max_axes}>
+  std::array<std::vector<std::unique_ptr<threads::thread_group>>, std::size_t{1} << unsigned{mesh_shape::max_axes}>
       groups_;
-  std::deque<detail::mailbox> mail_;
+  std::deque<threads::mailbox> mail_;
   std::deque<std::atomic<bool>> left_;
-  std::vector<detail::waiting_place> waiting_;
+  std::vector<threads::waiting_place> waiting_;
   std::atomic<std::uint64_t> waits_{0};
   std::atomic<bool> failed_{false};
 };

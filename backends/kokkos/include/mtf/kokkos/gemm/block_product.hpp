@@ -9,7 +9,7 @@
 #include <mtf/kokkos/launch/transpose_block.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 #if defined(__AVX512F__)
 inline constexpr int tile_rows = 8;
@@ -147,4 +147,4 @@ void multiply_block(index m, index n, A factor, left_operand<A> a, panels<A> b, 
   }
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -6,7 +6,7 @@
 
 #include <mtf/kokkos/launch/nest.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// One operand: stored plain (its first index contiguous) or to be transposed, and its leading dimension.
 struct column_operand {
@@ -48,4 +48,4 @@ struct batch_split {
   }
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -13,7 +13,7 @@
 
 #include <mtf/kokkos/gemm/contract_columns.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 inline void check_cublas(cublasStatus_t status, char const* what) {
   if (status != CUBLAS_STATUS_SUCCESS)
@@ -174,4 +174,4 @@ class contractor {
   std::unordered_map<key, product, hash> products_;
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

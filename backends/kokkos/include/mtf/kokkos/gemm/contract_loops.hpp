@@ -3,7 +3,7 @@
 // older processors). Tiles of 8 x 64 results; the operands are packed, so any strides will do.
 #include <mtf/kokkos/launch/nest.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 template <class T>
 struct contract_tiles {
@@ -67,4 +67,4 @@ void contract_with_loops(Exec const& exec, contraction const& what, T const* a, 
   Kokkos::parallel_for("mtf::contract", range_policy<Exec>(exec, 0, kernel.tiles()), kernel);
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

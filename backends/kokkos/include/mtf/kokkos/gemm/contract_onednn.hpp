@@ -17,7 +17,7 @@
 #include <cpuid.h>
 #endif
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 #if !defined(_OPENMP)
 // Debian's oneDNN works with OpenMP also in a program that is compiled without: null where there is none.
@@ -210,4 +210,4 @@ class contractor {
   std::unordered_map<key, product, hash> products_;
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

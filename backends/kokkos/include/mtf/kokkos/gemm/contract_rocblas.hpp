@@ -7,7 +7,7 @@
 
 #include <mtf/kokkos/gemm/contract_columns.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 template <class T>
 inline constexpr rocblas_datatype rocblas_type = std::is_same_v<T, double>  ? rocblas_datatype_f64_r
@@ -58,4 +58,4 @@ class contractor {
   rocblas_handle handle_{};
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

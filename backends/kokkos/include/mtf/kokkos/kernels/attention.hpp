@@ -9,7 +9,7 @@
 #include <mtf/kokkos/kernels/attention_blocks.hpp>
 #endif
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// The products that attention is made of, for the whole batch. Scores lie dense, [batch, query, key].
 struct attention_products {
@@ -115,4 +115,4 @@ void attention_vjp(device<Exec>& on, Contractor& products, attention_shape const
   }
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -12,7 +12,7 @@
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// Memory for arrays, one after the other. Without memory it counts what is needed.
 class scratch_memory {
@@ -454,4 +454,4 @@ void attention_vjp_in_blocks(device<Exec>& on, attention_shape const& shape, A s
                          attention_gradient_sum<T>{work});
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -8,7 +8,7 @@
 #include <mtf/kokkos/launch/transpose_block.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 template <class To, class From>
 struct copy_kernel {
@@ -205,4 +205,4 @@ void fill_rows(device<Exec>& on, contraction const& what, T* c, T const* bias) {
   copy(on, rows, c, bias);
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -6,7 +6,7 @@
 
 #include <mtf/kokkos/kernels/softmax.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// The loss of a row, from its logsumexp and its label's logit.
 template <class A>
@@ -93,4 +93,4 @@ struct cross_entropy_finish_body {
   }
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

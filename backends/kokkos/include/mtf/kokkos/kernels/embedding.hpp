@@ -6,7 +6,7 @@
 #include <mtf/kokkos/kernels/copy.hpp>
 #include <mtf/kokkos/launch/team.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// Which rows global ids mean: the table here holds rows [vocab_offset, vocab_offset + vocab) of the global one.
 struct table_ids {
@@ -109,4 +109,4 @@ void add_rows(device<Exec>& on, table_ids const& ids, index count, T* table, T c
   }
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -3,7 +3,7 @@
 // statistics.
 #include <mtf/kokkos/kernels/softmax.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// y = x - max - log(sum).
 template <class T>
@@ -64,4 +64,4 @@ struct logsumexp_finish_body {
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const { y[r] = convert<T>(shift_of(max[r]) + fast_log(sum[r])); }
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

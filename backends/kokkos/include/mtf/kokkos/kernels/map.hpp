@@ -6,11 +6,11 @@
 #include <tuple>
 #include <utility>
 
-#include <mtf/detail/math/dual.hpp>
+#include <mtf/math/dual.hpp>
 #include <mtf/kokkos/kernels/reduce.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 inline constexpr index map_chunk = 512;
 
@@ -279,4 +279,4 @@ void map_vjp(device<Exec>& on, F f, loops<1 + static_cast<int>(sizeof...(T))> co
     launch_nest("mtf::map_vjp", on.exec, k);
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -4,7 +4,7 @@
 #include <mtf/kokkos/kernels/reduce.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// The sum of (x - center)^2 over a row.
 template <class Team, class T, class A = compute_t<T>>
@@ -197,4 +197,4 @@ void norm_backward(device<Exec>& on, norm_vjp_body<Centered, T> body, T* dgamma,
       add_rows_up(on, blocks, 2 * body.n, body.n, dbeta, static_cast<A const*>(partial.get() + body.n));
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

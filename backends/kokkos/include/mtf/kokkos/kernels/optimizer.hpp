@@ -1,10 +1,10 @@
 #pragma once
 // One step of an optimizer over the elements of a parameter. Parameters and gradients are T; state is in the compute type
 // A, in which all is computed.
-#include <mtf/detail/math/fast_math.hpp>
+#include <mtf/math/fast_math.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 template <class T>
 struct adamw_body {
@@ -46,4 +46,4 @@ struct sgd_body {
   }
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -15,12 +15,12 @@
 #define R123_USE_SSE 0
 #endif
 #include <Random123/philox.h>
-#include <mtf/detail/math/fast_math.hpp>
+#include <mtf/math/fast_math.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 struct philox_words {
   std::uint32_t word[4];
@@ -296,4 +296,4 @@ struct iota_body {
   KOKKOS_FUNCTION void operator()(index i) const { out[i] = convert<T>(i / r.inner % r.n + offset); }
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include <mtf/backend/collectives.hpp>
-#include <mtf/detail/math/order.hpp>
+#include <mtf/math/order.hpp>
 #include <mtf/kokkos/kernels/copy.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/team.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 // What a reduction combines, by which operation: numbers, or their places in an order (order.hpp). Those are integers, of
 // which every compiler and device takes maxima.
@@ -311,4 +311,4 @@ void square_sum(device<Exec>& on, index n, double* out, T const* x) {
   for_rows("mtf::square_sum_slices", on.exec, 1, slices, add_partials_body{partial.get(), out, slices});
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -4,7 +4,7 @@
 // kernels (row_kernels.hpp); where a policy's statistics are null, they are those of the row that it sees.
 #include <mtf/kokkos/launch/row_kernels.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// How many of the n elements of row r the rule leaves visible: they are the first ones.
 KOKKOS_FORCEINLINE_FUNCTION constexpr index visible(causal_rule const& rule, index r, index n) {
@@ -89,4 +89,4 @@ struct softmax_vjp_row {
   }
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -2,7 +2,7 @@
 // Kernels over the elements of dense arrays: body(j) for j in [0, n).
 #include <mtf/kokkos/launch/nest.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 template <class Body>
 struct host_element_kernel {
@@ -40,4 +40,4 @@ struct add_body {
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const { inout[j] = convert<T>(load(inout[j]) + load(x[j])); }
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

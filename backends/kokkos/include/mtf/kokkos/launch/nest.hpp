@@ -1,10 +1,10 @@
 #pragma once
-// Walking loop nests (mtf::detail::loops) inside kernels, without code for each rank.
+// Walking loop nests (mtf::backend::loops) inside kernels, without code for each rank.
 #include <utility>
 
 #include <mtf/kokkos/runtime/device.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// The loops of one kernel launch: extents and strides, and how to get from a linear index to offsets.
 template <int Operands>
@@ -122,4 +122,4 @@ void launch_nest(char const* label, Exec const& exec, Kernel const& kernel) {
     Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, kernel.n), by_element<Kernel>{kernel});
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -6,7 +6,7 @@
 // `out` and `in` point to the row's first element; what there is one of for each row, the policy has itself.
 #include <mtf/kokkos/launch/team.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// The operands of a row kernel.
 template <class T, std::size_t Count>
@@ -85,4 +85,4 @@ struct dot_row {
   }
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -3,7 +3,7 @@
 // So row kernels are written, compiled and tuned for dense rows only.
 #include <mtf/kokkos/kernels/copy.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// Operands (rows, tensor).
 inline loops<2> to_dense_rows(rows const& r) {
@@ -49,4 +49,4 @@ class row_result {
   workspace<T, Exec> dense_;
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -9,10 +9,10 @@
 // other than const) it fetches as such: of lines that another processor has read too, a read gives no right to write.
 #include <limits>
 
-#include <mtf/detail/math/fast_math.hpp>
+#include <mtf/math/fast_math.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 /// Two sums taken in one loop.
 template <class A>
@@ -218,4 +218,4 @@ void for_rows(char const* label, Exec const& exec, index count, index n, Body co
   }
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <type_traits>
 
-#include <mtf/detail/math/fast_math.hpp>
+#include <mtf/math/fast_math.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 #if defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
 inline constexpr bool has_block_transpose = true;
@@ -42,4 +42,4 @@ template <class T>
 void transpose_block(T*, index, T const*, index) {}
 #endif
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -6,7 +6,7 @@
 
 #include <mtf/kokkos/runtime/device.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 #if defined(__AVX512F__)
 inline constexpr index vector_bytes = 64;
@@ -91,4 +91,4 @@ inline void stream_fence() {
 #endif
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -8,6 +8,8 @@
 #include <mtf/backend/work.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/kokkos/runtime/pool.hpp>
+#include <mtf/math/fast_math.hpp>
+#include <mtf/math/order.hpp>
 
 // Asserts that the iterations of the next loop are independent.
 #define MTF_PRAGMA(text) _Pragma(#text)
@@ -20,7 +22,10 @@
 // Behind a lambda's parameters, where GCC, Clang and nvcc take it.
 #define MTF_INLINE_LAMBDA __attribute__((always_inline))
 
-namespace mtf::detail {
+namespace mtf::kokkos {
+
+using namespace backend;  // NOLINT: the words of the contract
+using namespace math;     // NOLINT
 
 /// True where the host may read device pointers.
 template <class Exec>
@@ -100,4 +105,4 @@ KOKKOS_FORCEINLINE_FUNCTION constexpr compute_t<T> load(T x) {
   return static_cast<compute_t<T>>(x);
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

@@ -3,7 +3,8 @@
 #include <string>
 
 #include <mtf/kokkos/runtime/watch.hpp>
-#include <mtf/plan/plan.hpp>
+#include <mtf/plan/describe.hpp>
+#include <mtf/tensor/params.hpp>
 
 namespace mtf {
 
@@ -23,7 +24,7 @@ std::string first_not_finite(Backend& b, Params const& params, Step const& step)
   for_each_tensor(
       [&](std::string_view name, auto const& x) {
         using X = std::remove_cvref_t<decltype(x)>;
-        axes = detail::axis_names<typename X::mesh_type>::all;
+        axes = X::mesh_type::axis_names;
         if (!watch.found()) watch.note("parameter " + std::string(name), X::spec, b.all_finite(X::local_size, x.value().data()));
       },
       params);

@@ -25,7 +25,7 @@ struct memory_use {
   std::uint64_t system_allocations = 0;
 };
 
-namespace detail {
+namespace kokkos {
 
 /// The system's memory for large blocks on the host, in slabs of large pages that blocks share: with pages of 4 KiB,
 /// products of large matrices wait for the translation of addresses (oneDNN's sgemm of 2048^3: 4%; a step of GPT-2's shape:
@@ -149,5 +149,5 @@ class memory_pool {
   memory_use use_;
 };
 
-}  // namespace detail
+}  // namespace kokkos
 }  // namespace mtf

@@ -68,7 +68,9 @@ class profile_table : public operation_names {
   std::vector<row> rows_;
 };
 
-namespace detail {
+namespace kokkos {
+
+using namespace backend;  // NOLINT: the words of the contract
 
 /// Adds the time of its life to a table, if there is one; work on `exec` is waited for, so that it counts where it belongs.
 template <class Exec>
@@ -130,7 +132,7 @@ double vjp_bytes(loops<Operands> const& l, std::array<map_gradient, sizeof...(T)
   return ((bytes<T>(l, I + 1) + (dx[I].at != nullptr ? bytes<T>(l, dx[I].row ? I + 1 : 0) : 0)) + ...);
 }
 
-}  // namespace detail
+}  // namespace kokkos
 
 /// What a machine can do at most, all threads of a rank together, measured in the same run.
 struct machine_limits {

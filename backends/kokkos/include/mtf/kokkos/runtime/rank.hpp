@@ -5,12 +5,15 @@
 #include <utility>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
+#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/core/sharding.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 #include <mtf/kokkos/runtime/profile.hpp>
 #include <mtf/kokkos/runtime/staging.hpp>
 #include <mtf/kokkos/runtime/watch.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 template <class Exec>
 class kokkos_rank {
@@ -44,7 +47,7 @@ class kokkos_rank {
   }
   template <class T>
   [[nodiscard]] bool all_finite(index n, T const* x) const {
-    return detail::all_finite(on_.exec, n, x);
+    return kokkos::all_finite(on_.exec, n, x);
   }
 
   // Collectives on device memory: as in class collectives. Over axes of one rank they are copies, and not counted ----------
@@ -172,4 +175,4 @@ class kokkos_rank {
   staging_memory<Exec> staging_;
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

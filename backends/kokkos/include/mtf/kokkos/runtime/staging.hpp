@@ -5,7 +5,7 @@
 
 #include <mtf/kokkos/runtime/device.hpp>
 
-namespace mtf::detail {
+namespace mtf::kokkos {
 
 #if defined(MTF_DEVICE_AWARE_MPI)
 inline constexpr bool device_aware_by_default = true;
@@ -55,4 +55,4 @@ void staged(Exec const& exec, staging_memory<Exec>& staging, T const* in, std::s
   staging.memory.release(host_out, out_bytes);
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::kokkos

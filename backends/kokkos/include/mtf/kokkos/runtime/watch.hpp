@@ -14,13 +14,13 @@ class result_watch : public operation_names {
  public:
   struct result {
     std::string made_by;  // operation and pass
-    detail::sharding tensor;
+    sharding tensor;
   };
 
-  void made(pass when, detail::sharding const& tensor, bool finite) {
+  void made(pass when, sharding const& tensor, bool finite) {
     note(std::string(name()) + " " + name_of(when), tensor, finite);
   }
-  void note(std::string made_by, detail::sharding const& tensor, bool finite) {
+  void note(std::string made_by, sharding const& tensor, bool finite) {
     results_.push_back({std::move(made_by), tensor});
     found_ = !finite;
   }
@@ -33,7 +33,7 @@ class result_watch : public operation_names {
   bool found_ = false;
 };
 
-namespace detail {
+namespace kokkos {
 
 template <class T>
 struct not_finite_body {
@@ -50,5 +50,5 @@ bool all_finite(Exec const& exec, index n, T const* x) {
   return count == 0;
 }
 
-}  // namespace detail
+}  // namespace kokkos
 }  // namespace mtf

@@ -12,7 +12,7 @@
 #include <mtf/backend/reduce_in_order.hpp>
 #include <mtf/mpi/shared_memory/segment.hpp>
 
-namespace mtf::detail {
+namespace mtf::mpi {
 
 class node_group {
  public:
@@ -32,12 +32,12 @@ class node_group {
   [[nodiscard]] bool usable() const { return memory_.data() != nullptr; }
 
   void all_reduce(combine op, element type, void const* in, void* out, std::size_t count) {
-    auto const each = size_of(type);
+    auto const each = backend::size_of(type);
     if (count * each <= small) {
       auto const turn = show([&](std::byte* mine) { copy(mine, in, count * each); });
       inputs_.clear();
       for (std::size_t r = 0; r < size_; ++r) inputs_.push_back(shown(r, turn));
-      return reduce_in_order(op, type, inputs_, 0, count, out);
+      return backend::reduce_in_order(op, type, inputs_, 0, count, out);
     }
     std::size_t const most = piece_bytes() / each;
     for (std::size_t at = 0; at < count; at += most * size_) {
@@ -61,7 +61,7 @@ class node_group {
   }
 
   void reduce_scatter(element type, void const* in, void* out, std::size_t count) {
-    auto const each = size_of(type);
+    auto const each = backend::size_of(type);
     exchange(in, count * each, each, [&](std::size_t turn, std::size_t at, std::size_t bytes) {
       reduce_blocks(combine::sum, type, turn, byte(in, me_ * count * each + at), byte(out, at), bytes / each);
     });
@@ -164,7 +164,7 @@ class node_group {
     inputs_.clear();
     for (std::size_t r = 0; r < size_; ++r)
       inputs_.push_back(r == me_ ? own : shown(r, turn) + me_ * piece_bytes());
-    reduce_in_order(op, type, inputs_, 0, count, out);
+    backend::reduce_in_order(op, type, inputs_, 0, count, out);
   }
 
   std::size_t me_, size_;
@@ -174,4 +174,4 @@ class node_group {
   std::size_t turns_ = 0;
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::mpi

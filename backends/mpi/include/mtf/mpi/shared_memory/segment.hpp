@@ -10,7 +10,7 @@
 
 #include <mtf/mpi/error.hpp>
 
-namespace mtf::detail {
+namespace mtf::mpi {
 
 /// Shared memory, zero at first. It never has a name (Linux' memfd), so it is gone with its last process however that
 /// ends; and unlike MPI's windows a process gives it up alone, also while an error makes it leave. On other systems there
@@ -90,4 +90,4 @@ class shared_memory {
   std::size_t bytes_;
 };
 
-}  // namespace mtf::detail
+}  // namespace mtf::mpi

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include <mtf/core/host_device.hpp>
-#include <mtf/detail/core/pack.hpp>
 #include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/pack.hpp>
 
-namespace mtf::detail {
+namespace mtf::math {
 
 template <class N>
 concept plain_number = std::is_arithmetic_v<N>;
@@ -89,7 +89,7 @@ struct dual {
   template <class N>
     requires std::is_same_v<N, long double>
   operator N() const {  // NOLINT: implicit by purpose
-    static_cast<void>(require<error_no_derivative<T>>{});
+    static_cast<void>(mtf::detail::require<error_no_derivative<T>>{});
     return {};
   }
 };
@@ -140,7 +140,7 @@ MTF_FUNCTION constexpr auto derivative_of(F const& f, std::index_sequence<J...>,
   if constexpr (is_dual<std::remove_const_t<decltype(y)>>)
     return y.d;
   else
-    return nth<I, X...>(0);
+    return mtf::detail::nth<I, X...>(0);
 }
 
 /// The derivative of f in its I-th argument at x; 0 where it has none, which nobody asks for (map.hpp). Arguments other
@@ -150,7 +150,7 @@ MTF_FUNCTION constexpr auto derivative(F const& f, X... x) {
   if constexpr (has_derivative<I, F, X...>)
     return derivative_of<I>(f, std::index_sequence_for<X...>{}, x...);
   else
-    return nth<I, X...>(0);
+    return mtf::detail::nth<I, X...>(0);
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::math

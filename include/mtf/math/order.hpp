@@ -6,9 +6,9 @@
 #include <limits>
 #include <type_traits>
 
-#include <mtf/detail/math/fast_math.hpp>
+#include <mtf/math/fast_math.hpp>
 
-namespace mtf::detail {
+namespace mtf::math {
 
 /// Integers that stand for numbers of type T, in their order.
 template <class T>
@@ -64,4 +64,4 @@ MTF_INLINE constexpr T smaller(T a, T b) {
   return order_of(reversed(a)) < order_of(reversed(b)) ? b : a;
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf::math

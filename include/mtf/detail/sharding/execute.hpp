@@ -1,9 +1,17 @@
 #pragma once
 // Carries out derived steps on a shard.
-#include <mtf/detail/sharding/message.hpp>
+#include <cstddef>
+
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/collectives.hpp>
 #include <mtf/backend/scope.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/sharding/message.hpp>
 #include <mtf/detail/sharding/relayout_rule.hpp>
-#include <mtf/detail/backend/buffer.hpp>
+#include <mtf/detail/sharding/shard.hpp>
+#include <mtf/detail/sharding/steps.hpp>
 
 namespace mtf::detail {
 

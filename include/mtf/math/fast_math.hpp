@@ -19,7 +19,7 @@
 // Out of line, one call keeps the whole loop around it from being vectorized.
 #define MTF_INLINE [[gnu::always_inline]] MTF_FUNCTION inline
 
-namespace mtf::detail {
+namespace mtf::math {
 
 // The standard library's functions. As builtins: <cmath>, with all of its special functions, would be a fifth of what
 // including mtf costs.
@@ -172,6 +172,6 @@ MTF_INLINE float fast_sqrt(float x) {
 
 #endif
 
-}  // namespace mtf::detail
+}  // namespace mtf::math
 
 #undef MTF_DEVICE_PASS

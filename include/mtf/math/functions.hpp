@@ -6,14 +6,14 @@
 #include <type_traits>
 #include <utility>
 
-#include <mtf/detail/math/dual.hpp>
-#include <mtf/detail/math/fast_math.hpp>
-#include <mtf/detail/math/order.hpp>
+#include <mtf/core/host_device.hpp>
+#include <mtf/math/dual.hpp>
+#include <mtf/math/fast_math.hpp>
+#include <mtf/math/order.hpp>
 
 namespace mtf::math {
 
 namespace detail {
-using namespace mtf::detail;
 
 template <class X>
 struct number_of {
@@ -33,20 +33,20 @@ using number_t = typename detail::number_of<X>::type;
 
 template <detail::number T>
 MTF_FUNCTION T exp(T x) {
-  return detail::fast_exp(x);
+  return fast_exp(x);
 }
 template <detail::number T>
 MTF_FUNCTION T log(T x) {
-  return detail::fast_log(x);
+  return fast_log(x);
 }
 template <detail::number T>
 MTF_FUNCTION T tanh(T x) {
-  return detail::fast_tanh(x);
+  return fast_tanh(x);
 }
 /// Also in constant expressions, as a program's plan is one: there by Newton's method, for finite x >= 0.
 template <detail::number T>
 MTF_FUNCTION constexpr T sqrt(T x) {
-  if (!std::is_constant_evaluated()) return detail::library_sqrt(x);
+  if (!std::is_constant_evaluated()) return library_sqrt(x);
   T root = x > T(1) ? x : T(1);
   for (T next = root; x > T(0) && (next = (root + x / root) / 2) < root;) root = next;
   return x > T(0) ? root : T(0);
@@ -58,37 +58,37 @@ MTF_FUNCTION constexpr T abs(T x) {
 /// The larger of two numbers, and the smaller one below: NaN if one is NaN, and -0 is less than 0.
 template <detail::number A, detail::number B>
 MTF_FUNCTION constexpr auto max(A a, B b) {
-  using R = detail::mixed_t<A, B>;
-  return detail::larger(static_cast<R>(a), static_cast<R>(b));
+  using R = mixed_t<A, B>;
+  return larger(static_cast<R>(a), static_cast<R>(b));
 }
 template <detail::number A, detail::number B>
 MTF_FUNCTION constexpr auto min(A a, B b) {
-  using R = detail::mixed_t<A, B>;
-  return detail::smaller(static_cast<R>(a), static_cast<R>(b));
+  using R = mixed_t<A, B>;
+  return smaller(static_cast<R>(a), static_cast<R>(b));
 }
 
 template <class T>
-MTF_FUNCTION detail::dual<T> exp(detail::dual<T> x) {
+MTF_FUNCTION dual<T> exp(dual<T> x) {
   T const e = exp(x.v);
   return {e, e * x.d};
 }
 template <class T>
-MTF_FUNCTION detail::dual<T> log(detail::dual<T> x) {
+MTF_FUNCTION dual<T> log(dual<T> x) {
   return {log(x.v), x.d / x.v};
 }
 template <class T>
-MTF_FUNCTION detail::dual<T> tanh(detail::dual<T> x) {
+MTF_FUNCTION dual<T> tanh(dual<T> x) {
   T const t = tanh(x.v);
   return {t, (T(1) - t * t) * x.d};
 }
 template <class T>
-MTF_FUNCTION detail::dual<T> sqrt(detail::dual<T> x) {
+MTF_FUNCTION dual<T> sqrt(dual<T> x) {
   T const r = sqrt(x.v);
   return {r, x.d / (T(2) * r)};
 }
 /// The derivative at 0 is 0.
 template <class T>
-MTF_FUNCTION constexpr detail::dual<T> abs(detail::dual<T> x) {
+MTF_FUNCTION constexpr dual<T> abs(dual<T> x) {
   return {abs(x.v), x.v > T(0) ? x.d : x.v < T(0) ? -x.d : T(0)};
 }
 
@@ -108,20 +108,20 @@ MTF_FUNCTION X sigmoid(X x) {
 /// if_true where c holds, else if_false.
 template <class A, class B>
 MTF_FUNCTION auto where(bool c, A if_true, B if_false) {
-  using R = detail::mixed_t<A, B>;
+  using R = mixed_t<A, B>;
   return c ? R(if_true) : R(if_false);
 }
 /// Where the two are equal, each has half of the derivative.
 template <class A, class B>
 MTF_FUNCTION constexpr auto max(A a, B b) {
-  using R = detail::mixed_t<A, B>;
+  using R = mixed_t<A, B>;
   R const x = a, y = b;
   auto const both = (x.d + y.d) / 2;
   return R(max(x.v, y.v), x.v > y.v ? x.d : x.v < y.v ? y.d : both);
 }
 template <class A, class B>
 MTF_FUNCTION constexpr auto min(A a, B b) {
-  using R = detail::mixed_t<A, B>;
+  using R = mixed_t<A, B>;
   R const x = a, y = b;
   auto const both = (x.d + y.d) / 2;
   return R(min(x.v, y.v), x.v < y.v ? x.d : x.v > y.v ? y.d : both);
@@ -182,24 +182,24 @@ MTF_FUNCTION auto pow(A x, B y) {
   using T = std::common_type_t<A, B>;
   auto const base = static_cast<T>(x), exponent = static_cast<T>(y);
   T const size = exp(log(abs(base)) * exponent), half = exponent / 2;
-  bool const whole = detail::library_floor(exponent) == exponent, odd = whole && detail::library_floor(half) != half;
+  bool const whole = library_floor(exponent) == exponent, odd = whole && library_floor(half) != half;
   T const of_negative = whole ? (odd ? -size : size) : std::numeric_limits<T>::quiet_NaN();
   T const power = base < T(0) ? of_negative : size;
   return exponent == T(0) ? T(1) : power;
 }
 // y x^(y-1), and x^y log(x): at 0 the limit of the latter for y > 0.
 template <class T>
-MTF_FUNCTION detail::dual<T> pow(detail::dual<T> x, detail::dual<T> y) {
+MTF_FUNCTION dual<T> pow(dual<T> x, dual<T> y) {
   T const power = pow(x.v, y.v), slope = x.v == T(0) ? T(0) : power * log(x.v);
   return {power, x.d * (y.v * pow(x.v, y.v - T(1))) + y.d * slope};
 }
 template <class T, detail::number B>
-MTF_FUNCTION detail::dual<T> pow(detail::dual<T> x, B y) {
+MTF_FUNCTION dual<T> pow(dual<T> x, B y) {
   auto const exponent = static_cast<T>(y);
   return {pow(x.v, exponent), x.d * (exponent * pow(x.v, exponent - T(1)))};
 }
 template <detail::number A, class T>
-MTF_FUNCTION detail::dual<T> pow(A x, detail::dual<T> y) {
+MTF_FUNCTION dual<T> pow(A x, dual<T> y) {
   auto const base = static_cast<T>(x);
   T const power = pow(base, y.v);
   return {power, y.d * (base == T(0) ? T(0) : power * log(base))};
@@ -210,7 +210,7 @@ MTF_FUNCTION constexpr T clip(T x, number_t<T> low, number_t<T> high) {
   return min(max(x, low), high);
 }
 template <class T>
-MTF_FUNCTION constexpr detail::dual<T> clip(detail::dual<T> x, number_t<T> low, number_t<T> high) {
+MTF_FUNCTION constexpr dual<T> clip(dual<T> x, number_t<T> low, number_t<T> high) {
   return {clip(x.v, low, high), x.v < low || x.v > high ? T(0) : x.d};
 }
 

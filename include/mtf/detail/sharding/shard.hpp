@@ -1,93 +1,14 @@
 #pragma once
-// How a tensor lies on a mesh, as a value: its dimensions, the axes that cut each, the axes over which it is partial.
-// All rules are constexpr functions over these values; there is no second copy of a rule (docs/design.md, 5).
+// Where the shards of a tensor lie, and the loops over them: from a sharding to descriptions of local work.
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include <mtf/backend/collectives.hpp>
 #include <mtf/backend/work.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
 
 namespace mtf::detail {
-
-/// The axes that cut one dimension, outermost first, as positions in the mesh.
-struct axis_list {
-  int size = 0;
-  std::array<std::uint8_t, mesh_shape::max_axes> at{};
-
-  constexpr void push(int axis) { at[static_cast<std::size_t>(size++)] = static_cast<std::uint8_t>(axis); }
-  constexpr void pop() { at[static_cast<std::size_t>(--size)] = 0; }
-  [[nodiscard]] constexpr int operator[](int i) const { return at[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] constexpr int last() const { return at[static_cast<std::size_t>(size - 1)]; }
-  [[nodiscard]] constexpr axis_mask mask() const {
-    axis_mask m = 0;
-    for (int i = 0; i < size; ++i) m |= 1U << static_cast<unsigned>((*this)[i]);
-    return m;
-  }
-  /// The first `size` axes are those of `other`.
-  [[nodiscard]] constexpr bool prefix_of(axis_list const& other) const {
-    for (int i = 0; i < size; ++i)
-      if (i >= other.size || (*this)[i] != other[i]) return false;
-    return true;
-  }
-  bool operator==(axis_list const&) const = default;
-};
-
-struct dim_state {
-  std::uint64_t id = 0;
-  index extent = 1;  // global
-  axis_list cut;
-  char const* name = "";  // for people to read
-  constexpr bool operator==(dim_state const& o) const { return id == o.id && extent == o.extent && cut == o.cut; }
-};
-
-struct sharding {
-  int rank = 0;
-  std::array<dim_state, max_rank> dim{};
-  axis_mask partial = 0;
-
-  [[nodiscard]] constexpr dim_state const& operator[](int d) const { return dim[static_cast<std::size_t>(d)]; }
-  [[nodiscard]] constexpr dim_state& operator[](int d) { return dim[static_cast<std::size_t>(d)]; }
-  constexpr void push(dim_state const& d) { dim[static_cast<std::size_t>(rank++)] = d; }
-  [[nodiscard]] constexpr int find(std::uint64_t id) const {
-    for (int d = 0; d < rank; ++d)
-      if ((*this)[d].id == id) return d;
-    return -1;
-  }
-  [[nodiscard]] constexpr bool has(std::uint64_t id) const { return find(id) >= 0; }
-  /// The axes that cut some dimension.
-  [[nodiscard]] constexpr axis_mask cut_axes() const {
-    axis_mask m = 0;
-    for (int d = 0; d < rank; ++d) m |= (*this)[d].cut.mask();
-    return m;
-  }
-  /// The extent of a dimension on one rank.
-  [[nodiscard]] constexpr index local_extent(int d, mesh_shape const& mesh) const {
-    return (*this)[d].extent / mesh.size((*this)[d].cut.mask());
-  }
-  [[nodiscard]] constexpr index local_size(mesh_shape const& mesh) const {
-    index n = 1;
-    for (int d = 0; d < rank; ++d) n *= local_extent(d, mesh);
-    return n;
-  }
-  [[nodiscard]] constexpr index global_size() const {
-    index n = 1;
-    for (int d = 0; d < rank; ++d) n *= (*this)[d].extent;
-    return n;
-  }
-  /// The stride of a dimension in the rank's dense, row-major shard.
-  [[nodiscard]] constexpr index local_stride(int d, mesh_shape const& mesh) const {
-    index n = 1;
-    for (int e = d + 1; e < rank; ++e) n *= local_extent(e, mesh);
-    return n;
-  }
-  [[nodiscard]] constexpr index global_stride(int d) const {
-    index n = 1;
-    for (int e = d + 1; e < rank; ++e) n *= (*this)[e].extent;
-    return n;
-  }
-  bool operator==(sharding const&) const = default;
-};
 
 /// The same tensor with its first dimension cut over these axes too, the innermost. Ranks that differ along them alone,
 /// in order, hold equal parts of what was a shard, one after the other: nothing need be packed to put them together.
@@ -176,6 +97,19 @@ constexpr reduction reduction_to(mesh_shape const& mesh, sharding const& out, sh
   r.kept = collapsed(r.kept);
   r.reduced = collapsed(r.reduced);
   return r;
+}
+
+/// The sharding without the dimensions of the ids; with no ids: without all.
+template <std::size_t N>
+constexpr sharding without(sharding const& s, std::array<std::uint64_t, N> const& ids, std::size_t count) {
+  sharding out;
+  for (int d = 0; d < s.rank; ++d) {
+    bool gone = count == 0;
+    for (std::size_t i = 0; i < count; ++i) gone = gone || ids[i] == s[d].id;
+    if (!gone) out.push(s[d]);
+  }
+  out.partial = s.partial;
+  return out;
 }
 
 }  // namespace mtf::detail

@@ -1,0 +1,85 @@
+#pragma once
+// A backend's memory, counted; and the sum of what is partial, once it is known.
+#include <cstddef>
+
+#include <mtf/backend/ref.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/mesh_shape.hpp>
+
+namespace mtf::backend {
+
+/// Memory of a backend. The completed sum of a partial value is remembered, so that it is paid for once.
+template <class Backend>
+struct block final : kept_by<Backend> {
+  int references = 1;
+  Backend* backend;
+  void* data;
+  std::size_t bytes;  // its own: 0 if it is a part of another block
+  ref<block> whole{};  // that one
+  axis_mask completed_axes = 0;
+  ref<block> completed{};       // the sum over these axes; null: it was taken in place
+  axis_mask completed_cut = 0;  // of that sum this rank has its part along these axes (cut_further)
+
+  constexpr block(Backend& b, std::size_t n) : backend(&b), data(b.allocate(n)), bytes(n) {}
+  constexpr block(ref<block> const& of, void* at) : backend(of->backend), data(at), bytes(0), whole(of) {}
+  block(block const&) = delete;
+  block& operator=(block const&) = delete;
+  constexpr ~block() {
+    if constexpr (Backend::holds_data)
+      if (!whole) backend->release(data, bytes);
+  }
+  constexpr void unreferenced() {
+    if constexpr (Backend::holds_data) {
+      destroy_object(*backend, this);
+    } else {
+      backend->release(data, bytes);
+      let_go();
+    }
+  }
+  /// Its terms are not needed any more: the memory goes back, the completed sum is still known.
+  constexpr void forget_terms() {
+    if (!whole) backend->release(data, bytes);
+    whole = {};
+    data = nullptr;
+    bytes = 0;
+  }
+  constexpr void let_go() {
+    completed = {};
+    whole = {};
+  }
+  constexpr void destroy() { delete this; }
+};
+
+template <class Backend>
+using buffer = ref<block<Backend>>;
+
+template <class T, class Backend>
+constexpr buffer<Backend> make_buffer(Backend& b, index elements) {
+  return make_ref<block<Backend>>(b, b, static_cast<std::size_t>(elements) * sizeof(T));
+}
+
+/// Element `offset` of a buffer; null where a backend holds no data.
+template <class T, class Backend>
+constexpr T* data_of(buffer<Backend> const& b, [[maybe_unused]] index offset = 0) {
+  if constexpr (Backend::holds_data)
+    return static_cast<T*>(b->data) + offset;
+  else
+    return nullptr;
+}
+
+/// A buffer from element `offset` on.
+template <class T, class Backend>
+constexpr buffer<Backend> part_of(buffer<Backend> const& whole, index offset) {
+  return make_ref<block<Backend>>(*whole->backend, whole, static_cast<void*>(data_of<T>(whole, offset)));
+}
+
+/// The same elements in memory of their own.
+template <class T, class Backend>
+constexpr buffer<Backend> copy_of(buffer<Backend> const& from, index elements) {
+  auto copy = make_buffer<T>(*from->backend, elements);
+  loops<2> const flat{.rank = 1, .extent = {elements}, .stride = {extents{1}, extents{1}}};
+  from->backend->copy(flat, data_of<T>(copy), static_cast<T const*>(data_of<T>(from)));
+  return copy;
+}
+
+}  // namespace mtf::backend

@@ -1,0 +1,26 @@
+#pragma once
+// What every operation is made of: names and their verdicts, shardings and the loops over shards, the backend's memory and
+// its notes of what is going on, the tape, and the way back from values to types. An operation includes this, what else it
+// uses, and the operations that it is composed of.
+#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/dim.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/layout.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/partial.hpp>
+#include <mtf/core/shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/ref.hpp>
+#include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/ops/operands.hpp>
+#include <mtf/detail/sharding/shard.hpp>
+#include <mtf/detail/tape/gradient_slot.hpp>
+#include <mtf/detail/tape/record.hpp>
+#include <mtf/detail/tape/value.hpp>
+#include <mtf/detail/tensor/result.hpp>
+#include <mtf/tensor/tensor.hpp>
+#include <mtf/tensor/valid_layout.hpp>

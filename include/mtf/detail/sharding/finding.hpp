@@ -1,0 +1,30 @@
+#pragma once
+// What a rule found wrong.
+#include <bit>
+#include <cstdint>
+
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+
+namespace mtf::detail {
+
+/// What a rule found wrong, by position: operand i's dimension di and operand j's dimension dj, and an axis.
+struct finding {
+  enum class kind : std::uint8_t { none, extents, cuts, two_dims_on_axis, cut_where_partial, unknown_output, outer_product };
+  kind what = kind::none;
+  int i = 0, di = 0, j = 0, dj = 0, axis = 0;
+};
+
+/// Two dimensions of one sharding on one axis, or a dimension cut where the tensor is partial.
+constexpr finding check_sharding(sharding const& s) {
+  for (int d = 0; d < s.rank; ++d) {
+    for (int e = 0; e < d; ++e)
+      if (axis_mask const both = s[d].cut.mask() & s[e].cut.mask(); both != 0)
+        return {finding::kind::two_dims_on_axis, 0, e, 0, d, std::countr_zero(both)};
+    if (axis_mask const both = s[d].cut.mask() & s.partial; both != 0)
+      return {finding::kind::cut_where_partial, 0, d, 0, d, std::countr_zero(both)};
+  }
+  return {};
+}
+
+}  // namespace mtf::detail

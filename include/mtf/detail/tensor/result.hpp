@@ -1,0 +1,118 @@
+#pragma once
+// From values back to types: the shape, layout and partial axes that a rule computed.
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/core/layout.hpp>
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/partial.hpp>
+#include <mtf/core/shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/core/pack.hpp>
+#include <mtf/tensor/tensor.hpp>
+
+namespace mtf::detail {
+
+constexpr int nth_bit(axis_mask m, int n) {
+  int axis = 0;
+  for (;; ++axis)
+    if ((m >> static_cast<unsigned>(axis)) & 1U)
+      if (n-- == 0) return axis;
+}
+
+template <class Mesh, axis_mask M, std::size_t... I>
+partial<typename Mesh::template at<static_cast<std::size_t>(nth_bit(M, static_cast<int>(I)))>...> partial_from(
+    std::index_sequence<I...>);
+template <class Mesh, axis_mask M>
+using partial_of =
+    decltype(partial_from<Mesh, M>(std::make_index_sequence<static_cast<std::size_t>(std::popcount(M))>{}));
+
+template <class... D>
+constexpr std::size_t position_of(list<D...> const*, std::uint64_t id) {
+  std::size_t at = 0, i = 0;
+  bool found = false;
+  ((at = !found && D::id == id ? i : at, found = found || D::id == id, ++i), ...);
+  return at;
+}
+
+template <class Dims, class Rule, std::size_t... I>
+shape<typename Dims::template at<position_of(static_cast<Dims const*>(nullptr), Rule::out[static_cast<int>(I)].id)>...>
+    shape_from(std::index_sequence<I...>);
+/// The shape of `Rule::out`, a sharding, with dimensions taken from the list `Dims`.
+template <class Dims, class Rule>
+using shape_of_rule =
+    decltype(shape_from<Dims, Rule>(std::make_index_sequence<static_cast<std::size_t>(Rule::out.rank)>{}));
+
+template <class Mesh, class Dim, class Rule, int D, std::size_t... I>
+split<Dim, typename Mesh::template at<static_cast<std::size_t>(Rule::out[D].cut[static_cast<int>(I)])>...> split_from(
+    std::index_sequence<I...>);
+
+/// The dimensions of `Rule::out` that are cut, and the layout that says just that.
+template <class Mesh, class Shape, class Rule>
+struct written_layout {
+  static constexpr int cut_count() {
+    int n = 0;
+    for (int d = 0; d < Rule::out.rank; ++d) n += Rule::out[d].cut.size > 0 ? 1 : 0;
+    return n;
+  }
+  static constexpr int nth_cut(int n) {
+    int d = 0;
+    for (;; ++d)
+      if (Rule::out[d].cut.size > 0 && n-- == 0) return d;
+  }
+  template <std::size_t... I>
+  static auto make(std::index_sequence<I...>)
+      -> layout<Mesh, decltype(split_from<Mesh, typename Shape::template at<static_cast<std::size_t>(nth_cut(I))>, Rule,
+                                          nth_cut(I)>(
+                          std::make_index_sequence<static_cast<std::size_t>(Rule::out[nth_cut(I)].cut.size)>{}))...>;
+  using type = decltype(make(std::make_index_sequence<static_cast<std::size_t>(cut_count())>{}));
+};
+
+template <class Layout>
+constexpr bool layout_agrees(sharding const& s) {
+  for (int d = 0; d < s.rank; ++d)
+    if (!(Layout::cut_of(s[d].id) == s[d].cut)) return false;
+  return true;
+}
+
+/// The first of the operands' layouts that cuts the result as it is cut; a new one if none does.
+template <class Mesh, class Shape, class Rule, class... Layouts>
+struct result_layout : written_layout<Mesh, Shape, Rule> {};
+template <class Mesh, class Shape, class Rule, class First, class... Rest>
+struct result_layout<Mesh, Shape, Rule, First, Rest...> {
+  static auto pick() {
+    if constexpr (layout_agrees<First>(Rule::out))
+      return static_cast<First*>(nullptr);
+    else
+      return static_cast<typename result_layout<Mesh, Shape, Rule, Rest...>::type*>(nullptr);
+  }
+  using type = std::remove_pointer_t<decltype(pick())>;
+};
+
+/// The dimensions of all operands, with repetitions: where types for a result's dimensions are found.
+template <class... X>
+using dims_of = concat_t<typename X::shape_type...>;
+
+/// The type of an operation's result: `Rule::out` in types, from the operands' descriptions.
+template <class T, class Rule, class Dims, class... X>
+struct result_description {
+  using mesh = typename first_t<X...>::mesh_type;
+  using shape = shape_of_rule<Dims, Rule>;
+  using layout = typename result_layout<mesh, shape, Rule, typename X::layout_type...>::type;
+  using type = described<T, shape, layout, partial_of<mesh, Rule::out.partial>>;
+};
+template <class T, class Rule, class... X>
+using result_t = typename result_description<T, Rule, dims_of<typename X::description...>,
+                                             typename X::description...>::type::template on<typename first_t<X...>::backend_type>;
+
+/// The dimensions of several shapes.
+template <class... S>
+struct any_of_shapes {
+  static constexpr bool has_id(std::uint64_t id) { return ((S::find(id) >= 0) || ...); }
+};
+
+}  // namespace mtf::detail

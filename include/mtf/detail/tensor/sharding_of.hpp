@@ -1,0 +1,24 @@
+#pragma once
+// From names to values: the sharding of a shape under a layout.
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/partial.hpp>
+#include <mtf/core/shape.hpp>
+#include <mtf/core/sharding.hpp>
+
+namespace mtf::detail {
+
+template <class... D>
+constexpr sharding sharding_from(shape<D...> const*, [[maybe_unused]] auto cut_of, axis_mask partial) {
+  sharding s;
+  (s.push({D::id, D::extent, cut_of(D::id), D::name.data()}), ...);
+  s.partial = partial;
+  return s;
+}
+
+/// The sharding of a shape under a layout.
+template <class Shape, class Layout, class Partial = partial<>>
+inline constexpr sharding sharding_of = sharding_from(static_cast<Shape const*>(nullptr), &Layout::cut_of,
+                                                      Partial::template mask<typename Layout::mesh_type>());
+
+}  // namespace mtf::detail

@@ -1,0 +1,46 @@
+#pragma once
+// Tensors of one number.
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <mtf/core/error.hpp>
+#include <mtf/detail/ops/frame.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+template <class T>
+constexpr bool holds(double number) {
+  if constexpr (is_floating<T>) {
+    return true;
+  } else {
+    if (!(number >= -0x1p63 && number < 0x1p63)) return false;
+    auto const whole = static_cast<std::int64_t>(number);
+    return static_cast<double>(whole) == number && static_cast<std::int64_t>(static_cast<T>(whole)) == whole;
+  }
+}
+
+}  // namespace detail
+
+/// Every element is `number`; one that integers or bools do not hold is a user_error.
+template <tensor_type X>
+constexpr X full(typename X::backend_type& b, double number) {
+  using T = typename X::element_type;
+  if (!detail::holds<T>(number))
+    throw user_error("full: the number is " + std::to_string(number) + ", which an element of an integer type does not hold");
+  auto v = detail::make_value<T>(b, X::local_size);
+  b.fill(v.data(), X::local_size, static_cast<T>(static_cast<compute_t<T>>(number)));
+  return X(std::move(v));
+}
+template <tensor_type X>
+constexpr X zeros(typename X::backend_type& b) {
+  return full<X>(b, 0);
+}
+template <tensor_type X>
+constexpr X ones(typename X::backend_type& b) {
+  return full<X>(b, 1);
+}
+
+}  // namespace mtf

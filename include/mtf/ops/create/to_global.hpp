@@ -1,0 +1,28 @@
+#pragma once
+// Tensors back on the host.
+#include <vector>
+
+#include <mtf/core/mesh.hpp>
+#include <mtf/detail/ops/frame.hpp>
+#include <mtf/ops/movement/complete.hpp>
+#include <mtf/ops/movement/relayout.hpp>
+
+namespace mtf {
+
+/// All elements of the global tensor, row-major over its shape, on every rank: sums are taken, shards gathered.
+template <tensor_type X>
+auto to_global(X const& x) {
+  return relayout<layout<typename X::mesh_type>>(complete(x)).local();
+}
+
+/// The number in a tensor without dimensions; its sum is taken.
+template <tensor_type X>
+auto item(X const& x)
+  requires(X::shape_type::rank == 0)
+{
+  return complete(x).local()[0];
+}
+inline double item(refused const&) { return 0; }
+inline std::vector<float> to_global(refused const&) { return {}; }
+
+}  // namespace mtf

@@ -1,0 +1,192 @@
+#pragma once
+// The plan of a program: the program itself, executed by the compiler on the backend without data.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/autodiff/state_cut.hpp>
+#include <mtf/autodiff/value_and_grad.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/backend/trace.hpp>
+#include <mtf/core/dim.hpp>
+#include <mtf/core/layout.hpp>
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/shape.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/callable.hpp>
+#include <mtf/detail/core/pack.hpp>
+#include <mtf/ops/create/constants.hpp>
+#include <mtf/ops/movement/complete.hpp>
+#include <mtf/plan/plan.hpp>
+#include <mtf/tensor/params.hpp>
+#include <mtf/tensor/place.hpp>
+#include <mtf/tensor/tensor.hpp>
+#include <mtf/train/global_norm.hpp>
+
+namespace mtf {
+
+/// Stands for the parameters of a planned program: `mtf::parameters<mlp>{}`.
+template <template <template <class...> class> class Structure, class T = float>
+struct parameters {};
+
+/// Stands for an input of a planned program: `mtf::input<float, batch, pixels>{}`.
+template <class T, dimension... Dims>
+struct input {};
+
+namespace detail {
+
+// Tensors for what stands for them.
+template <class Place, class In>
+struct stand_in;
+template <class Place, template <template <class...> class> class Structure, class T>
+struct stand_in<Place, parameters<Structure, T>> {
+  Structure<Place::template rebound<T>::template tensor> value;
+  constexpr explicit stand_in(trace& b) {
+    walk_tensors(b, [&](auto const&, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, value);
+  }
+};
+template <class Place, class T, class... D>
+struct stand_in<Place, input<T, D...>> {
+  typename Place::template rebound<T>::template tensor<D...> value;
+  constexpr explicit stand_in(trace& b) : value(zeros<decltype(value)>(b)) {}
+};
+
+template <class X>
+inline constexpr bool is_parameters = false;
+template <template <template <class...> class> class Structure, class T>
+inline constexpr bool is_parameters<parameters<Structure, T>> = true;
+
+template <class X>
+inline constexpr bool is_input = is_parameters<X>;
+template <class T, class... D>
+inline constexpr bool is_input<input<T, D...>> = true;
+
+/// What the function gets for what stands for it.
+template <class Layout, class In>
+using planned_argument = decltype(stand_in<place<float, Layout, trace>, In>::value);
+
+/// The verdict on a function that is to run in a constant expression.
+template <class F>
+using captures_nothing_t = std::conditional_t<std::is_empty_v<F> && std::is_default_constructible_v<F>, ok, error_captures<F>>;
+
+/// The verdict on a function that is to be planned, and what stands for its arguments.
+template <class Layout, class F, class... In>
+auto program_verdict() {
+  using inputs = first_failed_t<std::conditional_t<is_input<In>, ok, error_not_an_input<In>>...>;
+  if constexpr (!captures_nothing_t<F>::value)
+    return captures_nothing_t<F>{};
+  else if constexpr (!inputs::value)
+    return inputs{};
+  else if constexpr (!first_failed_t<fields_verdict_t<planned_argument<Layout, In>>...>::value)
+    return first_failed_t<fields_verdict_t<planned_argument<Layout, In>>...>{};
+  else if constexpr (sizeof...(In) > 0 && is_parameters<first_t<In..., void>>)
+    return loss_verdict<F, planned_argument<Layout, In>...>();
+  else
+    return callable_t<F, planned_argument<Layout, In> const&...>{};
+}
+
+template <class Layout, completed_gradients When, class Cut, class F, class... In>
+class planned_program {
+  using mesh_type = typename Layout::mesh_type;
+  static constexpr std::size_t most = 512;
+  struct recording {
+    std::size_t size = 0, loop_count = 0;
+    std::array<planned_collective, most> collectives{};
+    std::array<planned_loop, most> loops{};
+    std::uint64_t peak = 0, reordered = 0;
+    std::size_t unused_rule = 0;
+  };
+  static constexpr recording run() {
+    trace b(mesh_type::shape());
+    step(b, stand_in<place<float, Layout, trace>, In>(b).value...);
+    recording r;
+    for (auto const& c : b.planned()) r.collectives[r.size++] = c;
+    for (auto const& l : b.loops())
+      if (l.count > 1) r.loops[r.loop_count++] = l;
+    r.peak = b.peak_bytes();
+    r.reordered = b.reordered();
+    while (Layout::rules[r.unused_rule].dim != 0 && b.has_seen(Layout::rules[r.unused_rule].dim)) ++r.unused_rule;
+    return r;
+  }
+  // With parameters first it is a training step: backward, and what an optimizer sends; else a call.
+  template <class... X>
+  static constexpr void step(trace& b, X const&... x) {
+    using result = std::remove_cvref_t<decltype(F{}(x...))>;
+    if constexpr (!std::is_same_v<result, refused> && is_parameters<first_t<In..., void>>)
+      train<result>(b, x...);
+    else
+      static_cast<void>(F{}(x...));
+  }
+  template <class Loss, class Params, class... Rest>
+  static constexpr void train(trace& b, Params const& params, Rest const&... rest) {
+    decltype(complete(std::declval<Loss const&>())) value;
+    gradients_t<Params> gradients;
+    differentiate<Cut>(When, F{}, params, value, gradients, rest...);
+    global_norm<Cut>(b, gradients);
+    during<trace> const update(b, pass::update);
+    walk_tensors(
+        b,
+        [](path const& name, auto const& p, auto const& g) {
+          if (!g.is_zero()) share_parts<Cut>(p, name.names());
+        },
+        params, gradients);
+  }
+
+  // The name is part of what a compiler says when the function does something that no constant expression can do.
+  static constexpr recording what_the_planned_function_does = run();
+
+ public:
+  // False after the compiler has said so.
+  static constexpr bool has_run = requires { typename std::bool_constant<what_the_planned_function_does.size == 0>; };
+  static constexpr std::size_t unused_rule() { return what_the_planned_function_does.unused_rule; }
+  static constexpr auto make() {
+    constexpr auto& recorded = what_the_planned_function_does;
+    plan<recorded.size, recorded.loop_count> p{.mesh = mesh_type::shape(), .axis_names = mesh_type::axis_names};
+    for (std::size_t i = 0; i < recorded.size; ++i) p.collectives[i] = recorded.collectives[i];
+    for (std::size_t i = 0; i < recorded.loop_count; ++i) p.loops[i] = recorded.loops[i];
+    p.peak_bytes = recorded.peak;
+    p.reordered = recorded.reordered;
+    return p;
+  }
+};
+
+template <class Layout, std::size_t I>
+struct rule_verdict {
+  using type = ok;
+};
+template <class Mesh, class... Split, std::size_t I>
+  requires(I < sizeof...(Split))
+struct rule_verdict<layout<Mesh, Split...>, I> {
+  using type = error_unused_rule<typename nth<I, Split...>::dim_type, layout<Mesh, Split...>>;
+};
+
+}  // namespace detail
+
+/// The plan of f under a layout, as a constant: `constexpr auto plan = mtf::plan_of<where>(loss,
+/// mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{}, mtf::input<std::int32_t, batch>{})`. With parameters
+/// first, f is a loss, and the plan is that of a training step: forward, backward, and the completion of the gradients,
+/// by the optimizer or, with completed_gradients::overlapped after the layout, during the backward pass; and, with the
+/// optimizer's state_cut_over after that, the parameters' own. Otherwise it is that of calling f. f is a function
+/// object without state, such as a lambda that captures nothing; it runs in a constant expression. (Where one call has
+/// two arguments that both communicate, forward or backward, C++ leaves open which comes first, and the plan may have
+/// them the other way round than the run: give them names.) Refused: a rule of the layout for a dimension that no
+/// tensor of the program has, a function that captures, other arguments than it takes, a loss that is not a scalar tensor.
+template <layout_type Layout, completed_gradients When = completed_gradients::later, class Cut = state_cut_over<>,
+          class F, class... In>
+constexpr auto plan_of(F, In...) {
+  using verdict = decltype(detail::program_verdict<Layout, F, In...>());
+  using program = detail::planned_program<Layout, When, Cut, F, In...>;
+  using checked1 [[maybe_unused]] = checked_t<verdict>;
+  if constexpr (!verdict::value) {
+    return plan<0, 0>{};
+  } else if constexpr (!program::has_run) {
+    return plan<0, 0>{};
+  } else {
+    using checked2 [[maybe_unused]] = checked_t<typename detail::rule_verdict<Layout, program::unused_rule()>::type>;
+    return program::make();
+  }
+}
+
+}  // namespace mtf

@@ -1,0 +1,40 @@
+#pragma once
+// Where the tensors of a structure lie.
+#include <mtf/core/layout.hpp>
+#include <mtf/core/partial.hpp>
+#include <mtf/core/shape.hpp>
+#include <mtf/tensor/tensor.hpp>
+
+namespace mtf {
+
+/// A description of tensors of one element type, layout and backend: what a parameter structure takes as its template
+/// argument, `mlp<mtf::place<float, where, backend>::tensor>`. A leading `under<Layout>` overrides the layout.
+template <layout_type Layout>
+struct under {};
+
+namespace detail {
+template <class T, class Layout, class Backend, class... D>
+struct placed {
+  using type = tensor<T, shape<D...>, Layout, partial<>, Backend>;
+};
+template <class T, class Layout, class Backend, class Other, class... D>
+struct placed<T, Layout, Backend, under<Other>, D...> : placed<T, Other, Backend, D...> {};
+}  // namespace detail
+
+template <class T, layout_type Layout, class Backend = trace>
+struct place {
+  template <class... D>
+  using tensor = typename detail::placed<T, Layout, Backend, D...>::type;
+  /// The same place for another element type.
+  template <class U>
+  using rebound = place<U, Layout, Backend>;
+};
+
+/// The same structure template under another layout: `block<mtf::relaid<Tensor, upper>::template tensor>`.
+template <template <class...> class Tensor, layout_type Layout>
+struct relaid {
+  template <class... D>
+  using tensor = Tensor<under<Layout>, D...>;
+};
+
+}  // namespace mtf

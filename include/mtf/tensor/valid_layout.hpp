@@ -1,0 +1,61 @@
+#pragma once
+// Whether tensors of a shape can lie as a layout says.
+#include <cstddef>
+
+#include <mtf/core/layout.hpp>
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/partial.hpp>
+#include <mtf/core/shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/sharding/finding.hpp>
+#include <mtf/detail/tensor/sharding_of.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+template <class Shape, class Layout, class Partial>
+struct tensor_verdict {
+  static constexpr sharding spec = sharding_of<Shape, Layout, Partial>;
+  static constexpr mesh_shape mesh = Layout::mesh_type::shape();
+  /// The first dimension that its axes do not divide: one that shares only its name with the layout's.
+  static constexpr int indivisible() {
+    for (int d = 0; d < spec.rank; ++d)
+      if (spec[d].extent % mesh.size(spec[d].cut.mask()) != 0) return d;
+    return spec.rank;
+  }
+  static auto find() {
+    constexpr finding f = check_sharding(spec);
+    constexpr int i = indivisible();
+    if constexpr (!Shape::checked::value || !Layout::checked::value) {
+      return ok{};  // refused before; one error is enough
+    } else if constexpr (f.what == finding::kind::none && i < spec.rank) {
+      return not_divisible<typename Shape::template at<static_cast<std::size_t>(i)>, mesh.size(spec[i].cut.mask())>{};
+    } else if constexpr (f.what == finding::kind::none) {
+      return ok{};
+    } else {
+      using Di = typename Shape::template at<static_cast<std::size_t>(f.di)>;
+      using Dj = typename Shape::template at<static_cast<std::size_t>(f.dj)>;
+      using A = typename Layout::mesh_type::template at<static_cast<std::size_t>(f.axis)>;
+      if constexpr (f.what == finding::kind::two_dims_on_axis)
+        return error_two_dims_on_one_axis<Di, Dj, A>{};
+      else
+        return error_dim_cut_where_partial<Di, A>{};
+    }
+  }
+  using type = decltype(find());
+};
+
+}  // namespace detail
+
+/// The verdict on a tensor of this shape under this layout: the layout must be injective on it.
+template <class Shape, class Layout, class Partial = partial<>>
+using tensor_verdict_t = typename detail::tensor_verdict<Shape, Layout, Partial>::type;
+
+/// A layout under which tensors of this shape can exist.
+template <class Layout, class Shape>
+concept valid_layout_for = tensor_verdict_t<Shape, Layout>::value;
+
+}  // namespace mtf

@@ -1,0 +1,66 @@
+#pragma once
+// The norm of all gradients together.
+#include <type_traits>
+
+#include <mtf/autodiff/state_cut.hpp>
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/core/layout.hpp>
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/shape.hpp>
+#include <mtf/detail/tape/completion.hpp>
+#include <mtf/detail/tensor/sharding_of.hpp>
+#include <mtf/math/fast_math.hpp>
+#include <mtf/tensor/params.hpp>
+#include <mtf/tensor/tensor.hpp>
+
+namespace mtf {
+
+/// The Euclidean norm of all gradients together, in double. Each element counts once: a rank adds its shard only if it
+/// is the first of those that hold the same. Completes the gradients, for an optimizer with `Cut` each rank's part of
+/// them; then one all-reduce of one number over the axes that cut any of them. Gradients that are zero, since nothing
+/// flowed there, send nothing.
+template <class Cut = state_cut_over<>, class Backend, class Gradients>
+constexpr double global_norm(Backend& b, Gradients const& gradients) {
+  backend::during<Backend> const update(b, pass::update);
+  backend::operation<Backend> const norm(b, "global_norm", detail::sharding_of<shape<>, layout<mesh<>>>);
+  auto memory = backend::make_buffer<double>(b, 1);
+  double* total = backend::data_of<double>(memory);
+  b.fill(total, 1, 0.0);
+  axis_mask cut = 0;
+  detail::walk_tensors(
+      b,
+      [&](auto const&, auto const& g) {
+        using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
+        if (!g.is_zero()) cut |= detail::state_part_t<X, Cut>::spec.cut_axes();
+      },
+      gradients);
+  detail::completion<Backend> completing(b);
+  detail::walk_tensors(
+      b, [&](detail::path const& name, auto const& g) { g.template complete_with<Cut>(completing, name.names()); },
+      gradients);
+  completing.finish();
+  detail::walk_tensors(
+      b,
+      [&](auto const&, auto const& g) {
+        using X = detail::state_part_t<typename std::remove_cvref_t<decltype(g)>::tensor_type, Cut>;
+        if (g.is_zero()) return;
+        backend::operation<Backend> const here(b, "global_norm", X::spec);
+        auto const part = g.template part<Cut>();
+        b.made(static_cast<typename X::element_type const*>(part.value().data()), X::spec);
+        if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
+          b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(part.value().data()));
+      },
+      gradients);
+  if (cut != 0) b.all_reduce(cut, combine::sum, static_cast<double const*>(total), total, 1);
+  double sum = 0;
+  b.to_host(&sum, total, sizeof sum);
+  if constexpr (Backend::holds_data)
+    return math::library_sqrt(sum);
+  else
+    return sum;
+}
+
+}  // namespace mtf
