@@ -14,6 +14,8 @@
 #include <mtf/mtf.hpp>
 #include <mtf/backend/single_rank.hpp>
 
+namespace primitives = mtf::primitives;
+
 namespace {
 
 using backend = mtf::kokkos_backend<>;
@@ -24,7 +26,7 @@ class numbers {
  public:
   numbers(backend& machine, index n) : memory_(mtf::backend::make_buffer<float>(machine, n)) {
     mtf::backend::placement const line{.local = {.rank = 1, .extent = {n}, .stride = {{{1}}}}};
-    machine.random_normal(line, static_cast<std::uint64_t>(n), get(), 0, 1);
+    machine.run(primitives::random_normal{line, static_cast<std::uint64_t>(n), get(), 0, 1});
   }
   [[nodiscard]] float* get() const { return mtf::backend::data_of<float>(memory_); }
   [[nodiscard]] float const* read() const { return get(); }
@@ -53,7 +55,7 @@ double matrix_peak(backend& machine) {
   mtf::backend::contraction const c{
       .batch = {}, .m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
   numbers const a(machine, n * n), b(machine, n * n), to(machine, n * n);
-  return c.flops() / median(machine, 9, [&] { machine.contract(c, a.read(), b.read(), to.get()); });
+  return c.flops() / median(machine, 9, [&] { machine.run(primitives::contract{c, a.read(), b.read(), to.get()}); });
 }
 
 /// The peak is measured before and after, as other programs may run.
@@ -85,10 +87,9 @@ void measure(backend& machine, index batch, index sequence, index heads, index h
   std::printf("batch %d, sequence %d, heads %d, head %d\n", static_cast<int>(batch), static_cast<int>(sequence),
               static_cast<int>(heads), static_cast<int>(head));
   report(machine, "fused, forward", 2 * product,
-         [&] { machine.attention(shape, scale, out.get(), lse.get(), q.read(), k.read(), v.read()); });
+         [&] { machine.run(primitives::attention{shape, scale, out.get(), lse.get(), q.read(), k.read(), v.read()}); });
   report(machine, "fused, backward", 5 * product, [&] {
-    machine.attention_vjp(shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(), out.read(), lse.read(),
-                          g.read());
+    machine.run(primitives::attention_vjp{shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(), out.read(), lse.read(), g.read()});
   });
 
   attention_products const w{shape};
@@ -97,16 +98,16 @@ void measure(backend& machine, index batch, index sequence, index heads, index h
   index const square = w.rows() * sequence;
   numbers const scores(machine, square), weights(machine, square), dweights(machine, square);
   report(machine, "composed, forward", 2 * product, [&] {
-    machine.contract(w.scores(1), q.read(), k.read(), scores.get());
-    machine.softmax(rows, scale, rule, weights.get(), scores.read());
-    machine.contract(w.weighted(2), weights.read(), v.read(), out.get());
+    machine.run(primitives::contract{w.scores(1), q.read(), k.read(), scores.get()});
+    machine.run(primitives::softmax{rows, scale, rule, weights.get(), scores.read()});
+    machine.run(primitives::contract{w.weighted(2), weights.read(), v.read(), out.get()});
   });
   report(machine, "composed, backward", 4 * product, [&] {
-    machine.contract(w.transposed_weighted(2), weights.read(), g.read(), dv.get());
-    machine.contract(w.scores(2), g.read(), v.read(), dweights.get());
-    machine.softmax_vjp(rows, scale, scores.get(), weights.read(), dweights.read());
-    machine.contract(w.weighted(1), scores.read(), k.read(), dq.get());
-    machine.contract(w.transposed_weighted(1), scores.read(), q.read(), dk.get());
+    machine.run(primitives::contract{w.transposed_weighted(2), weights.read(), g.read(), dv.get()});
+    machine.run(primitives::contract{w.scores(2), g.read(), v.read(), dweights.get()});
+    machine.run(primitives::softmax_vjp{rows, scale, scores.get(), weights.read(), dweights.read()});
+    machine.run(primitives::contract{w.weighted(1), scores.read(), k.read(), dq.get()});
+    machine.run(primitives::contract{w.transposed_weighted(1), scores.read(), q.read(), dk.get()});
   });
 }
 

@@ -13,6 +13,8 @@
 #include "../../examples/transformer/peak.hpp"
 #include "../measure.hpp"
 
+namespace primitives = mtf::primitives;
+
 namespace {
 
 using backend = mtf::kokkos_backend<>;
@@ -34,9 +36,9 @@ struct arrays {
   std::int32_t* ids = static_cast<std::int32_t*>(b.allocate(4 * count));
 
   explicit arrays(backend& on) : b(on) {
-    for (float* a : {x, y, dx, dy}) b.random_uniform(everywhere(), 1, a, 0.1, 1.0);
-    for (float* a : {row1, row2}) b.fill(a, count, 1.0F);
-    for (float* a : {column1, column2, column3}) b.fill(a, width, 1.0F);
+    for (float* a : {x, y, dx, dy}) b.run(primitives::random_uniform{everywhere(), 1, a, 0.1, 1.0});
+    for (float* a : {row1, row2}) b.run(primitives::fill{a, count, 1.0F});
+    for (float* a : {column1, column2, column3}) b.run(primitives::fill{a, width, 1.0F});
     std::vector<std::int32_t> host(count);
     for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<std::int32_t>(i * 7919 % count);
     b.from_host(ids, host.data(), 4 * host.size());
@@ -120,7 +122,7 @@ void product(arrays& a, char const* name, index batch, index m, index n, index k
   add(name, [c, &a](benchmark::State& state) {
     double const peak = transformer::matrix_peak(a.b);
     double const speed = c.flops() / timed(a.b, state, [&] {
-                           a.b.contract(c, static_cast<float const*>(a.x), static_cast<float const*>(a.dy), a.y);
+                           a.b.run(primitives::contract{c, static_cast<float const*>(a.x), static_cast<float const*>(a.dy), a.y});
                          });
     state.counters["GFLOP/s"] = speed / 1e9;
     state.counters["peak"] = peak / 1e9;
@@ -133,57 +135,57 @@ void register_all(arrays& all) {
   constexpr mtf::backend::causal_rule causal{.on = true, .query_stride = 1, .query_extent = width};
   using A = arrays const;
   using in = float const*;
-  kernel(all, "fill", whole, [](backend& b, A& a) { b.fill(a.y, size, 1.0F); });
-  kernel(all, "add", 3 * whole, [](backend& b, A& a) { b.add(size, a.y, in(a.x)); });
-  kernel(all, "copy", 2 * whole, [](backend& b, A& a) { b.copy(flat, a.y, in(a.x)); });
-  kernel(all, "transpose", 2 * whole, [](backend& b, A& a) { b.copy(transposed, a.y, in(a.x)); });
+  kernel(all, "fill", whole, [](backend& b, A& a) { b.run(primitives::fill{a.y, size, 1.0F}); });
+  kernel(all, "add", 3 * whole, [](backend& b, A& a) { b.run(primitives::add{size, a.y, in(a.x)}); });
+  kernel(all, "copy", 2 * whole, [](backend& b, A& a) { b.run(primitives::copy{flat, a.y, in(a.x)}); });
+  kernel(all, "transpose", 2 * whole, [](backend& b, A& a) { b.run(primitives::copy{transposed, a.y, in(a.x)}); });
   kernel(all, "map gelu(x + bias)", 2 * whole + by_column,
-         [](backend& b, A& a) { b.map(gelu_of_sum{}, with_bias, a.y, in(a.x), in(a.column1)); });
+         [](backend& b, A& a) { b.run(primitives::map_of(gelu_of_sum{}, with_bias, a.y, in(a.x), in(a.column1))); });
   kernel(all, "map_vjp gelu(x + bias)", 3 * whole + by_column, [](backend& b, A& a) {
-    b.map_vjp(gelu_of_sum{}, with_bias, {{{a.dx}, {}}}, in(a.dy), in(a.x), in(a.column1));
+    b.run(primitives::map_vjp_of(gelu_of_sum{}, with_bias, {{{a.dx}, {}}}, in(a.dy), in(a.x), in(a.column1)));
   });
   kernel(all, "map_vjp gelu(x + bias), bias too", 3 * whole + 2 * by_column, [](backend& b, A& a) {
-    b.map_vjp(gelu_of_sum{}, with_bias, {{{a.dx}, {a.column2, true}}}, in(a.dy), in(a.x), in(a.column1));
+    b.run(primitives::map_vjp_of(gelu_of_sum{}, with_bias, {{{a.dx}, {a.column2, true}}}, in(a.dy), in(a.x), in(a.column1)));
   });
   kernel(all, "reduce to rows", whole + by_row,
-         [](backend& b, A& a) { b.reduce(mtf::combine::sum, to_rows, a.row1, in(a.x)); });
+         [](backend& b, A& a) { b.run(primitives::reduce{mtf::combine::sum, to_rows, a.row1, in(a.x)}); });
   kernel(all, "reduce to columns", whole + by_column,
-         [](backend& b, A& a) { b.reduce(mtf::combine::sum, to_columns, a.column1, in(a.x)); });
+         [](backend& b, A& a) { b.run(primitives::reduce{mtf::combine::sum, to_columns, a.column1, in(a.x)}); });
   kernel(all, "square_sum", whole,
-         [](backend& b, A& a) { b.square_sum(size, reinterpret_cast<double*>(a.row1), in(a.x)); });
-  kernel(all, "softmax", 2 * whole, [=](backend& b, A& a) { b.softmax(rows, 0.5F, everything, a.y, in(a.x)); });
+         [](backend& b, A& a) { b.run(primitives::square_sum{size, reinterpret_cast<double*>(a.row1), in(a.x)}); });
+  kernel(all, "softmax", 2 * whole, [=](backend& b, A& a) { b.run(primitives::softmax{rows, 0.5F, everything, a.y, in(a.x)}); });
   // Of a causal mask's hidden half nothing need be read.
-  kernel(all, "softmax, causal", 1.5 * whole, [=](backend& b, A& a) { b.softmax(rows, 0.5F, causal, a.y, in(a.x)); });
-  kernel(all, "softmax_vjp", 3 * whole, [](backend& b, A& a) { b.softmax_vjp(rows, 0.5F, a.dx, in(a.x), in(a.dy)); });
-  kernel(all, "log_softmax", 2 * whole, [](backend& b, A& a) { b.log_softmax(rows, a.y, in(a.x)); });
-  kernel(all, "log_softmax_vjp", 3 * whole, [](backend& b, A& a) { b.log_softmax_vjp(rows, a.dx, in(a.x), in(a.dy)); });
-  kernel(all, "logsumexp", whole + by_row, [](backend& b, A& a) { b.logsumexp(rows, a.row1, in(a.x)); });
+  kernel(all, "softmax, causal", 1.5 * whole, [=](backend& b, A& a) { b.run(primitives::softmax{rows, 0.5F, causal, a.y, in(a.x)}); });
+  kernel(all, "softmax_vjp", 3 * whole, [](backend& b, A& a) { b.run(primitives::softmax_vjp{rows, 0.5F, a.dx, in(a.x), in(a.dy)}); });
+  kernel(all, "log_softmax", 2 * whole, [](backend& b, A& a) { b.run(primitives::log_softmax{rows, a.y, in(a.x)}); });
+  kernel(all, "log_softmax_vjp", 3 * whole, [](backend& b, A& a) { b.run(primitives::log_softmax_vjp{rows, a.dx, in(a.x), in(a.dy)}); });
+  kernel(all, "logsumexp", whole + by_row, [](backend& b, A& a) { b.run(primitives::logsumexp{rows, a.row1, in(a.x)}); });
   kernel(all, "logsumexp_vjp", 2 * whole + 2 * by_row,
-         [](backend& b, A& a) { b.logsumexp_vjp(rows, a.dx, in(a.x), in(a.row1), in(a.row2)); });
+         [](backend& b, A& a) { b.run(primitives::logsumexp_vjp{rows, a.dx, in(a.x), in(a.row1), in(a.row2)}); });
   kernel(all, "cross_entropy", whole + 3 * by_row,
-         [](backend& b, A& a) { b.cross_entropy(rows, a.row1, a.row2, in(a.x), a.ids); });
+         [](backend& b, A& a) { b.run(primitives::cross_entropy{rows, a.row1, a.row2, in(a.x), a.ids}); });
   kernel(all, "cross_entropy_vjp", 2 * whole + 3 * by_row,
-         [](backend& b, A& a) { b.cross_entropy_vjp(rows, 0, rows.n, a.dx, in(a.x), a.ids, a.row2, in(a.row1)); });
+         [](backend& b, A& a) { b.run(primitives::cross_entropy_vjp{rows, 0, rows.n, a.dx, in(a.x), a.ids, a.row2, in(a.row1)}); });
   kernel(all, "layer_norm", 2 * whole + 2 * by_row + 2 * by_column, [](backend& b, A& a) {
-    b.norm<true>(rows, 1e-5F, a.y, a.row1, a.row2, in(a.x), in(a.column1), in(a.column2));
+    b.run(primitives::norm<true, float>{rows, 1e-5F, a.y, a.row1, a.row2, in(a.x), in(a.column1), in(a.column2)});
   });
   kernel(all, "layer_norm_vjp", 3 * whole + 2 * by_row + 3 * by_column, [](backend& b, A& a) {
-    b.norm_vjp<true>(rows, a.dx, a.column2, a.column3, in(a.dy), in(a.x), in(a.column1), a.row1, a.row2);
+    b.run(primitives::norm_vjp<true, float>{rows, a.dx, a.column2, a.column3, in(a.dy), in(a.x), in(a.column1), a.row1, a.row2});
   });
   kernel(all, "rms_norm", 2 * whole + by_row + by_column,
-         [](backend& b, A& a) { b.norm<false>(rows, 1e-5F, a.y, nullptr, a.row2, in(a.x), in(a.column1), nullptr); });
+         [](backend& b, A& a) { b.run(primitives::norm<false, float>{rows, 1e-5F, a.y, nullptr, a.row2, in(a.x), in(a.column1), nullptr}); });
   kernel(all, "rms_norm_vjp", 3 * whole + by_row + 2 * by_column, [](backend& b, A& a) {
-    b.norm_vjp<false>(rows, a.dx, a.column2, nullptr, in(a.dy), in(a.x), in(a.column1), nullptr, a.row2);
+    b.run(primitives::norm_vjp<false, float>{rows, a.dx, a.column2, nullptr, in(a.dy), in(a.x), in(a.column1), nullptr, a.row2});
   });
   kernel(all, "take_rows", 2 * whole,
-         [](backend& b, A& a) { b.take_rows(count, width, count, 0, count, a.y, in(a.x), a.ids); });
+         [](backend& b, A& a) { b.run(primitives::take_rows{count, width, count, 0, count, a.y, in(a.x), a.ids}); });
   kernel(all, "add_rows", 3 * whole,
-         [](backend& b, A& a) { b.add_rows(count, width, count, 0, a.dx, in(a.dy), a.ids); });
-  kernel(all, "dropout", 2 * whole, [](backend& b, A& a) { b.dropout(arrays::everywhere(), 1, 0.1, a.y, in(a.x)); });
+         [](backend& b, A& a) { b.run(primitives::add_rows{count, width, count, 0, a.dx, in(a.dy), a.ids}); });
+  kernel(all, "dropout", 2 * whole, [](backend& b, A& a) { b.run(primitives::dropout{arrays::everywhere(), 1, 0.1, a.y, in(a.x)}); });
   kernel(all, "random_normal", whole,
-         [](backend& b, A& a) { b.random_normal(arrays::everywhere(), 1, a.y, 0.0, 1.0); });
+         [](backend& b, A& a) { b.run(primitives::random_normal{arrays::everywhere(), 1, a.y, 0.0, 1.0}); });
   kernel(all, "adamw", 7 * whole, [](backend& b, A& a) {
-    b.adamw(size, a.y, a.dx, a.dy, in(a.x), 1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F, 1.0F);
+    b.run(primitives::adamw{size, a.y, a.dx, a.dy, in(a.x), 1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F, 1.0F});
   });
   product(all, "contract 2048x2048x512", 1, 2048, 2048, 512, false, false);
   product(all, "contract 2048x512x2048, b transposed", 1, 2048, 512, 2048, false, true);

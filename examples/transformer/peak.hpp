@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include <mtf/backend/buffer.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/host_device.hpp>
 
 namespace transformer {
 
@@ -16,15 +18,14 @@ double matrix_peak(Backend& machine, mtf::backend::index n = 2048) {
   std::array<mtf::backend::buffer<Backend>, 3> matrix;
   for (auto& m : matrix) {
     m = mtf::backend::make_buffer<float>(machine, n * n);
-    machine.fill(mtf::backend::data_of<float>(m), n * n, 0.5F);
+    machine.run(mtf::primitives::fill{mtf::backend::data_of<float>(m), n * n, 0.5F});
   }
   double best = 0;
   for (int i = 0; i < 4; ++i) {
     machine.fence();
     machine.ranks().barrier();
     auto const start = std::chrono::steady_clock::now();
-    machine.contract(c, static_cast<float const*>(mtf::backend::data_of<float>(matrix[0])),
-                     static_cast<float const*>(mtf::backend::data_of<float>(matrix[1])), mtf::backend::data_of<float>(matrix[2]));
+    machine.run(mtf::primitives::contract{c, static_cast<float const*>(mtf::backend::data_of<float>(matrix[0])), static_cast<float const*>(mtf::backend::data_of<float>(matrix[1])), mtf::backend::data_of<float>(matrix[2])});
     machine.fence();
     machine.ranks().barrier();
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -50,15 +51,14 @@ double memory_bandwidth(Backend& machine, mtf::backend::index megabytes = 384) {
   std::array<mtf::backend::buffer<Backend>, 3> array;
   for (auto& a : array) {
     a = mtf::backend::make_buffer<float>(machine, n);
-    machine.fill(mtf::backend::data_of<float>(a), n, 0.5F);
+    machine.run(mtf::primitives::fill{mtf::backend::data_of<float>(a), n, 0.5F});
   }
   double best = 0;
   for (int i = 0; i < 4; ++i) {
     machine.fence();
     machine.ranks().barrier();
     auto const start = std::chrono::steady_clock::now();
-    machine.map(triad{}, flat, mtf::backend::data_of<float>(array[0]), static_cast<float const*>(mtf::backend::data_of<float>(array[1])),
-                static_cast<float const*>(mtf::backend::data_of<float>(array[2])));
+    machine.run(mtf::primitives::map_of(triad{}, flat, mtf::backend::data_of<float>(array[0]), static_cast<float const*>(mtf::backend::data_of<float>(array[1])), static_cast<float const*>(mtf::backend::data_of<float>(array[2]))));
     machine.fence();
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     best = std::max(best, 3.0 * static_cast<double>(n) * sizeof(float) / seconds);

@@ -4,8 +4,11 @@
 #include <mtf/autodiff/state_cut.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/profile.hpp>
 #include <mtf/backend/single_rank.hpp>
 #include <mtf/backend/trace.hpp>
+#include <mtf/backend/watch.hpp>
+#include <mtf/core/describe.hpp>
 #include <mtf/core/dim.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/error.hpp>
@@ -56,6 +59,7 @@
 #include <mtf/tensor/place.hpp>
 #include <mtf/tensor/tensor.hpp>
 #include <mtf/tensor/valid_layout.hpp>
+#include <mtf/train/first_not_finite.hpp>
 #include <mtf/train/global_norm.hpp>
 #include <mtf/train/optimizers.hpp>
 #include <mtf/train/scan.hpp>

@@ -89,9 +89,8 @@ void check(problem const& p) {
   array<T> g(numbers(p.query_count(), 4)), dq(p.query_count()), dk(p.key_count()), dv(p.key_count());
   array<A> lse(p.e.batch * p.e.heads * p.e.queries);
   auto const live = device().memory().live;
-  device().attention(p.shape(), A(p.scale), out.get(), lse.get(), q.get(), k.get(), v.get());
-  device().attention_vjp(p.shape(), A(p.scale), dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(), out.get(),
-                         lse.get(), g.get());
+  device().run(primitives::attention{p.shape(), A(p.scale), out.get(), lse.get(), q.get(), k.get(), v.get()});
+  device().run(primitives::attention_vjp{p.shape(), A(p.scale), dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(), out.get(), lse.get(), g.get()});
   CHECK(device().memory().live == live);
 
   vec const hq = q.host(), hk = k.host(), hv = v.host(), hg = g.host();
@@ -152,9 +151,8 @@ TEST_CASE("causal attention stores nothing of the size of its scores") {
   array<float> dq(index{8192}), dk(index{8192}), dv(index{8192});
   device().reset_peak();
   auto const live = device().memory().live;
-  device().attention(p.shape(), 1.0F, out.get(), lse.get(), q.get(), k.get(), v.get());
-  device().attention_vjp(p.shape(), 1.0F, dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(), out.get(), lse.get(),
-                         v.get());
+  device().run(primitives::attention{p.shape(), 1.0F, out.get(), lse.get(), q.get(), k.get(), v.get()});
+  device().run(primitives::attention_vjp{p.shape(), 1.0F, dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(), out.get(), lse.get(), v.get()});
   CHECK(device().memory().peak - live < 8192 * 8192 * sizeof(float) / 4);
 }
 
@@ -164,7 +162,7 @@ TEST_CASE("causal attention of large scores") {
   order const o = order_of(kind::batch_heads_sequence, e, 700);
   problem const p{e, o, o, o, 2500};
   array<float> q(numbers(700, 1)), k(numbers(700, 2)), v(numbers(700, 3)), out(index{700}), lse(index{700});
-  device().attention(p.shape(), 2500.0F, out.get(), lse.get(), q.get(), k.get(), v.get());
+  device().run(primitives::attention{p.shape(), 2500.0F, out.get(), lse.get(), q.get(), k.get(), v.get()});
   vec const values = v.host();
   vec expected(700);
   each_query(p, q.host(), k.host(), [&](index, index, index i, vec const& weight) {

@@ -10,6 +10,8 @@
 
 #include <mtf/kokkos.hpp>
 
+namespace primitives = mtf::primitives;
+
 namespace kernels {
 
 using mtf::bfloat16;

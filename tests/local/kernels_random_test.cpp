@@ -57,14 +57,14 @@ void check_placements(Generate const& generate) {
 
 TEST_CASE_TEMPLATE("random numbers do not depend on the placement", T, float, double, bfloat16) {
   auto& d = device();
-  check_placements<T>([&](placement const& p, T* out) { d.random_uniform(p, 42, out, -1.0, 3.0); });
-  check_placements<T>([&](placement const& p, T* out) { d.random_normal(p, 43, out, 1.0, 2.0); });
-  check_placements<T>([&](placement const& p, T* out) { d.random_truncated_normal(p, 44, out, 0.0, 0.02); });
+  check_placements<T>([&](placement const& p, T* out) { d.run(primitives::random_uniform{p, 42, out, -1.0, 3.0}); });
+  check_placements<T>([&](placement const& p, T* out) { d.run(primitives::random_normal{p, 43, out, 1.0, 2.0}); });
+  check_placements<T>([&](placement const& p, T* out) { d.run(primitives::random_truncated_normal{p, 44, out, 0.0, 0.02}); });
   check_placements<T>([&](placement const& p, T* out) {
     index const n = p.local.size();
     array<T> x(n);
-    d.fill(x.get(), n, convert<T>(1.0));
-    d.dropout(p, 45, 0.25, out, x.get());
+    d.run(primitives::fill{x.get(), n, convert<T>(1.0)});
+    d.run(primitives::dropout{p, 45, 0.25, out, x.get()});
   });
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("random numbers have the right moments, and agree between element type
   auto& d = device();
   index const n = 400000;
   array<double> x(n);
-  d.random_uniform(dense(n), 1, x.get(), -1.0, 3.0);
+  d.run(primitives::random_uniform{dense(n), 1, x.get(), -1.0, 3.0});
   auto uniform = x.host();
   auto m = moments_of(uniform);
   CHECK(m.mean == doctest::Approx(1.0).epsilon(0.01));
@@ -113,7 +113,7 @@ TEST_CASE("random numbers have the right moments, and agree between element type
   CHECK(*std::min_element(uniform.begin(), uniform.end()) >= -1.0);
   CHECK(*std::max_element(uniform.begin(), uniform.end()) < 3.0);
 
-  d.random_normal(dense(n), 2, x.get(), 1.0, 2.0);
+  d.run(primitives::random_normal{dense(n), 2, x.get(), 1.0, 2.0});
   auto const normal = x.host();
   m = moments_of(normal);
   CHECK(std::abs(m.mean - 1.0) < 0.015);
@@ -123,12 +123,12 @@ TEST_CASE("random numbers have the right moments, and agree between element type
     correlation += (normal[i] - 1) * (normal[i - 1] - 1) / 4 / static_cast<double>(n);
   CHECK(std::abs(correlation) < 0.01);
   array<float> y(n);
-  d.random_normal(dense(n), 2, y.get(), 1.0, 2.0);
+  d.run(primitives::random_normal{dense(n), 2, y.get(), 1.0, 2.0});
   check_close(y.host(), normal, 1e-7);
-  d.random_normal(dense(n), 3, x.get(), 1.0, 2.0);
+  d.run(primitives::random_normal{dense(n), 3, x.get(), 1.0, 2.0});
   CHECK(x.host() != normal);
 
-  d.random_truncated_normal(dense(n), 4, x.get(), 0.0, 1.0);
+  d.run(primitives::random_truncated_normal{dense(n), 4, x.get(), 0.0, 1.0});
   auto const truncated = x.host();
   m = moments_of(truncated);
   CHECK(std::abs(m.mean) < 0.01);
@@ -136,13 +136,13 @@ TEST_CASE("random numbers have the right moments, and agree between element type
   CHECK(*std::max_element(truncated.begin(), truncated.end()) <= 2.0);
   CHECK(*std::min_element(truncated.begin(), truncated.end()) >= -2.0);
 
-  d.fill(x.get(), n, 1.0);
-  d.dropout(dense(n), 5, 0.1, x.get(), x.get());
+  d.run(primitives::fill{x.get(), n, 1.0});
+  d.run(primitives::dropout{dense(n), 5, 0.1, x.get(), x.get()});
   m = moments_of(x.host());
   CHECK(m.mean == doctest::Approx(1.0).epsilon(0.005));
   CHECK(m.variance == doctest::Approx(0.1 / 0.9).epsilon(0.02));
-  d.fill(x.get(), n, 1.0);
-  d.dropout(dense(n), 5, 0.0, x.get(), x.get());
+  d.run(primitives::fill{x.get(), n, 1.0});
+  d.run(primitives::dropout{dense(n), 5, 0.0, x.get(), x.get()});
   CHECK(x.host() == std::vector<double>(static_cast<std::size_t>(n), 1.0));
 }
 
@@ -157,8 +157,7 @@ TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
     auto ph = p.host(), mh = m.host(), vh = v.host();
     auto const gh = g.host();
     double const lr = 0.1, b1 = 0.9, b2 = 0.99, eps = 1e-6, decay = 0.05, c1 = 3, c2 = 5, scale = 0.5;
-    device().adamw(n, p.get(), m.get(), v.get(), g.get(), A(lr), A(b1), A(b2), A(eps), A(decay), A(c1), A(c2),
-                   A(scale));
+    device().run(primitives::adamw{n, p.get(), m.get(), v.get(), g.get(), A(lr), A(b1), A(b2), A(eps), A(decay), A(c1), A(c2), A(scale)});
     for (std::size_t i = 0; i < ph.size(); ++i) {
       double const grad = gh[i] * scale;
       mh[i] = b1 * mh[i] + (1 - b1) * grad;
@@ -171,13 +170,13 @@ TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
 
     ph = p.host();
     mh = m.host();
-    device().sgd(n, p.get(), m.get(), g.get(), A(lr), A(b1), A(decay), A(scale));
+    device().run(primitives::sgd{n, p.get(), m.get(), g.get(), A(lr), A(b1), A(decay), A(scale)});
     for (std::size_t i = 0; i < ph.size(); ++i) {
       mh[i] = b1 * mh[i] + gh[i] * scale + decay * ph[i];
       ph[i] -= lr * mh[i];
     }
     check_close(p.host(), ph, tolerance<T>);
-    device().sgd(n, p.get(), nullptr, g.get(), A(0), A(b1), A(decay), A(scale));
+    device().run(primitives::sgd{n, p.get(), nullptr, g.get(), A(0), A(b1), A(decay), A(scale)});
     check_close(p.host(), ph, tolerance<T>);
   }
 }

@@ -66,14 +66,14 @@ TEST_CASE_TEMPLATE("softmax and its vjp, masked or not", T, float, double, bfloa
       causal_rule const rule{masked, 1, r.count(), -1, 0};
       double const scale = 0.5;
       array<T> x(numbers(elements(r), 1)), y(elements(r)), dy(numbers(elements(r), 2)), dx(elements(r));
-      device().softmax(r, A(scale), rule, y.get(), x.get());
+      device().run(primitives::softmax{r, A(scale), rule, y.get(), x.get()});
       auto const expected = softmax(r, scale, rule, x.host());
       check_close(y.host(), expected, tolerance<T>);
       auto const got = y.host();
       for (std::size_t i = 0; i < got.size(); ++i)
         if (expected[i] == 0) REQUIRE(got[i] == 0);
 
-      device().softmax_vjp(r, A(scale), dx.get(), y.get(), dy.get());
+      device().run(primitives::softmax_vjp{r, A(scale), dx.get(), y.get(), dy.get()});
       vec const p = y.host(), g = dy.host();
       vec d(p.size());
       each_row(r, [&](std::size_t, std::size_t at, std::size_t step) {
@@ -92,14 +92,14 @@ TEST_CASE_TEMPLATE("log_softmax, logsumexp and their vjps", T, float, double, bf
   for (rows const r : row_shapes) {
     array<T> x(numbers(elements(r), 1)), y(elements(r)), dy(numbers(elements(r), 2)), dx(elements(r));
     auto const lse = logsumexp(r, x.host());
-    device().log_softmax(r, y.get(), x.get());
+    device().run(primitives::log_softmax{r, y.get(), x.get()});
     vec expected = x.host();
     each_row(r, [&](std::size_t row, std::size_t at, std::size_t step) {
       for (index j = 0; j < r.n; ++j) expected[at + size(j) * step] -= lse[row];
     });
     check_close(y.host(), expected, tolerance<T>);
 
-    device().log_softmax_vjp(r, dx.get(), y.get(), dy.get());
+    device().run(primitives::log_softmax_vjp{r, dx.get(), y.get(), dy.get()});
     vec const yh = y.host();
     vec d = dy.host();
     each_row(r, [&](std::size_t, std::size_t at, std::size_t step) {
@@ -110,9 +110,9 @@ TEST_CASE_TEMPLATE("log_softmax, logsumexp and their vjps", T, float, double, bf
     check_close(dx.host(), d, tolerance<T> * 10);
 
     array<T> z(r.count()), dz(numbers(r.count(), 3));
-    device().logsumexp(r, z.get(), x.get());
+    device().run(primitives::logsumexp{r, z.get(), x.get()});
     check_close(z.host(), lse, tolerance<T>);
-    device().logsumexp_vjp(r, dx.get(), x.get(), z.get(), dz.get());
+    device().run(primitives::logsumexp_vjp{r, dx.get(), x.get(), z.get(), dz.get()});
     vec const zh = z.host(), gz = dz.host();
     d = x.host();
     each_row(r, [&](std::size_t row, std::size_t at, std::size_t step) {
@@ -150,43 +150,43 @@ TEST_CASE_TEMPLATE("softmax in pieces is softmax", T, float, double, bfloat16) {
         total[i] = maximum ? std::max(total[i], got[i]) : total[i] + got[i];
     };
     each_half([&](index, causal_rule rule, array<T> const& x, array<T> const&, array<T> const&) {
-      device().row_max(part, A(0.5), rule, stat.get(), x.get());
+      device().run(primitives::row_max{part, A(0.5), rule, stat.get(), x.get()});
       combine_into(max, true);
-      device().row_max(part, A(1), {}, stat.get(), x.get());
+      device().run(primitives::row_max{part, A(1), {}, stat.get(), x.get()});
       combine_into(plain_max, true);
     });
     array<A> const max_d(max), plain_max_d(plain_max);
     each_half([&](index, causal_rule rule, array<T> const& x, array<T> const& y, array<T> const& dy) {
-      device().row_exp_sum(part, A(0.5), rule, max_d.get(), stat.get(), x.get());
+      device().run(primitives::row_exp_sum{part, A(0.5), rule, max_d.get(), stat.get(), x.get()});
       combine_into(sum, false);
-      device().row_exp_sum(part, A(1), {}, plain_max_d.get(), stat.get(), x.get());
+      device().run(primitives::row_exp_sum{part, A(1), {}, plain_max_d.get(), stat.get(), x.get()});
       combine_into(plain_sum, false);
-      device().row_dot(part, stat.get(), y.get(), dy.get());
+      device().run(primitives::row_dot{part, stat.get(), y.get(), dy.get()});
       combine_into(dot, false);
     });
     array<A> const sum_d(sum), plain_sum_d(plain_sum), dot_d(dot);
     array<T> whole(all), whole_y(expected), whole_dy(dall), log_y(elements(r)), dx(elements(r)), log_dx(elements(r));
-    device().log_softmax(r, log_y.get(), whole.get());
-    device().softmax_vjp(r, A(0.5), dx.get(), whole_y.get(), whole_dy.get());
-    device().log_softmax_vjp(r, log_dx.get(), log_y.get(), whole_dy.get());
+    device().run(primitives::log_softmax{r, log_y.get(), whole.get()});
+    device().run(primitives::softmax_vjp{r, A(0.5), dx.get(), whole_y.get(), whole_dy.get()});
+    device().run(primitives::log_softmax_vjp{r, log_dx.get(), log_y.get(), whole_dy.get()});
     vec total_dy(size(r.count()));
     array<A> row_sum(r.count());
-    device().row_sum(r, row_sum.get(), whole_dy.get());
+    device().run(primitives::row_sum{r, row_sum.get(), whole_dy.get()});
     each_half([&](index h, causal_rule rule, array<T> const& x, array<T> const& y, array<T> const& dy) {
       array<T> out(elements(part));
       auto const same = [&](vec const& w) { check_close(out.host(), cut(r, w, h * half, half), tolerance<T>); };
-      device().softmax_apply(part, A(0.5), rule, max_d.get(), sum_d.get(), out.get(), x.get());
+      device().run(primitives::softmax_apply{part, A(0.5), rule, max_d.get(), sum_d.get(), out.get(), x.get()});
       same(expected);
-      device().softmax_vjp_apply(part, A(0.5), dot_d.get(), out.get(), y.get(), dy.get());
+      device().run(primitives::softmax_vjp_apply{part, A(0.5), dot_d.get(), out.get(), y.get(), dy.get()});
       same(dx.host());
-      device().log_softmax_apply(part, plain_max_d.get(), plain_sum_d.get(), out.get(), x.get());
+      device().run(primitives::log_softmax_apply{part, plain_max_d.get(), plain_sum_d.get(), out.get(), x.get()});
       same(log_y.host());
       array<T> const log_part(cut(r, log_y.host(), h * half, half));
-      device().log_softmax_vjp_apply(part, row_sum.get(), out.get(), log_part.get(), dy.get());
+      device().run(primitives::log_softmax_vjp_apply{part, row_sum.get(), out.get(), log_part.get(), dy.get()});
       same(log_dx.host());
     });
     array<T> finished(r.count());
-    device().logsumexp_finish(r.count(), finished.get(), plain_max_d.get(), plain_sum_d.get());
+    device().run(primitives::logsumexp_finish{r.count(), finished.get(), plain_max_d.get(), plain_sum_d.get()});
     check_close(finished.host(), logsumexp(r, whole.host()), tolerance<T>);
   }
 }
@@ -203,10 +203,8 @@ TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces
     array<T> x(numbers(elements(r), 1)), gamma(shifted(numbers(r.n, 2))), beta(numbers(r.n, 3));
     array<T> y(elements(r)), dy(numbers(elements(r), 4)), dx(elements(r)), dgamma(r.n), dbeta(r.n);
     array<A> mean(r.count()), rstd(r.count());
-    device().template norm<is_centered>(r, A(eps), y.get(), mean.get(), rstd.get(), x.get(), gamma.get(),
-                                        is_centered ? beta.get() : nullptr);
-    device().template norm_vjp<is_centered>(r, dx.get(), dgamma.get(), is_centered ? dbeta.get() : nullptr, dy.get(),
-                                            x.get(), gamma.get(), mean.get(), rstd.get());
+    device().run(primitives::norm<is_centered, T>{r, A(eps), y.get(), mean.get(), rstd.get(), x.get(), gamma.get(), is_centered ? beta.get() : nullptr});
+    device().run(primitives::norm_vjp<is_centered, T>{r, dx.get(), dgamma.get(), is_centered ? dbeta.get() : nullptr, dy.get(), x.get(), gamma.get(), mean.get(), rstd.get()});
     vec const xh = x.host(), w = gamma.host(), b = beta.host(), g = dy.host();
     vec ey(xh.size()), edx(xh.size()), edgamma(w.size()), edbeta(w.size());
     each_row(r, [&](std::size_t, std::size_t at, std::size_t step) {
@@ -238,8 +236,7 @@ TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces
       array<T> added(numbers(elements(r), 5));
       vec expected = added.host();
       for (std::size_t e = 0; e < edx.size(); ++e) expected[e] += edx[e];
-      device().template norm_vjp<is_centered>(r, added.get(), dgamma.get(), is_centered ? dbeta.get() : nullptr,
-                                              dy.get(), x.get(), gamma.get(), mean.get(), rstd.get(), true);
+      device().run(primitives::norm_vjp<is_centered, T>{r, added.get(), dgamma.get(), is_centered ? dbeta.get() : nullptr, dy.get(), x.get(), gamma.get(), mean.get(), rstd.get(), true});
       check_close(added.host(), expected, r.n == 1 ? t * 100 : t);
     }
 
@@ -256,32 +253,28 @@ TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces
       }
     };
     each_half([&](index, array<T> const& px, array<T> const&, array<T> const&, array<T> const&) {
-      device().row_sum(part, stat.get(), px.get());
-      device().add(r.count(), sums.get(), stat.get());
+      device().run(primitives::row_sum{part, stat.get(), px.get()});
+      device().run(primitives::add{r.count(), sums.get(), stat.get()});
     });
     vec means = sums.host();
     for (double& m : means) m = is_centered ? m / n : 0.0;
     array<A> const mean_d(means);
     each_half([&](index, array<T> const& px, array<T> const&, array<T> const&, array<T> const&) {
-      device().row_square_sum(part, is_centered ? mean_d.get() : nullptr, stat.get(), px.get());
-      device().add(r.count(), squares.get(), stat.get());
+      device().run(primitives::row_square_sum{part, is_centered ? mean_d.get() : nullptr, stat.get(), px.get()});
+      device().run(primitives::add{r.count(), squares.get(), stat.get()});
     });
-    device().rows_statistics(r.count(), A(eps), r.n, squares.get());
+    device().run(primitives::rows_statistics{r.count(), A(eps), r.n, squares.get()});
     check_close(squares.host(), rstd.host(), tolerance<float>);
     each_half([&](index, array<T> const& px, array<T> const& pdy, array<T> const& pw, array<T> const&) {
-      device().template norm_vjp_sums<is_centered>(part, stat.get(), stat2.get(), pdy.get(), px.get(), pw.get(),
-                                                   mean_d.get(), squares.get());
-      device().add(r.count(), s1.get(), stat.get());
-      device().add(r.count(), s2.get(), stat2.get());
+      device().run(primitives::norm_vjp_sums<is_centered, T>{part, stat.get(), stat2.get(), pdy.get(), px.get(), pw.get(), mean_d.get(), squares.get()});
+      device().run(primitives::add{r.count(), s1.get(), stat.get()});
+      device().run(primitives::add{r.count(), s2.get(), stat2.get()});
     });
     each_half([&](index h, array<T> const& px, array<T> const& pdy, array<T> const& pw, array<T> const& pb) {
       array<T> out(elements(part)), part_dgamma(half), part_dbeta(half);
-      device().template norm_apply<is_centered>(part, mean_d.get(), squares.get(), out.get(), px.get(), pw.get(),
-                                                is_centered ? pb.get() : nullptr);
+      device().run(primitives::norm_apply<is_centered, T>{part, mean_d.get(), squares.get(), out.get(), px.get(), pw.get(), is_centered ? pb.get() : nullptr});
       check_close(out.host(), cut(r, ey, h * half, half), t);
-      device().template norm_vjp_apply<is_centered>(part, r.n, s1.get(), s2.get(), out.get(), part_dgamma.get(),
-                                                    is_centered ? part_dbeta.get() : nullptr, pdy.get(), px.get(),
-                                                    pw.get(), mean_d.get(), squares.get());
+      device().run(primitives::norm_vjp_apply<is_centered, T>{part, r.n, s1.get(), s2.get(), out.get(), part_dgamma.get(), is_centered ? part_dbeta.get() : nullptr, pdy.get(), px.get(), pw.get(), mean_d.get(), squares.get()});
       check_close(out.host(), cut(r, edx, h * half, half), t);
       check_close(part_dgamma.host(), cut({1, r.n, 1}, edgamma, h * half, half), t);
     });
@@ -301,8 +294,8 @@ TEST_CASE_TEMPLATE("cross entropy and its vjp, whole and in pieces", T, float, d
     array<std::int32_t> const ids(labels);
     array<T> x(numbers(elements(r), 1)), loss(r.count()), dloss(numbers(r.count(), 2)), dx(elements(r));
     array<A> lse(r.count());
-    device().cross_entropy(r, loss.get(), lse.get(), x.get(), ids.get());
-    device().cross_entropy_vjp(r, 0, r.n, dx.get(), x.get(), ids.get(), lse.get(), dloss.get());
+    device().run(primitives::cross_entropy{r, loss.get(), lse.get(), x.get(), ids.get()});
+    device().run(primitives::cross_entropy_vjp{r, 0, r.n, dx.get(), x.get(), ids.get(), lse.get(), dloss.get()});
     vec const xh = x.host(), g = dloss.host(), total = logsumexp(r, xh);
     vec expected(total.size()), edx(xh.size());
     each_row(r, [&](std::size_t row, std::size_t at, std::size_t step) {
@@ -326,22 +319,22 @@ TEST_CASE_TEMPLATE("cross entropy and its vjp, whole and in pieces", T, float, d
         array<T> const px(cut(r, xh, h * half, half));
         if (pass == 0) {
           array<A> stat(r.count());
-          device().row_max(part, A(1), {}, stat.get(), px.get());
+          device().run(primitives::row_max{part, A(1), {}, stat.get(), px.get()});
           vec const got = stat.host();
           for (std::size_t i = 0; i < max.size(); ++i) max[i] = std::max(max[i], got[i]);
         } else {
           array<A> const max_d(max);
           array<A> stat(2 * r.count());
-          device().cross_entropy_local(part, h * half, max_d.get(), stat.get(), px.get(), ids.get());
+          device().run(primitives::cross_entropy_local{part, h * half, max_d.get(), stat.get(), px.get(), ids.get()});
           vec const got = stat.host();
           for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += got[i];
           array<T> pdx(elements(part));
-          device().cross_entropy_vjp(part, h * half, r.n, pdx.get(), px.get(), ids.get(), lse.get(), dloss.get());
+          device().run(primitives::cross_entropy_vjp{part, h * half, r.n, pdx.get(), px.get(), ids.get(), lse.get(), dloss.get()});
           check_close(pdx.host(), cut(r, edx, h * half, half), tolerance<T>);
         }
       }
     array<A> const max_d(max), sums_d(sums);
-    device().cross_entropy_finish(r.count(), r.n, loss.get(), lse.get(), max_d.get(), sums_d.get(), ids.get());
+    device().run(primitives::cross_entropy_finish{r.count(), r.n, loss.get(), lse.get(), max_d.get(), sums_d.get(), ids.get()});
     check_close(loss.host(), expected, tolerance<T>);
     check_close(lse.host(), total, tolerance<A>);
   }
@@ -363,9 +356,9 @@ TEST_CASE_TEMPLATE("embedding rows and their gradients", T, float, double, bfloa
         expected[size(c * width + j)] = t[size(id * width + j)];
         expected_table[size(id * width + j)] += g[size(c * width + j)];
       }
-    device().take_rows(count, width, vocab, offset, 11, out.get(), table.get(), ids_d.get());
+    device().run(primitives::take_rows{count, width, vocab, offset, 11, out.get(), table.get(), ids_d.get()});
     CHECK(out.host() == expected);
-    device().add_rows(count, width, vocab, offset, table.get(), dy.get(), ids_d.get());
+    device().run(primitives::add_rows{count, width, vocab, offset, table.get(), dy.get(), ids_d.get()});
     check_close(table.host(), expected_table, tolerance<T> * 2);
   }
 }
@@ -375,7 +368,7 @@ TEST_CASE_TEMPLATE("the gradient of a row that is taken often", T, float, double
   index const width = 3, count = 1024;
   array<std::int32_t> const ids(vec(size(count), 1));
   array<T> table(vec(size(2 * width), 0)), dy(vec(size(count * width), 1));
-  device().add_rows(count, width, 2, 0, table.get(), dy.get(), ids.get());
+  device().run(primitives::add_rows{count, width, 2, 0, table.get(), dy.get(), ids.get()});
   CHECK(table.host() == vec{0, 0, 0, 1024, 1024, 1024});
 }
 

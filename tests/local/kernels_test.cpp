@@ -104,15 +104,15 @@ TEST_CASE("collectives over one rank are copies, and nothing is counted") {
 TEST_CASE_TEMPLATE("fill, add, iota", T, float, double, bfloat16) {
   for (index n : {1, 7, 64, 1000, 20000}) {
     array<T> a(n), b(numbers(n, 2));
-    device().fill(a.get(), n, convert<T>(1.5));
-    device().add(n, a.get(), b.get());
+    device().run(primitives::fill{a.get(), n, convert<T>(1.5)});
+    device().run(primitives::add{n, a.get(), b.get()});
     auto expected = b.host();
     for (double& x : expected) x += 1.5;
     check_close(a.host(), expected, tolerance<T>);
   }
   rows const r{3, 5, 4};
   array<T> out(index(60));
-  device().iota(r, 10, out.get());
+  device().run(primitives::iota{r, 10, out.get()});
   auto const got = out.host();
   for (std::size_t i = 0; i < 60; ++i) CHECK(got[i] == static_cast<double>(i / 4 % 5 + 10));
 }
@@ -125,19 +125,18 @@ TEST_CASE_TEMPLATE("map broadcasts, its vjp differentiates", T, float, double, b
       loops<4> const l{
           3, {4, 6, n}, {{{6 * n * out_step, n * out_step, out_step}, {6 * n, n, 1}, {0, 0, 1}, {1, 0, 0}}}};
       array<T> a(numbers(total, 1)), b(numbers(n, 2)), c(numbers(4, 3)), y(total * out_step);
-      device().fill(y.get(), total * out_step, convert<T>(0.0));
-      device().map(multiply_add{}, mtf::backend::collapsed(l), y.get(), a.get(), b.get(), c.get());
+      device().run(primitives::fill{y.get(), total * out_step, convert<T>(0.0)});
+      device().run(primitives::map_of(multiply_add{}, mtf::backend::collapsed(l), y.get(), a.get(), b.get(), c.get()));
       auto const ah = a.host(), bh = b.host(), ch = c.host();
       std::vector<double> expected(static_cast<std::size_t>(total * out_step));
       each(l, [&](auto const& at, std::size_t) { expected[at[0]] = ah[at[1]] * bh[at[2]] + ch[at[3]]; });
       check_close(y.host(), expected, tolerance<T>);
 
       array<T> dy(numbers(total * out_step, 4)), da(total * out_step), dc(total * out_step);
-      device().fill(da.get(), total * out_step, convert<T>(0.0));
-      device().fill(dc.get(), total * out_step, convert<T>(0.0));
+      device().run(primitives::fill{da.get(), total * out_step, convert<T>(0.0)});
+      device().run(primitives::fill{dc.get(), total * out_step, convert<T>(0.0)});
       array<T> db(n);
-      device().map_vjp(multiply_add{}, l, {{{da.get()}, {n > 1 ? db.get() : nullptr, true}, {dc.get()}}}, dy.get(),
-                       a.get(), b.get(), c.get());
+      device().run(primitives::map_vjp_of(multiply_add{}, l, {{{da.get()}, {n > 1 ? db.get() : nullptr, true}, {dc.get()}}}, dy.get(), a.get(), b.get(), c.get()));
       auto const g = dy.host();
       auto expected_a = expected, expected_c = expected;
       std::vector<double> expected_b(static_cast<std::size_t>(n));
@@ -160,13 +159,13 @@ TEST_CASE("map over booleans, integers and in place") {
   array<bool> is_less(n);
   loops<3> const two{1, {n}, {{{1}, {1}, {1}}}};
   loops<4> const three{1, {n}, {{{1}, {1}, {1}, {1}}}};
-  device().map(less{}, two, is_less.get(), a.get(), b.get());
-  device().map(pick{}, three, y.get(), is_less.get(), a.get(), b.get());
+  device().run(primitives::map_of(less{}, two, is_less.get(), a.get(), b.get()));
+  device().run(primitives::map_of(pick{}, three, y.get(), is_less.get(), a.get(), b.get()));
   auto const ah = a.host(), bh = b.host(), yh = y.host();
   for (std::size_t i = 0; i < yh.size(); ++i) REQUIRE(yh[i] == std::min(ah[i], bh[i]));
 
   array<float> dy(numbers(n, 3)), da(n), db(n);
-  device().map_vjp(pick{}, three, {{{}, {da.get()}, {db.get()}}}, dy.get(), is_less.get(), a.get(), b.get());
+  device().run(primitives::map_vjp_of(pick{}, three, {{{}, {da.get()}, {db.get()}}}, dy.get(), is_less.get(), a.get(), b.get()));
   auto const g = dy.host(), dah = da.host(), dbh = db.host();
   for (std::size_t i = 0; i < g.size(); ++i) {
     REQUIRE(dah[i] == (ah[i] < bh[i] ? g[i] : 0.0));
@@ -175,7 +174,7 @@ TEST_CASE("map over booleans, integers and in place") {
 
   array<std::int32_t> k(std::vector<double>{1, 2, 3, -4});
   loops<2> const four{1, {4}, {{{1}, {1}}}};
-  device().map(square{}, four, k.get(), k.get());
+  device().run(primitives::map_of(square{}, four, k.get(), k.get()));
   CHECK(k.host() == std::vector<double>{1, 4, 9, 16});
 }
 
@@ -183,8 +182,8 @@ TEST_CASE_TEMPLATE("copy: permutations, slices, broadcasts, conversions", T, flo
   auto const check = [](loops<2> const& l, index out_size, index in_size) {
     array<float> in(numbers(in_size, 5));
     array<T> out(out_size);
-    device().fill(out.get(), out_size, convert<T>(0.0));
-    device().copy(mtf::backend::collapsed(l), out.get(), in.get());
+    device().run(primitives::fill{out.get(), out_size, convert<T>(0.0)});
+    device().run(primitives::copy{mtf::backend::collapsed(l), out.get(), in.get()});
     auto const h = in.host();
     std::vector<double> expected(static_cast<std::size_t>(out_size));
     each(l, [&](auto const& at, std::size_t) { expected[at[0]] = h[at[1]]; });
@@ -204,8 +203,8 @@ TEST_CASE_TEMPLATE("copy: permutations, slices, broadcasts, conversions", T, flo
   array<bool> b(index(4));
   array<T> x(index(4));
   loops<2> const four{1, {4}, {{{1}, {1}}}};
-  device().copy(four, b.get(), i.get());
-  device().copy(four, x.get(), b.get());
+  device().run(primitives::copy{four, b.get(), i.get()});
+  device().run(primitives::copy{four, x.get(), b.get()});
   CHECK(x.host() == std::vector<double>{0, 1, 1, 1});
 }
 
@@ -223,21 +222,21 @@ TEST_CASE("arrays too large for the caches, whose rows begin anywhere in a cache
             expected(static_cast<std::size_t>(i), static_cast<std::size_t>(j)))
           ++wrong;
     CHECK(wrong == 0);
-    device().fill(y.get(), total, 0.0F);
+    device().run(primitives::fill{y.get(), total, 0.0F});
   };
   std::size_t const width = n, height = m;
   loops<4> const l{2, {m, n}, {{{n, 1}, {n, 1}, {0, 1}, {n, 1}}}};
-  device().map(multiply_add{}, l, y.get(), a.get(), b.get(), c.get());
+  device().run(primitives::map_of(multiply_add{}, l, y.get(), a.get(), b.get(), c.get()));
   check([&](std::size_t i, std::size_t j) { return ah[i * width + j] * bh[j] + ch[i * width + j]; });
-  device().map_vjp(multiply_add{}, l, {{{y.get()}, {}, {}}}, c.get(), a.get(), b.get(), c.get());
+  device().run(primitives::map_vjp_of(multiply_add{}, l, {{{y.get()}, {}, {}}}, c.get(), a.get(), b.get(), c.get()));
   check([&](std::size_t i, std::size_t j) { return ch[i * width + j] * bh[j]; });
   array<float> db(n);
-  device().map_vjp(multiply_add{}, l, {{{y.get()}, {db.get(), true}, {}}}, c.get(), a.get(), b.get(), c.get());
+  device().run(primitives::map_vjp_of(multiply_add{}, l, {{{y.get()}, {db.get(), true}, {}}}, c.get(), a.get(), b.get(), c.get()));
   check([&](std::size_t i, std::size_t j) { return ch[i * width + j] * bh[j]; });
-  device().copy(loops<2>{2, {m, n}, {{{n, 1}, {1, m}}}}, y.get(), a.get());
+  device().run(primitives::copy{loops<2>{2, {m, n}, {{{n, 1}, {1, m}}}}, y.get(), a.get()});
   check([&](std::size_t i, std::size_t j) { return ah[j * height + i]; });
   // From the second element on, so that nothing lies where a line begins.
-  device().copy(loops<2>{2, {m, n - 1}, {{{n, 1}, {n, 1}}}}, y.get() + 1, a.get());
+  device().run(primitives::copy{loops<2>{2, {m, n - 1}, {{{n, 1}, {n, 1}}}}, y.get() + 1, a.get()});
   check([&](std::size_t i, std::size_t j) { return j == 0 ? 0.0F : ah[i * width + j - 1]; });
 }
 
@@ -248,7 +247,7 @@ TEST_CASE_TEMPLATE("reduce over any loops", T, float, double, bfloat16) {
         array<T> in(numbers(in_size, 7)), out(numbers(out_size, 8));
         auto expected = out.host();
         auto const h = in.host();
-        device().reduce(op, r, out.get(), in.get(), accumulate);
+        device().run(primitives::reduce{op, r, out.get(), in.get(), accumulate});
         double const terms = static_cast<double>(r.reduced.size());
         each(r.kept, [&](auto const& k, std::size_t) {
           bool first = !accumulate;
@@ -273,7 +272,7 @@ TEST_CASE_TEMPLATE("reduce over any loops", T, float, double, bfloat16) {
   check({{1, {1}, {{{1}, {1}}}}, {1, {200000}, {{{1}}}}}, 1, 200000);  // everything
   array<T> x(numbers(100000, 9));
   array<double> total(std::vector<double>{1.0});
-  device().square_sum(100000, total.get(), x.get());
+  device().run(primitives::square_sum{100000, total.get(), x.get()});
   double expected = 1.0;
   for (double v : x.host()) expected += v * v;
   CHECK(total.host()[0] == doctest::Approx(expected).epsilon(1e-9));
@@ -307,7 +306,7 @@ TEST_CASE_TEMPLATE("contract: strides, batches, accumulation, bias", T, float, d
           auto expected = c.host();
           array<T> const bias(numbers(n, 4));
           auto const ah = a.host(), bh = b.host(), bias_h = bias.host();
-          device().contract(w, a.get(), b.get(), c.get(), accumulate, biased ? bias.get() : nullptr);
+          device().run(primitives::contract{w, a.get(), b.get(), c.get(), accumulate, biased ? bias.get() : nullptr});
           each(w.batch, [&](auto const& at, std::size_t) {
             for (index i = 0; i < m; ++i)
               for (index j = 0; j < n; ++j) {

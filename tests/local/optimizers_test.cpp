@@ -191,7 +191,7 @@ TEST_CASE("a part of someone's memory is theirs") {
   using X = decltype(parameters::up);
   auto const n = X::local_size;
   auto const all = mtf::backend::make_buffer<float>(t.machine, 2 * n);
-  t.machine.fill(mtf::backend::data_of<float>(all), 2 * n, 1.0F);
+  t.machine.run(mtf::primitives::fill{mtf::backend::data_of<float>(all), 2 * n, 1.0F});
   t.p.up = X(mtf::detail::value<backend, float>(mtf::backend::part_of<float>(all, n)));
   mtf::adamw<parameters> optimizer(t.machine, {});
   optimizer.update(t.machine, t.p, t.gradients(t.p), 1e-2);

@@ -89,7 +89,7 @@ TEST_CASE_TEMPLATE("reductions of special values", T, float, double, bfloat16) {
     auto const reduced = [&](combine op, std::vector<double> const& x) {
       array<T> const in(x);
       array<T> out(numbers(results, 1));
-      device().reduce(op, r, out.get(), in.get(), false);
+      device().run(primitives::reduce{op, r, out.get(), in.get(), false});
       return out.host();
     };
     for (index at = 0; at < n; at += std::max<index>(1, n / 9)) {
@@ -141,8 +141,8 @@ TEST_CASE_TEMPLATE("softmax of special values", T, float, double, bfloat16) {
       x[static_cast<std::size_t>(n / 2)] = v;
       array<T> const in(x);
       array<T> y(numbers(2 * n, 1)), z(numbers(2 * n, 1));
-      device().softmax(r, compute_t<T>(1), {}, y.get(), in.get());
-      device().log_softmax(r, z.get(), in.get());
+      device().run(primitives::softmax{r, compute_t<T>(1), {}, y.get(), in.get()});
+      device().run(primitives::log_softmax{r, z.get(), in.get()});
       bool const row_is_nan = v != -infinity || n == 1;
       auto const soft = y.host(), log = z.host();
       for (std::size_t j = 0; j < soft.size(); ++j) {

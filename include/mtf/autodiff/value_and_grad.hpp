@@ -8,6 +8,7 @@
 #include <mtf/autodiff/gradient.hpp>
 #include <mtf/autodiff/state_cut.hpp>
 #include <mtf/backend/buffer.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/shape.hpp>
@@ -157,7 +158,7 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
     {
       during<backend_type> const backward(backend, pass::backward);
       operation<backend_type> const here(backend, "gradient", Value::spec);
-      backend.fill(data_of<T>(seed), 1, T(1));
+      backend.run(primitives::fill<T>{data_of<T>(seed), 1, T(1)});
     }
     result->add({std::move(seed), 0});
     result = {};

@@ -2,6 +2,7 @@
 // A backend's memory, counted; and the sum of what is partial, once it is known.
 #include <cstddef>
 
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -78,7 +79,7 @@ template <class T, class Backend>
 constexpr buffer<Backend> copy_of(buffer<Backend> const& from, index elements) {
   auto copy = make_buffer<T>(*from->backend, elements);
   loops<2> const flat{.rank = 1, .extent = {elements}, .stride = {extents{1}, extents{1}}};
-  from->backend->copy(flat, data_of<T>(copy), static_cast<T const*>(data_of<T>(from)));
+  from->backend->run(primitives::copy<T, T>{flat, data_of<T>(copy), data_of<T>(from)});
   return copy;
 }
 

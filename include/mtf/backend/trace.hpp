@@ -10,6 +10,7 @@
 
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/ref.hpp>
+#include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -41,6 +42,16 @@ struct planned_collective {
     if (a == nullptr || b == nullptr) return a == nullptr && b == nullptr;
     return std::string_view(a) == b;
   }
+};
+
+/// What an operation of a planned program computes on a rank, in one step.
+struct planned_work {
+  char const* operation = "";
+  pass when = pass::forward;
+  limit bound = limit::memory;  // matrix: products; memory: everything else
+  std::uint64_t runs = 0;       // of primitives
+  double flops = 0;             // of products
+  double bytes = 0;             // each input read once and each output written once
 };
 
 /// Collectives [first, last) of a plan are done `count` times over.
@@ -76,6 +87,8 @@ class trace {
   // What was recorded -------------------------------------------------------------------------------------------------
 
   [[nodiscard]] constexpr std::vector<planned_collective> const& planned() const { return planned_; }
+  /// One for each operation, pass and limit, in the order of the program.
+  [[nodiscard]] constexpr std::vector<planned_work> const& work() const { return work_; }
   /// Outer loops after the loops inside them.
   [[nodiscard]] constexpr std::vector<planned_loop> const& loops() const { return loops_; }
   [[nodiscard]] constexpr std::uint64_t peak_bytes() const { return peak_; }
@@ -168,62 +181,20 @@ class trace {
     note<T>(collective::permute, axes, count);
   }
 
-#define MTF_NOTHING(NAME)  \
-  template <class... Args> \
-  constexpr void NAME(Args const&...) {}
-  MTF_NOTHING(made)
-  MTF_NOTHING(to_host)
-  MTF_NOTHING(from_host)
-  MTF_NOTHING(fill)
-  MTF_NOTHING(copy)
-  MTF_NOTHING(map)
-  MTF_NOTHING(map_vjp)
-  MTF_NOTHING(add)
-  MTF_NOTHING(iota)
-  MTF_NOTHING(reduce)
-  MTF_NOTHING(square_sum)
-  MTF_NOTHING(contract)
-  MTF_NOTHING(attention)
-  MTF_NOTHING(attention_vjp)
-  MTF_NOTHING(softmax)
-  MTF_NOTHING(softmax_vjp)
-  MTF_NOTHING(row_max)
-  MTF_NOTHING(row_exp_sum)
-  MTF_NOTHING(softmax_apply)
-  MTF_NOTHING(row_dot)
-  MTF_NOTHING(row_sum)
-  MTF_NOTHING(softmax_vjp_apply)
-  MTF_NOTHING(log_softmax)
-  MTF_NOTHING(log_softmax_vjp)
-  MTF_NOTHING(log_softmax_apply)
-  MTF_NOTHING(log_softmax_vjp_apply)
-  MTF_NOTHING(logsumexp)
-  MTF_NOTHING(logsumexp_vjp)
-  MTF_NOTHING(logsumexp_finish)
-  MTF_NOTHING(row_square_sum)
-  MTF_NOTHING(rows_statistics)
-  MTF_NOTHING(cross_entropy)
-  MTF_NOTHING(cross_entropy_vjp)
-  MTF_NOTHING(cross_entropy_local)
-  MTF_NOTHING(cross_entropy_finish)
-  MTF_NOTHING(take_rows)
-  MTF_NOTHING(add_rows)
-  MTF_NOTHING(random_uniform)
-  MTF_NOTHING(random_normal)
-  MTF_NOTHING(random_truncated_normal)
-  MTF_NOTHING(dropout)
-  MTF_NOTHING(adamw)
-  MTF_NOTHING(sgd)
-#undef MTF_NOTHING
-#define MTF_NOTHING(NAME)                 \
-  template <bool Centered, class... Args> \
-  constexpr void NAME(Args const&...) {}
-  MTF_NOTHING(norm)
-  MTF_NOTHING(norm_vjp)
-  MTF_NOTHING(norm_apply)
-  MTF_NOTHING(norm_vjp_sums)
-  MTF_NOTHING(norm_vjp_apply)
-#undef MTF_NOTHING
+  template <class... Args>
+  constexpr void made(Args const&...) {}
+  constexpr void to_host(void*, void const*, std::size_t) {}
+  constexpr void from_host(void*, void const*, std::size_t) {}
+
+  /// Computes nothing, and adds up what it would cost.
+  template <primitive P>
+  constexpr void run(P const& p) {
+    auto const n = static_cast<double>(times_);
+    auto& w = work_of(primitives::limit_of<P>);
+    w.runs += times_;
+    w.flops += n * primitives::flops_of(p);
+    w.bytes += n * p.bytes();
+  }
 
  private:
   struct scope {
@@ -249,6 +220,13 @@ class trace {
     return rest == 0 || loops_[rest - 1].last <= before.first;
   }
 
+  constexpr planned_work& work_of(limit bound) {
+    char const* const operation = scopes_.empty() ? "" : scopes_.back().name;
+    for (auto& w : work_)
+      if (w.bound == bound && w.when == pass_ && std::string_view(w.operation) == operation) return w;
+    work_.push_back({operation, pass_, bound});
+    return work_.back();
+  }
   template <class T>
   constexpr void note(collective kind, axis_mask axes, std::size_t count) {
     if (mesh_.size(axes) == 1) return;  // nothing is sent to others
@@ -260,6 +238,7 @@ class trace {
   mesh_shape mesh_;
   std::vector<planned_collective> planned_;
   std::vector<planned_loop> loops_;
+  std::vector<planned_work> work_;
   std::vector<open_loop> open_;
   std::vector<scope> scopes_;
   std::vector<std::uint64_t> seen_;

@@ -28,6 +28,18 @@ struct loops {
   bool operator==(loops const&) const = default;
 };
 
+/// f(offset of each operand) for each iteration of a nest, one after the other: for the host.
+template <int Operands, class F>
+constexpr void each(loops<Operands> const& l, F const& f) {
+  for (index i = 0; i < l.size(); ++i) {
+    std::array<index, Operands> at{};
+    index rest = i;
+    for (auto d = static_cast<std::size_t>(l.rank); d-- > 0; rest /= l.extent[d])
+      for (std::size_t o = 0; o < Operands; ++o) at[o] += rest % l.extent[d] * l.stride[o][d];
+    f(at);
+  }
+}
+
 /// The same nest with unit loops dropped and neighbours merged where every operand's strides allow it.
 template <int Operands>
 constexpr loops<Operands> collapsed(loops<Operands> const& in) {
@@ -61,6 +73,7 @@ struct reduction {
 struct map_gradient {
   void* at = nullptr;
   bool row = false;
+  bool wanted = at != nullptr;  // said apart where a backend holds no data
 };
 
 /// c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n], all strided. `batch` has operands (a, b, c).
@@ -84,6 +97,8 @@ struct attention_shape {
   index queries = 1, keys = 1, head = 1;
   index q_row = 0, k_row = 0, v_row = 0;  // from one row to the next
 
+  [[nodiscard]] constexpr index query_elements() const { return batch.size() * queries * head; }
+  [[nodiscard]] constexpr index key_elements() const { return batch.size() * keys * head; }
   /// Of one product of rows with all rows that they see.
   [[nodiscard]] constexpr double flops() const {
     index const both = queries < keys ? queries : keys;

@@ -12,24 +12,14 @@
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
+#include <mtf/core/describe.hpp>
 #include <mtf/plan/plan.hpp>
 
 namespace mtf {
 
-/// "[batch/rows, hidden]": a tensor's dimensions and the axes that cut them.
-inline std::string describe(sharding const& s, std::array<std::string_view, mesh_shape::max_axes> const& axis_names) {
-  std::string text = "[";
-  for (int d = 0; d < s.rank; ++d) {
-    text += (d == 0 ? "" : ", ") + std::string(s[d].name);
-    for (int i = 0; i < s[d].cut.size; ++i)
-      text += (i == 0 ? "/" : "+") + std::string(axis_names[static_cast<std::size_t>(s[d].cut[i])]);
-  }
-  return text + "]";
-}
-
 /// A table of the plan for people: a line a collective, loops marked, totals at the end.
-template <std::size_t C, std::size_t L>
-std::string describe(plan<C, L> const& p) {
+template <std::size_t C, std::size_t L, std::size_t W>
+std::string describe(plan<C, L, W> const& p) {
   auto const bytes = [](std::uint64_t n) {
     std::array<char, 32> text{};
     if (n < 10000)

@@ -17,12 +17,13 @@ namespace mtf {
 
 /// The collectives of one step of a program on one rank, in order; all ranks do the same. Equal layers are a loop.
 /// Bytes are those that a rank sends in bandwidth-optimal algorithms, `mtf::bytes_sent`.
-template <std::size_t Collectives, std::size_t Loops>
+template <std::size_t Collectives, std::size_t Loops, std::size_t Operations = 0>
 struct plan {
   mesh_shape mesh;
   std::array<std::string_view, mesh_shape::max_axes> axis_names{};
   std::array<planned_collective, Collectives> collectives{};
   std::array<planned_loop, Loops> loops{};  // an outer one after those inside it
+  std::array<planned_work, Operations> work{};  // what a rank computes: forward, backward, the norm of the gradients
   std::uint64_t reordered = 0;   // tensors that contractions copy into another order, which no strides could express
   std::uint64_t peak_bytes = 0;  // of tensors on a rank at one time: parameters, inputs, what is kept for backward, gradients
 
@@ -71,6 +72,33 @@ struct plan {
     for (int a = 0; a < mesh.rank; ++a)
       mask |= axis_names[static_cast<std::size_t>(a)] == Axis::name ? 1U << static_cast<unsigned>(a) : 0U;
     return bytes_sent_per_rank([&](auto const& c) { return (c.axes & mask) != 0; });
+  }
+
+  /// Floating-point operations of a rank's products, of the operations for which `which(planned_work)` holds.
+  template <class Which>
+  [[nodiscard]] constexpr double flops(Which const& which) const {
+    double n = 0;
+    for (auto const& w : work) n += which(w) ? w.flops : 0;
+    return n;
+  }
+  [[nodiscard]] constexpr double flops() const {
+    return flops([](auto const&) { return true; });
+  }
+  [[nodiscard]] constexpr double flops(std::string_view operation) const {
+    return flops([&](auto const& w) { return operation == w.operation; });
+  }
+  /// Bytes that a rank's kernels move, each operand once.
+  template <class Which>
+  [[nodiscard]] constexpr double bytes_moved(Which const& which) const {
+    double n = 0;
+    for (auto const& w : work) n += which(w) ? w.bytes : 0;
+    return n;
+  }
+  [[nodiscard]] constexpr double bytes_moved() const {
+    return bytes_moved([](auto const&) { return true; });
+  }
+  [[nodiscard]] constexpr double bytes_moved(std::string_view operation) const {
+    return bytes_moved([&](auto const& w) { return operation == w.operation; });
   }
 
   /// All collectives one after the other, loops unrolled: what `collectives::record` writes down when the program runs.

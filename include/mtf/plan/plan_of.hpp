@@ -90,11 +90,12 @@ auto program_verdict() {
 template <class Layout, completed_gradients When, class Cut, class F, class... In>
 class planned_program {
   using mesh_type = typename Layout::mesh_type;
-  static constexpr std::size_t most = 512;
+  static constexpr std::size_t most = max_collectives;
   struct recording {
-    std::size_t size = 0, loop_count = 0;
+    std::size_t size = 0, loop_count = 0, operations = 0;
     std::array<planned_collective, most> collectives{};
     std::array<planned_loop, most> loops{};
+    std::array<planned_work, most> work{};
     std::uint64_t peak = 0, reordered = 0;
     std::size_t unused_rule = 0;
   };
@@ -105,6 +106,7 @@ class planned_program {
     for (auto const& c : b.planned()) r.collectives[r.size++] = c;
     for (auto const& l : b.loops())
       if (l.count > 1) r.loops[r.loop_count++] = l;
+    for (auto const& w : b.work()) r.work[r.operations++] = w;
     r.peak = b.peak_bytes();
     r.reordered = b.reordered();
     while (Layout::rules[r.unused_rule].dim != 0 && b.has_seen(Layout::rules[r.unused_rule].dim)) ++r.unused_rule;
@@ -143,9 +145,10 @@ class planned_program {
   static constexpr std::size_t unused_rule() { return what_the_planned_function_does.unused_rule; }
   static constexpr auto make() {
     constexpr auto& recorded = what_the_planned_function_does;
-    plan<recorded.size, recorded.loop_count> p{.mesh = mesh_type::shape(), .axis_names = mesh_type::axis_names};
+    plan<recorded.size, recorded.loop_count, recorded.operations> p{.mesh = mesh_type::shape(), .axis_names = mesh_type::axis_names};
     for (std::size_t i = 0; i < recorded.size; ++i) p.collectives[i] = recorded.collectives[i];
     for (std::size_t i = 0; i < recorded.loop_count; ++i) p.loops[i] = recorded.loops[i];
+    for (std::size_t i = 0; i < recorded.operations; ++i) p.work[i] = recorded.work[i];
     p.peak_bytes = recorded.peak;
     p.reordered = recorded.reordered;
     return p;

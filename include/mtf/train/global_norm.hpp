@@ -5,6 +5,8 @@
 #include <mtf/autodiff/state_cut.hpp>
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/backend/primitives/reduction.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/layout.hpp>
 #include <mtf/core/mesh.hpp>
@@ -28,7 +30,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
   backend::operation<Backend> const norm(b, "global_norm", detail::sharding_of<shape<>, layout<mesh<>>>);
   auto memory = backend::make_buffer<double>(b, 1);
   double* total = backend::data_of<double>(memory);
-  b.fill(total, 1, 0.0);
+  b.run(primitives::fill<double>{total, 1, 0.0});
   axis_mask cut = 0;
   detail::walk_tensors(
       b,
@@ -51,7 +53,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
         auto const part = g.template part<Cut>();
         b.made(static_cast<typename X::element_type const*>(part.value().data()), X::spec);
         if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
-          b.square_sum(X::local_size, total, static_cast<typename X::element_type const*>(part.value().data()));
+          b.run(primitives::square_sum<typename X::element_type>{X::local_size, total, part.value().data()});
       },
       gradients);
   if (cut != 0) b.all_reduce(cut, combine::sum, static_cast<double const*>(total), total, 1);

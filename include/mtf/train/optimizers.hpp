@@ -7,6 +7,7 @@
 #include <mtf/autodiff/state_cut.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/buffer.hpp>
+#include <mtf/backend/primitives/optimizer.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/verdict.hpp>
@@ -144,11 +145,7 @@ class adamw {
           detail::make_own(p);
           detail::make_own(m);
           detail::make_own(v);
-          b.adamw(decltype(part)::local_size, detail::part_of_parameter<Cut>(p), m.value().data(), v.value().data(),
-                  static_cast<T const*>(part.value().data()), static_cast<A>(learning_rate),
-                  static_cast<A>(options_.beta1), static_cast<A>(options_.beta2), static_cast<A>(options_.epsilon),
-                  static_cast<A>(decay), static_cast<A>(correction1), static_cast<A>(correction2),
-                  static_cast<A>(factor));
+          b.run(primitives::adamw<T>{decltype(part)::local_size, detail::part_of_parameter<Cut>(p), m.value().data(), v.value().data(), part.value().data(), static_cast<A>(learning_rate), static_cast<A>(options_.beta1), static_cast<A>(options_.beta2), static_cast<A>(options_.epsilon), static_cast<A>(decay), static_cast<A>(correction1), static_cast<A>(correction2), static_cast<A>(factor)});
           detail::share_parts<Cut>(p);
         },
         params, gradients, first_, second_, updates_);
@@ -196,9 +193,7 @@ class sgd {
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
           detail::make_own(p);
           detail::make_own(u);
-          b.sgd(decltype(part)::local_size, detail::part_of_parameter<Cut>(p), u.value().data(),
-                static_cast<T const*>(part.value().data()), static_cast<A>(learning_rate),
-                static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor));
+          b.run(primitives::sgd<T>{decltype(part)::local_size, detail::part_of_parameter<Cut>(p), u.value().data(), part.value().data(), static_cast<A>(learning_rate), static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor)});
           detail::share_parts<Cut>(p);
         },
         params, gradients, momentum_);

@@ -1,5 +1,16 @@
 #pragma once
 // Local compute for mtf on Kokkos: include this one. Needs Kokkos 5; oneDNN on the host, cuBLASLt on CUDA, rocBLAS on
 // HIP; Random123.
+#include <mtf/kokkos/kernels/attention.hpp>
+#include <mtf/kokkos/kernels/copy.hpp>
+#include <mtf/kokkos/kernels/cross_entropy.hpp>
+#include <mtf/kokkos/kernels/elements.hpp>
+#include <mtf/kokkos/kernels/embedding.hpp>
+#include <mtf/kokkos/kernels/log_softmax.hpp>
+#include <mtf/kokkos/kernels/map.hpp>
+#include <mtf/kokkos/kernels/norm.hpp>
+#include <mtf/kokkos/kernels/optimizer.hpp>
+#include <mtf/kokkos/kernels/random.hpp>
+#include <mtf/kokkos/kernels/reduce.hpp>
+#include <mtf/kokkos/kernels/softmax.hpp>
 #include <mtf/kokkos/runtime/backend.hpp>
-#include <mtf/kokkos/runtime/first_not_finite.hpp>

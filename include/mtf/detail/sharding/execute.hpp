@@ -4,6 +4,7 @@
 
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -20,7 +21,7 @@ template <class T, class Backend>
 constexpr buffer<Backend> rearranged(Backend& b, loops<2> const& copy, buffer<Backend> const& from, index elements, index offset = 0) {
   if (is_identity(copy, elements)) return from;
   auto out = make_buffer<T>(b, copy.size());
-  b.copy(copy, data_of<T>(out), static_cast<T const*>(data_of<T>(from, offset)));
+  b.run(primitives::copy<T, T>{copy, data_of<T>(out), data_of<T>(from, offset)});
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/element.hpp>
@@ -153,7 +154,7 @@ class completion {
   template <class T>
   constexpr void copy_all(T* to, T const* from, index n) {
     loops<2> const flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
-    backend_->copy(flat, to, from);
+    backend_->run(primitives::copy<T, T>{flat, to, from});
   }
 
   static constexpr sharding several{};

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <mtf/backend/buffer.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/ref.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
@@ -119,7 +120,7 @@ class gradient_slot final : public kept_by<Backend> {
     if (!sum.memory) {
       auto const n = where_->local_size(b.ranks().mesh());
       sum.memory = make_buffer<T>(b, n);
-      b.fill(data_of<T>(sum.memory), n, T(0));
+      b.run(primitives::fill<T>{data_of<T>(sum.memory), n, T(0)});
     }
     return sum;
   }
@@ -137,7 +138,7 @@ class gradient_slot final : public kept_by<Backend> {
     auto const n = where_->local_size(b.ranks().mesh());
     if (!into.unique() && x.unique()) std::swap(into, x);
     make_own(into);
-    b.add(n, data_of<T>(into), static_cast<T const*>(data_of<T>(x)));
+    b.run(primitives::add<T>{n, data_of<T>(into), data_of<T>(x)});
     added(into);
   }
 

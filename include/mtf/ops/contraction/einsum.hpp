@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/contraction.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/core/linearity.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/detail/sharding/einsum_rule.hpp>
@@ -60,7 +62,7 @@ constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const
   auto const copied = [&](buffer<Backend> const& x, loops<2> const& order, index size) {
     if constexpr (!Backend::holds_data) k.reorders();
     auto to = make_buffer<T>(k, size);
-    k.copy(order, data_of<T>(to), static_cast<T const*>(data_of<T>(x)));
+    k.run(primitives::copy<T, T>{order, data_of<T>(to), data_of<T>(x)});
     return to;
   };
   if (e.copy_a) a = copied(a, e.order_a, e.size_a);
@@ -69,8 +71,7 @@ constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const
   if (!c) c = make_buffer<T>(k, e.size_c);
   auto const& first = e.swapped ? b : a;
   auto const& second = e.swapped ? a : b;
-  k.contract(e.work, static_cast<T const*>(data_of<T>(first)), static_cast<T const*>(data_of<T>(second)), data_of<T>(c),
-             static_cast<bool>(sum), bias ? static_cast<T const*>(data_of<T>(bias)) : nullptr);
+  k.run(primitives::contract<T>{e.work, data_of<T>(first), data_of<T>(second), data_of<T>(c), static_cast<bool>(sum), bias ? data_of<T>(bias) : nullptr});
   if (e.copy_c) return copied(c, e.order_c, e.size_c);
   return c;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/detail/ops/frame.hpp>
 
@@ -31,7 +32,7 @@ constexpr X full(typename X::backend_type& b, double number) {
   if (!detail::holds<T>(number))
     throw user_error("full: the number is " + std::to_string(number) + ", which an element of an integer type does not hold");
   auto v = detail::make_value<T>(b, X::local_size);
-  b.fill(v.data(), X::local_size, static_cast<T>(static_cast<compute_t<T>>(number)));
+  b.run(primitives::fill<T>{v.data(), X::local_size, static_cast<T>(static_cast<compute_t<T>>(number))});
   return X(std::move(v));
 }
 template <tensor_type X>

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include <mtf/backend/primitives/random.hpp>
 #include <mtf/core/fixed_string.hpp>
 #include <mtf/detail/ops/frame.hpp>
 
@@ -35,21 +36,21 @@ class random_key {
 template <tensor_type X>
 constexpr X random_uniform(typename X::backend_type& b, random_key key, double low = 0, double high = 1) {
   auto v = detail::make_value<typename X::element_type>(b, X::local_size);
-  b.random_uniform(detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), low, high);
+  b.run(primitives::random_uniform<typename X::element_type>{detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), low, high});
   return X(std::move(v));
 }
 /// Normal (Box-Muller).
 template <tensor_type X>
 constexpr X random_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
   auto v = detail::make_value<typename X::element_type>(b, X::local_size);
-  b.random_normal(detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), mean, stddev);
+  b.run(primitives::random_normal<typename X::element_type>{detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), mean, stddev});
   return X(std::move(v));
 }
 /// Normal, drawn again beyond two standard deviations.
 template <tensor_type X>
 constexpr X random_truncated_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
   auto v = detail::make_value<typename X::element_type>(b, X::local_size);
-  b.random_truncated_normal(detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), mean, stddev);
+  b.run(primitives::random_truncated_normal<typename X::element_type>{detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), mean, stddev});
   return X(std::move(v));
 }
 

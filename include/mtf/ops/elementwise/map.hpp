@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/backend/primitives/reduction.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/linearity.hpp>
 #include <mtf/detail/core/callable.hpp>
@@ -154,14 +156,13 @@ class map_node {
     std::array<buffer<Backend>, N> dx;
     ((dx[I] = wanted<I, T>(b, g.memory)), ...);
     std::array<map_gradient, N> const to{
-        map_gradient{dx[I] && !passes_gradient<F>(I) ? dx[I]->data : nullptr, w_->is_row[I]}...};
-    if (((to[I].at != nullptr) || ...)) {
+        map_gradient{dx[I] && !passes_gradient<F>(I) ? dx[I]->data : nullptr, w_->is_row[I],
+                     dx[I] && !passes_gradient<F>(I)}...};
+    if ((to[I].wanted || ...)) {
       if constexpr (saves_inputs<F>())
-        b.map_vjp(f_, w_->work, to, static_cast<R const*>(data_of<R>(g.memory)),
-                  static_cast<T const*>(data_of<T>(in_[I]))...);
+        b.run(primitives::map_vjp<F, R, T...>{f_, w_->work, to, data_of<R>(g.memory), {data_of<T>(in_[I])...}});
       else  // the derivatives are constants, so any number may stand for the operands
-        b.map_vjp(f_, w_->work, to, static_cast<R const*>(data_of<R>(g.memory)),
-                  static_cast<T const*>(data_of<R>(g.memory))...);
+        b.run(primitives::map_vjp<F, R, T...>{f_, w_->work, to, data_of<R>(g.memory), {static_cast<T const*>(data_of<R>(g.memory))...}});
     }
     in_ = {};
     (deliver<I, T>(b, std::move(dx[I]), g.partial), ...);
@@ -181,9 +182,9 @@ class map_node {
       auto small = make_buffer<Ti>(b, w_->in[I].local_size(mesh));
       auto const r = reduction_to(mesh, w_->in[I], w_->out);
       if (w_->broadcast[I])
-        b.reduce(combine::sum, r, data_of<Ti>(small), static_cast<Ti const*>(data_of<Ti>(dx)));
+        b.run(primitives::reduce<Ti>{combine::sum, r, data_of<Ti>(small), data_of<Ti>(dx)});
       else
-        b.copy(r.kept, data_of<Ti>(small), static_cast<Ti const*>(data_of<Ti>(dx)));
+        b.run(primitives::copy<Ti, Ti>{r.kept, data_of<Ti>(small), data_of<Ti>(dx)});
       dx = std::move(small);
     }
     std::get<I>(slots_)->add({std::move(dx), partial | w_->gradient_sums[I]});
@@ -217,7 +218,7 @@ constexpr value<Backend, R> run_map(F f, map_work<sizeof...(T)> const& w, std::i
   operation<Backend> const here(b, "map", w.out);
   std::tuple const in{completed_value(operands, w.in[I], w.complete[I])...};
   auto out = make_value<R>(b, w.size);
-  b.map(f, w.work, out.data(), static_cast<T const*>(std::get<I>(in).data())...);
+  b.run(primitives::map<F, R, T...>{f, w.work, out.data(), {std::get<I>(in).data()...}});
   if constexpr (is_floating<R>) {
     (check_derivative<I, F, Backend, T...>(operands), ...);
     record(tape_of(operands...), out, w.out, [&](auto const& slot) {

@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/embedding.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/movement/complete.hpp>
 #include <mtf/ops/movement/transpose.hpp>
@@ -47,10 +49,8 @@ class embedding_node {
     if (!g.memory) return;
     auto const size = w_->vocabulary * w_->width;
     auto dt = make_buffer<T>(b, size);
-    b.fill(data_of<T>(dt), size, T(0));
-    b.add_rows(w_->count, w_->width, w_->vocabulary, shard_offset(w_->table, 0, b.ranks().mesh(), b.ranks().rank()),
-               data_of<T>(dt), static_cast<T const*>(data_of<T>(g.memory)),
-               static_cast<std::int32_t const*>(data_of<std::int32_t>(ids_)));
+    b.run(primitives::fill<T>{data_of<T>(dt), size, T(0)});
+    b.run(primitives::add_rows<T>{w_->count, w_->width, w_->vocabulary, shard_offset(w_->table, 0, b.ranks().mesh(), b.ranks().rank()), data_of<T>(dt), data_of<T>(g.memory), data_of<std::int32_t>(ids_)});
     table_->add({std::move(dt), g.partial | w_->gradient_sums});
   }
 
@@ -68,8 +68,7 @@ constexpr value<Backend, T> run_embedding(embedding_work const& w, value<Backend
   operation<Backend> const here(b, "embedding", w.out);
   auto const table = completed_value(operand, w.table, w.complete_table);
   auto out = make_value<T>(b, w.count * w.width);
-  b.take_rows(w.count, w.width, w.vocabulary, shard_offset(w.table, 0, b.ranks().mesh(), b.ranks().rank()),
-              w.table[0].extent, out.data(), static_cast<T const*>(table.data()), static_cast<std::int32_t const*>(ids.data()));
+  b.run(primitives::take_rows<T>{w.count, w.width, w.vocabulary, shard_offset(w.table, 0, b.ranks().mesh(), b.ranks().rank()), w.table[0].extent, out.data(), table.data(), ids.data()});
   record(tape_of(table), out, w.out, [&](auto const& slot) {
     return embedding_node<Backend, T>(w, table.slot, ids.memory, slot);
   });

@@ -3,6 +3,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/backend/primitives/reduction.hpp>
 #include <mtf/core/mesh.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/detail/tensor/sharding_of.hpp>
@@ -50,7 +52,7 @@ class broadcast_node {
     auto const g = out_->take();
     if (!g.memory) return;
     auto dx = make_buffer<T>(b, w_->in.local_size(b.ranks().mesh()));
-    b.reduce(combine::sum, w_->back, data_of<T>(dx), static_cast<T const*>(data_of<T>(g.memory)));
+    b.run(primitives::reduce<T>{combine::sum, w_->back, data_of<T>(dx), data_of<T>(g.memory)});
     in_->add({std::move(dx), g.partial | w_->spread_over});
   }
 
@@ -65,7 +67,7 @@ constexpr value<Backend, T> run_broadcast(broadcast_work const& w, value<Backend
   operation<Backend> const here(b, "broadcast", w.out);
   auto const x = completed_value(operand, w.in, w.complete);
   auto out = make_value<T>(b, w.out.local_size(b.ranks().mesh()));
-  b.copy(w.spread, out.data(), static_cast<T const*>(x.data()));
+  b.run(primitives::copy<T, T>{w.spread, out.data(), x.data()});
   if constexpr (is_floating<T>)
     record(tape_of(x), out, w.out, [&](auto const& slot) {
       return broadcast_node<Backend, T>(w, x.slot, slot);

@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/detail/ops/frame.hpp>
 
 namespace mtf {
@@ -22,8 +23,7 @@ class cast_node {
     if (!g.memory) return;
     auto const n = s_->local_size(b.ranks().mesh());
     auto dx = make_buffer<From>(b, n);
-    b.copy(loops<2>{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, data_of<From>(dx),
-           static_cast<To const*>(data_of<To>(g.memory)));
+    b.run(primitives::copy<From, To>{loops<2>{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, data_of<From>(dx), data_of<To>(g.memory)});
     in_->add({std::move(dx), g.partial});
   }
 
@@ -40,8 +40,7 @@ constexpr value<Backend, To> run_cast(sharding const& in, axis_mask complete, va
   auto const x = completed_value(operand, in, complete);
   auto const n = in.local_size(b.ranks().mesh());
   auto out = make_value<To>(b, n);
-  b.copy(loops<2>{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, out.data(),
-         static_cast<From const*>(x.data()));
+  b.run(primitives::copy<To, From>{loops<2>{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, out.data(), x.data()});
   if constexpr (is_floating<To> && is_floating<From>)
     record(tape_of(x), out, in, [&](auto const& slot) {
       return cast_node<Backend, To, From>(in, x.slot, slot);

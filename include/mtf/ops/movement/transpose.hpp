@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/detail/ops/frame.hpp>
 
 namespace mtf {
@@ -27,7 +28,7 @@ class transpose_node {
     if (!g.memory) return;
     auto const& mesh = b.ranks().mesh();
     auto dx = make_buffer<T>(b, w_->in.local_size(mesh));
-    b.copy(aligned<1>(mesh, w_->in, {w_->out}), data_of<T>(dx), static_cast<T const*>(data_of<T>(g.memory)));
+    b.run(primitives::copy<T, T>{aligned<1>(mesh, w_->in, {w_->out}), data_of<T>(dx), data_of<T>(g.memory)});
     in_->add({std::move(dx), g.partial});
   }
 
@@ -42,7 +43,7 @@ constexpr value<Backend, T> run_transpose(transpose_work const& w, value<Backend
   operation<Backend> const here(b, "transpose", w.out);
   auto const& mesh = b.ranks().mesh();
   auto out = make_value<T>(b, w.out.local_size(mesh));
-  b.copy(aligned<1>(mesh, w.out, {w.in}), out.data(), static_cast<T const*>(x.data()));
+  b.run(primitives::copy<T, T>{aligned<1>(mesh, w.out, {w.in}), out.data(), x.data()});
   record(tape_of(x), out, w.out, [&](auto const& slot) {
     return transpose_node<Backend, T>(w, x.slot, slot);
   });

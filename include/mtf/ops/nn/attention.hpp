@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/attention.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/contraction/einsum.hpp>
 #include <mtf/ops/movement/complete.hpp>
@@ -65,10 +66,7 @@ class attention_node {
     auto const& mesh = b.ranks().mesh();
     auto dq = make_buffer<T>(b, w_->q.local_size(mesh)), dk = make_buffer<T>(b, w_->k.local_size(mesh)),
          dv = make_buffer<T>(b, w_->v.local_size(mesh));
-    b.attention_vjp(w_->shape, scale_, data_of<T>(dq), data_of<T>(dk), data_of<T>(dv), static_cast<T const*>(q_.data()),
-                    static_cast<T const*>(k_.data()), static_cast<T const*>(v_.data()),
-                    static_cast<T const*>(data_of<T>(seen_)), static_cast<A const*>(data_of<A>(lse_)),
-                    static_cast<T const*>(data_of<T>(g.memory)));
+    b.run(primitives::attention_vjp<T>{w_->shape, scale_, data_of<T>(dq), data_of<T>(dk), data_of<T>(dv), q_.data(), k_.data(), v_.data(), data_of<T>(seen_), data_of<A>(lse_), data_of<T>(g.memory)});
     if (q_.slot) q_.slot->add({std::move(dq), g.partial});
     if (k_.slot) k_.slot->add({std::move(dk), g.partial});
     if (v_.slot) v_.slot->add({std::move(dv), g.partial});
@@ -93,8 +91,7 @@ constexpr value<Backend, T> run_attention(attention_work const& w, compute_t<T> 
   auto const v = completed_value(values, w.v, w.v.partial);
   auto out = make_value<T>(b, w.out.local_size(b.ranks().mesh()));
   auto lse = make_buffer<A>(b, w.shape.batch.size() * w.shape.queries);
-  b.attention(w.shape, scale, out.data(), data_of<A>(lse), static_cast<T const*>(q.data()),
-              static_cast<T const*>(k.data()), static_cast<T const*>(v.data()));
+  b.run(primitives::attention<T>{w.shape, scale, out.data(), data_of<A>(lse), q.data(), k.data(), v.data()});
   record(tape_of(q, k, v), out, w.out,
          [&](auto const& slot) { return attention_node<Backend, T>(w, scale, q, k, v, out.memory, lse, slot); });
   return out;

@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/cross_entropy.hpp>
+#include <mtf/backend/primitives/softmax.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/movement/complete.hpp>
 #include <mtf/ops/movement/transpose.hpp>
@@ -45,9 +47,7 @@ class cross_entropy_node {
     auto const g = out_->take(~w_->logits.cut_axes());  // whole over the axes that cut the classes
     if (!g.memory) return;
     auto dx = make_buffer<T>(b, w_->r.count() * w_->r.n);
-    b.cross_entropy_vjp(w_->r, shard_offset(w_->logits, w_->dim, b.ranks().mesh(), b.ranks().rank()),
-                        w_->logits[w_->dim].extent, data_of<T>(dx), static_cast<T const*>(logits_.data()), static_cast<std::int32_t const*>(data_of<std::int32_t>(labels_)),
-                        static_cast<A const*>(data_of<A>(lse_)), static_cast<T const*>(data_of<T>(g.memory)));
+    b.run(primitives::cross_entropy_vjp<T>{w_->r, shard_offset(w_->logits, w_->dim, b.ranks().mesh(), b.ranks().rank()), w_->logits[w_->dim].extent, data_of<T>(dx), logits_.data(), data_of<std::int32_t>(labels_), data_of<A>(lse_), data_of<T>(g.memory)});
     logits_.memory = {};
     logits_.slot->add({std::move(dx), g.partial});
   }
@@ -74,17 +74,16 @@ constexpr value<Backend, T> run_cross_entropy(cross_entropy_work const& w, value
   T const* x = logits.data();
   std::int32_t const* label = labels.data();
   if (w.exchange == 0) {
-    b.cross_entropy(r, out.data(), data_of<A>(lse), x, label);
+    b.run(primitives::cross_entropy<T>{r, out.data(), data_of<A>(lse), x, label});
   } else {
     auto const first = shard_offset(w.logits, w.dim, b.ranks().mesh(), b.ranks().rank());
     auto largest = make_buffer<A>(b, n), sums = make_buffer<A>(b, 2 * n);
     A *max = data_of<A>(largest), *sum = data_of<A>(sums);
-    b.row_max(r, A(1), causal_rule{}, max, x);
+    b.run(primitives::row_max<T>{r, A(1), causal_rule{}, max, x});
     b.all_reduce(w.exchange, combine::max, static_cast<A const*>(max), max, count);
-    b.cross_entropy_local(r, first, static_cast<A const*>(max), sum, x, label);
+    b.run(primitives::cross_entropy_local<T>{r, first, max, sum, x, label});
     b.all_reduce(w.exchange, combine::sum, static_cast<A const*>(sum), sum, 2 * count);
-    b.cross_entropy_finish(n, w.logits[w.dim].extent, out.data(), data_of<A>(lse), static_cast<A const*>(max),
-                           static_cast<A const*>(sum), label);
+    b.run(primitives::cross_entropy_finish<T>{n, w.logits[w.dim].extent, out.data(), data_of<A>(lse), max, sum, label});
   }
   record(tape_of(logits), out, w.out, [&](auto const& slot) {
     return cross_entropy_node<Backend, T>(w, logits, labels.memory, lse, slot);

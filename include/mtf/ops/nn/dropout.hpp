@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/random.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/create/random.hpp>
@@ -27,8 +28,7 @@ class dropout_node {
     if (!g.memory) return;
     auto const& mesh = b.ranks().mesh();
     auto dx = make_buffer<T>(b, s_->local_size(mesh));
-    b.dropout(placement_of(*s_, mesh, b.ranks().rank()), key_, rate_, data_of<T>(dx),
-              static_cast<T const*>(data_of<T>(g.memory)));
+    b.run(primitives::dropout<T>{placement_of(*s_, mesh, b.ranks().rank()), key_, rate_, data_of<T>(dx), data_of<T>(g.memory)});
     in_->add({std::move(dx), g.partial});
   }
 
@@ -45,7 +45,7 @@ constexpr value<Backend, T> run_dropout(sharding const& s, std::uint64_t key, do
   operation<Backend> const here(b, "dropout", s);
   auto const& mesh = b.ranks().mesh();
   auto out = make_value<T>(b, s.local_size(mesh));
-  b.dropout(placement_of(s, mesh, b.ranks().rank()), key, rate, out.data(), static_cast<T const*>(x.data()));
+  b.run(primitives::dropout<T>{placement_of(s, mesh, b.ranks().rank()), key, rate, out.data(), x.data()});
   record(tape_of(x), out, s, [&](auto const& slot) {
     return dropout_node<Backend, T>(s, key, rate, x.slot, slot);
   });

@@ -5,6 +5,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/norm.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/backend/primitives/softmax.hpp>
 #include <mtf/core/host_device.hpp>
 #include <mtf/core/linearity.hpp>
 #include <mtf/detail/ops/frame.hpp>
@@ -62,16 +65,14 @@ class norm_node {
     T const *dy = data_of<T>(g.memory), *x = x_.data(), *gamma = gamma_.data();
     A const *mean = data_of<A>(mean_), *rstd = data_of<A>(rstd_);
     if (w_->exchange == 0) {
-      b.template norm_vjp<Centered>(r, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd,
-                                    adds);
+      b.run(primitives::norm_vjp<Centered, T>{r, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds});
     } else {
       auto const n = r.count();
       auto sums = make_buffer<A>(b, 2 * n);
       A *s = data_of<A>(sums), *s2 = data_of<A>(sums, n);
-      b.template norm_vjp_sums<Centered>(r, s, s2, dy, x, gamma, mean, rstd);
+      b.run(primitives::norm_vjp_sums<Centered, T>{r, s, s2, dy, x, gamma, mean, rstd});
       b.all_reduce(w_->exchange, combine::sum, static_cast<A const*>(s), s, static_cast<std::size_t>(2 * n));
-      b.template norm_vjp_apply<Centered>(r, w_->n, static_cast<A const*>(s), static_cast<A const*>(s2),
-                                          data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds);
+      b.run(primitives::norm_vjp_apply<Centered, T>{r, w_->n, s, s2, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds});
     }
     if (adds)
       x_.slot->added(dx);
@@ -114,21 +115,19 @@ constexpr value<Backend, T> run_norm(norm_work const& w, double epsilon, value<B
   auto const eps = static_cast<A>(epsilon);
   T const* shift = beta_operand == nullptr ? nullptr : beta.data();
   if (w.exchange == 0) {
-    b.template norm<Centered>(r, eps, out.data(), mean, rstd, static_cast<T const*>(x.data()),
-                              static_cast<T const*>(gamma.data()), shift);
+    b.run(primitives::norm<Centered, T>{r, eps, out.data(), mean, rstd, x.data(), gamma.data(), shift});
   } else {
     auto const count = static_cast<std::size_t>(n);
     if constexpr (Centered) {
-      b.row_sum(r, mean, static_cast<T const*>(x.data()));
+      b.run(primitives::row_sum<T>{r, mean, x.data()});
       b.all_reduce(w.exchange, combine::sum, static_cast<A const*>(mean), mean, count);
       loops<2> const flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
-      b.map(scaled_by<A>{A(1) / static_cast<A>(w.n)}, flat, mean, static_cast<A const*>(mean));
+      b.run(primitives::map<scaled_by<A>, A, A>{scaled_by<A>{A(1) / static_cast<A>(w.n)}, flat, mean, {mean}});
     }
-    b.row_square_sum(r, Centered ? static_cast<A const*>(mean) : nullptr, rstd, static_cast<T const*>(x.data()));
+    b.run(primitives::row_square_sum<T>{r, Centered ? mean : nullptr, rstd, x.data()});
     b.all_reduce(w.exchange, combine::sum, static_cast<A const*>(rstd), rstd, count);
-    b.rows_statistics(n, eps, w.n, rstd);
-    b.template norm_apply<Centered>(r, static_cast<A const*>(mean), static_cast<A const*>(rstd), out.data(),
-                                    static_cast<T const*>(x.data()), static_cast<T const*>(gamma.data()), shift);
+    b.run(primitives::rows_statistics<A>{n, eps, w.n, rstd});
+    b.run(primitives::norm_apply<Centered, T>{r, mean, rstd, out.data(), x.data(), gamma.data(), shift});
   }
   record(tape_of(x, gamma, beta), out, w.x, [&](auto const& slot) {
     return norm_node<Centered, Backend, T>(w, x, gamma, beta.slot, means, rstds, slot);

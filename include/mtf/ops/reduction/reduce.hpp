@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/backend/primitives/reduction.hpp>
 #include <mtf/core/host_device.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/elementwise/elementwise.hpp>
@@ -58,7 +60,7 @@ class sum_node {
     auto g = out_->take(~w_->in.cut_axes());
     if (!g.memory) return;
     auto dx = make_buffer<T>(b, w_->in.local_size(b.ranks().mesh()));
-    b.copy(w_->spread, data_of<T>(dx), static_cast<T const*>(data_of<T>(g.memory)));
+    b.run(primitives::copy<T, T>{w_->spread, data_of<T>(dx), data_of<T>(g.memory)});
     in_->add({std::move(dx), g.partial});
   }
 
@@ -88,9 +90,7 @@ class extreme_node {
     if (!g.memory) return;
     auto const& mesh = b.ranks().mesh();
     auto dx = make_buffer<T>(b, w_->in.local_size(mesh));
-    b.map(where_equal{}, aligned<3>(mesh, w_->in, {w_->in, w_->out, w_->out}), data_of<T>(dx),
-          static_cast<T const*>(x_.data()), static_cast<T const*>(data_of<T>(y_)),
-          static_cast<T const*>(data_of<T>(g.memory)));
+    b.run(primitives::map<where_equal, T, T, T, T>{where_equal{}, aligned<3>(mesh, w_->in, {w_->in, w_->out, w_->out}), data_of<T>(dx), {x_.data(), data_of<T>(y_), data_of<T>(g.memory)}});
     x_.slot->add({std::move(dx), g.partial});
   }
 
@@ -108,7 +108,7 @@ constexpr value<Backend, T> run_reduce(combine op, reduce_work const& w, value<B
   auto const x = completed_value(operand, w.in, w.complete);
   auto const size = w.out.local_size(b.ranks().mesh());
   auto out = make_value<T>(b, size);
-  b.reduce(op, w.work, out.data(), static_cast<T const*>(x.data()));
+  b.run(primitives::reduce<T>{op, w.work, out.data(), x.data()});
   if (w.exchange != 0)
     b.all_reduce(w.exchange, op, static_cast<T const*>(out.data()), out.data(), static_cast<std::size_t>(size));
   if (op == combine::sum)

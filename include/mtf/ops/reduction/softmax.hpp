@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/log_softmax.hpp>
+#include <mtf/backend/primitives/softmax.hpp>
 #include <mtf/detail/ops/frame.hpp>
 
 namespace mtf {
@@ -75,17 +77,17 @@ class softmax_node {
     T const* y = data_of<T>(y_);
     T const* dy = data_of<T>(g.memory);
     if (kind_ == soft::logsumexp) {
-      b.logsumexp_vjp(r, to, static_cast<T const*>(x_.data()), y, dy);
+      b.run(primitives::logsumexp_vjp<T>{r, to, x_.data(), y, dy});
     } else if (w_->exchange == 0) {
-      kind_ == soft::softmax ? b.softmax_vjp(r, scale_, to, y, dy) : b.log_softmax_vjp(r, to, y, dy);
+      kind_ == soft::softmax ? b.run(primitives::softmax_vjp<T>{r, scale_, to, y, dy}) : b.run(primitives::log_softmax_vjp<T>{r, to, y, dy});
     } else {
       auto const n = static_cast<std::size_t>(r.count());
       auto sums = make_buffer<A>(b, r.count());
       A* s = data_of<A>(sums);
-      kind_ == soft::softmax ? b.row_dot(r, s, y, dy) : b.row_sum(r, s, dy);
+      kind_ == soft::softmax ? b.run(primitives::row_dot<T>{r, s, y, dy}) : b.run(primitives::row_sum<T>{r, s, dy});
       b.all_reduce(w_->exchange, combine::sum, static_cast<A const*>(s), s, n);
-      kind_ == soft::softmax ? b.softmax_vjp_apply(r, scale_, static_cast<A const*>(s), to, y, dy)
-                             : b.log_softmax_vjp_apply(r, static_cast<A const*>(s), to, y, dy);
+      kind_ == soft::softmax ? b.run(primitives::softmax_vjp_apply<T>{r, scale_, s, to, y, dy})
+                             : b.run(primitives::log_softmax_vjp_apply<T>{r, s, to, y, dy});
     }
     y_ = {};
     x_.slot->add({std::move(dx), g.partial});
@@ -112,23 +114,23 @@ constexpr value<Backend, T> run_softmax(soft kind, softmax_work const& w, comput
   T const* in = x.data();
   if (w.exchange == 0) {
     switch (kind) {
-      case soft::softmax: b.softmax(r, scale, causal, out.data(), in); break;
-      case soft::log_softmax: b.log_softmax(r, out.data(), in); break;
-      case soft::logsumexp: b.logsumexp(r, out.data(), in); break;
+      case soft::softmax: b.run(primitives::softmax<T>{r, scale, causal, out.data(), in}); break;
+      case soft::log_softmax: b.run(primitives::log_softmax<T>{r, out.data(), in}); break;
+      case soft::logsumexp: b.run(primitives::logsumexp<T>{r, out.data(), in}); break;
     }
   } else {
     auto const n = static_cast<std::size_t>(r.count());
     auto largest = make_buffer<A>(b, r.count()), sums = make_buffer<A>(b, r.count());
     A *max = data_of<A>(largest), *sum = data_of<A>(sums);
-    b.row_max(r, scale, causal, max, in);
+    b.run(primitives::row_max<T>{r, scale, causal, max, in});
     b.all_reduce(w.exchange, combine::max, static_cast<A const*>(max), max, n);
-    b.row_exp_sum(r, scale, causal, static_cast<A const*>(max), sum, in);
+    b.run(primitives::row_exp_sum<T>{r, scale, causal, max, sum, in});
     b.all_reduce(w.exchange, combine::sum, static_cast<A const*>(sum), sum, n);
     A const *m = max, *s = sum;
     switch (kind) {
-      case soft::softmax: b.softmax_apply(r, scale, causal, m, s, out.data(), in); break;
-      case soft::log_softmax: b.log_softmax_apply(r, m, s, out.data(), in); break;
-      case soft::logsumexp: b.logsumexp_finish(r.count(), out.data(), m, s); break;
+      case soft::softmax: b.run(primitives::softmax_apply<T>{r, scale, causal, m, s, out.data(), in}); break;
+      case soft::log_softmax: b.run(primitives::log_softmax_apply<T>{r, m, s, out.data(), in}); break;
+      case soft::logsumexp: b.run(primitives::logsumexp_finish<T>{r.count(), out.data(), m, s}); break;
     }
   }
   record(tape_of(x), out, w.out, [&](auto const& slot) {

@@ -1,5 +1,9 @@
 #pragma once
-// Which library multiplies matrices for an execution space. Each is known to one file only.
+// Matrix products: by which library, for an execution space. Each is known to one file only.
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <mtf/backend/primitives/contraction.hpp>
+#include <mtf/kokkos/kernels/copy.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 
 #if defined(KOKKOS_ENABLE_CUDA)
@@ -9,3 +13,24 @@
 #else
 #include <mtf/kokkos/gemm/contract_onednn.hpp>
 #endif
+
+namespace mtf::kokkos {
+
+/// What primitives get of a rank's backend.
+template <class Exec>
+struct resources : device<Exec> {
+  contractor<Exec> products;
+};
+
+template <class Exec, class T>
+void compute(resources<Exec>& on, primitives::contract<T> const& p) {
+  Kokkos::Profiling::ScopedRegion const region(p.name);
+  if constexpr (contractor<Exec>::adds_bias) {
+    on.products.contract(on, p.of, p.a, p.b, p.c, p.accumulate, p.bias);
+  } else {
+    if (p.bias != nullptr) fill_rows(on, p.of, p.c, p.bias);
+    on.products.contract(on, p.of, p.a, p.b, p.c, p.accumulate || p.bias != nullptr);
+  }
+}
+
+}  // namespace mtf::kokkos

@@ -1,6 +1,7 @@
 #pragma once
 // Causal attention. On the host in blocks (attention_blocks.hpp). On devices through the vendor's products and the row
 // kernels, with the scores of the whole batch as a workspace, computed again for the backward pass.
+#include <mtf/backend/primitives/attention.hpp>
 #include <mtf/kokkos/gemm/contract.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
@@ -72,46 +73,42 @@ struct attention_products {
 };
 
 /// p = softmax(scale * q k^T), 0 where a query does not see a key.
-template <class Exec, class Contractor, class T, class A>
-void attention_weights(device<Exec>& on, Contractor& products, attention_products const& w, A scale, T* p, T const* q,
-                       T const* k) {
+template <class Exec, class T, class A>
+void attention_weights(resources<Exec>& on, attention_products const& w, A scale, T* p, T const* q, T const* k) {
   using body = rows_body<softmax_row<T>, T, 1>;
-  products.contract(on, w.scores(1), q, k, p, false);
+  on.products.contract(on, w.scores(1), q, k, p, false);
   causal_rule const rule{.on = true, .query_extent = w.of.queries};
   for_rows("mtf::attention", on.exec, w.rows(), w.of.keys, body{{scale, rule}, p, {w.of.keys, {p}}});
 }
 
 /// lse is the host's.
-template <class Exec, class Contractor, class T, class A>
-void attention(device<Exec>& on, Contractor& products, attention_shape const& shape, A scale, T* out,
-               [[maybe_unused]] A* lse, T const* q, T const* k, T const* v) {
+template <class Exec, class T>
+void compute(resources<Exec>& on, primitives::attention<T> const& x) {
   if constexpr (runs_on_host<Exec>) {
-    attention_in_blocks(on, shape, scale, out, lse, q, k, v);
+    attention_in_blocks(on, x.of, x.scale, x.out, x.lse, x.q, x.k, x.v);
   } else {
-    attention_products const w{shape};
-    workspace<T, Exec> const p(on, w.rows() * shape.keys);
-    attention_weights(on, products, w, scale, p.get(), q, k);
-    products.contract(on, w.weighted(2), static_cast<T const*>(p.get()), v, out, false);
+    attention_products const w{x.of};
+    workspace<T, Exec> const p(on, w.rows() * x.of.keys);
+    attention_weights(on, w, x.scale, p.get(), x.q, x.k);
+    on.products.contract(on, w.weighted(2), static_cast<T const*>(p.get()), x.v, x.out, false);
   }
 }
 
-template <class Exec, class Contractor, class T, class A>
-void attention_vjp(device<Exec>& on, Contractor& products, attention_shape const& shape, A scale, T* dq, T* dk, T* dv,
-                   T const* q, T const* k, T const* v, [[maybe_unused]] T const* out, [[maybe_unused]] A const* lse,
-                   T const* dout) {
+template <class Exec, class T>
+void compute(resources<Exec>& on, primitives::attention_vjp<T> const& x) {
   if constexpr (runs_on_host<Exec>) {
-    attention_vjp_in_blocks(on, shape, scale, dq, dk, dv, q, k, v, out, lse, dout);
+    attention_vjp_in_blocks(on, x.of, x.scale, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out, x.lse, x.dout);
   } else {
     using body = rows_body<softmax_vjp_row<T>, T, 2>;
-    attention_products const w{shape};
-    workspace<T, Exec> const weights(on, w.rows() * shape.keys), gradient(on, w.rows() * shape.keys);
+    attention_products const w{x.of};
+    workspace<T, Exec> const weights(on, w.rows() * x.of.keys), gradient(on, w.rows() * x.of.keys);
     T *const p = weights.get(), *const g = gradient.get();
-    attention_weights(on, products, w, scale, p, q, k);
-    products.contract(on, w.transposed_weighted(2), static_cast<T const*>(p), dout, dv, false);
-    products.contract(on, w.scores(2), dout, v, g, false);
-    for_rows("mtf::attention_vjp", on.exec, w.rows(), shape.keys, body{{scale}, g, {shape.keys, {p, g}}});
-    products.contract(on, w.weighted(1), static_cast<T const*>(g), k, dq, false);
-    products.contract(on, w.transposed_weighted(1), static_cast<T const*>(g), q, dk, false);
+    attention_weights(on, w, x.scale, p, x.q, x.k);
+    on.products.contract(on, w.transposed_weighted(2), static_cast<T const*>(p), x.dout, x.dv, false);
+    on.products.contract(on, w.scores(2), x.dout, x.v, g, false);
+    for_rows("mtf::attention_vjp", on.exec, w.rows(), x.of.keys, body{{x.scale}, g, {x.of.keys, {p, g}}});
+    on.products.contract(on, w.weighted(1), static_cast<T const*>(g), x.k, x.dq, false);
+    on.products.contract(on, w.transposed_weighted(1), static_cast<T const*>(g), x.q, x.dk, false);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/transpose_block.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
@@ -203,6 +204,11 @@ template <class Exec, class T>
 void fill_rows(device<Exec>& on, contraction const& what, T* c, T const* bias) {
   loops<2> const rows{.rank = 2, .extent = {what.m, what.n}, .stride = {{{what.c_m, what.c_n}, {0, 1}}}};
   copy(on, rows, c, bias);
+}
+
+template <class Exec, class To, class From>
+void compute(device<Exec>& on, primitives::copy<To, From> const& p) {
+  copy(on, p.of, p.out, p.in);
 }
 
 }  // namespace mtf::kokkos

@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <limits>
 
+#include <mtf/backend/primitives/cross_entropy.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
+#include <mtf/kokkos/launch/elements.hpp>
+#include <mtf/kokkos/launch/row_view.hpp>
 
 namespace mtf::kokkos {
 
@@ -92,5 +95,28 @@ struct cross_entropy_finish_body {
     loss[r] = convert<T>(cross_entropy_of(static_cast<index>(labels[r]), classes, total, sum_and_picked[count + r]));
   }
 };
+
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::cross_entropy<T> const& p) {
+  row_operand<T, Exec> const in(on, p.of, p.logits);
+  cross_entropy_body<T> const body{p.of.n, p.loss, p.lse, in.get(), p.labels};
+  for_rows(p.name, on.exec, p.of.count(), p.of.n, body);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::cross_entropy_vjp<T> const& p) {
+  write_rows(on, p.name, p.of, cross_entropy_vjp_row<T>{p.class_offset, p.classes, p.labels, p.lse, p.dloss}, p.dlogits,
+             p.logits);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::cross_entropy_local<T> const& p) {
+  row_operand<T, Exec> const in(on, p.of, p.logits);
+  cross_entropy_local_body<T> const body{p.of.n, p.of.count(), p.class_offset, p.max, p.sum_and_picked, in.get(), p.labels};
+  for_rows(p.name, on.exec, p.of.count(), p.of.n, body);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::cross_entropy_finish<T> const& p) {
+  for_elements(p.name, on.exec, p.n,
+               cross_entropy_finish_body<T>{p.n, p.classes, p.loss, p.lse, p.max, p.sum_and_picked, p.labels});
+}
 
 }  // namespace mtf::kokkos

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 
+#include <mtf/backend/primitives/embedding.hpp>
 #include <mtf/kokkos/kernels/copy.hpp>
 #include <mtf/kokkos/launch/team.hpp>
 
@@ -107,6 +108,16 @@ void add_rows(device<Exec>& on, table_ids const& ids, index count, T* table, T c
     add_rows_computed(on, ids, count, sum.get(), dy);
     copy(on, flat, table, static_cast<A const*>(sum.get()));
   }
+}
+
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::take_rows<T> const& p) {
+  for_rows(p.name, on.exec, p.count, p.width,
+           take_rows_body<T>{{p.width, p.vocab, p.vocab_offset, p.ids}, p.vocab_global, p.out, p.table});
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::add_rows<T> const& p) {
+  add_rows(on, {p.width, p.vocab, p.vocab_offset, p.ids}, p.count, p.table_gradient, p.dy);
 }
 
 }  // namespace mtf::kokkos

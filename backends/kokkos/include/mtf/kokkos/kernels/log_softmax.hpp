@@ -1,7 +1,10 @@
 #pragma once
 // Log-softmax and log-sum-exp over dense rows, whole or in pieces: policies as in softmax.hpp, which has the
 // statistics.
+#include <mtf/backend/primitives/log_softmax.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
+#include <mtf/kokkos/launch/elements.hpp>
+#include <mtf/kokkos/launch/row_view.hpp>
 
 namespace mtf::kokkos {
 
@@ -63,5 +66,34 @@ struct logsumexp_finish_body {
   A const* sum;
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const { y[r] = convert<T>(shift_of(max[r]) + fast_log(sum[r])); }
 };
+
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::log_softmax<T> const& p) {
+  write_rows(on, p.name, p.of, log_softmax_row<T>{}, p.y, p.x);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::log_softmax_vjp<T> const& p) {
+  write_rows(on, p.name, p.of, log_softmax_vjp_row<T>{}, p.dx, p.y, p.dy);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::log_softmax_apply<T> const& p) {
+  write_rows(on, p.name, p.of, log_softmax_row<T>{p.max, p.sum}, p.y, p.x);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::log_softmax_vjp_apply<T> const& p) {
+  write_rows(on, p.name, p.of, log_softmax_vjp_row<T>{p.sum}, p.dx, p.y, p.dy);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::logsumexp<T> const& p) {
+  number_rows(on, p.name, p.of, logsumexp_row{}, p.y, p.x);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::logsumexp_vjp<T> const& p) {
+  write_rows(on, p.name, p.of, logsumexp_vjp_row<T>{p.y, p.dy}, p.dx, p.x);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::logsumexp_finish<T> const& p) {
+  for_elements(p.name, on.exec, p.n, logsumexp_finish_body<T>{p.y, p.max, p.sum});
+}
 
 }  // namespace mtf::kokkos

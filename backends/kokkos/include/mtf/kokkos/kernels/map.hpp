@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/math/dual.hpp>
 #include <mtf/kokkos/kernels/reduce.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
@@ -277,6 +278,15 @@ void map_vjp(device<Exec>& on, F f, loops<1 + static_cast<int>(sizeof...(T))> co
     map_vjp_with_rows(on, k, dx);
   else
     launch_nest("mtf::map_vjp", on.exec, k);
+}
+
+template <class Exec, class F, class R, class... T>
+void compute(device<Exec>& on, primitives::map<F, R, T...> const& p) {
+  std::apply([&](T const*... in) { map(on, p.f, p.of, p.out, in...); }, p.in);
+}
+template <class Exec, class F, class R, class... T>
+void compute(device<Exec>& on, primitives::map_vjp<F, R, T...> const& p) {
+  std::apply([&](T const*... in) { map_vjp(on, p.f, p.of, p.dx, p.dy, in...); }, p.in);
 }
 
 }  // namespace mtf::kokkos

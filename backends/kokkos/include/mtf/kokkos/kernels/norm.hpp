@@ -1,8 +1,11 @@
 #pragma once
 // Layer norm (Centered) and RMS norm over dense rows, forward and backward, whole or in pieces. With
 // xhat = (x - mean) * rstd: y = xhat * gamma + beta; RMS norm has mean 0 and no beta.
+#include <mtf/backend/primitives/norm.hpp>
 #include <mtf/kokkos/kernels/reduce.hpp>
+#include <mtf/kokkos/launch/elements.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
+#include <mtf/kokkos/launch/row_view.hpp>
 
 namespace mtf::kokkos {
 
@@ -195,6 +198,43 @@ void norm_backward(device<Exec>& on, norm_vjp_body<Centered, T> body, T* dgamma,
   if constexpr (Centered)
     if (dbeta != nullptr)
       add_rows_up(on, blocks, 2 * body.n, body.n, dbeta, static_cast<A const*>(partial.get() + body.n));
+}
+
+template <class Exec, bool Centered, class T>
+void compute(device<Exec>& on, primitives::norm<Centered, T> const& p) {
+  write_rows(on, p.name, p.of, norm_row<Centered, T>{p.eps, p.mean, p.rstd, p.gamma, p.beta}, p.y, p.x);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::row_square_sum<T> const& p) {
+  number_rows(on, p.name, p.of, square_sum_row<T>{p.mean}, p.out, p.x);
+}
+template <class Exec, class A>
+void compute(device<Exec>& on, primitives::rows_statistics<A> const& p) {
+  for_elements(p.name, on.exec, p.n, rows_statistics_body<A>{p.eps, p.n_global, p.inout});
+}
+template <class Exec, bool Centered, class T>
+void compute(device<Exec>& on, primitives::norm_apply<Centered, T> const& p) {
+  write_rows(on, p.name, p.of, norm_apply_row<Centered, T>{p.mean, p.rstd, p.gamma, p.beta}, p.y, p.x);
+}
+template <class Exec, bool Centered, class T>
+void compute(device<Exec>& on, primitives::norm_vjp_sums<Centered, T> const& p) {
+  row_operand<T, Exec> const g(on, p.of, p.dy), in(on, p.of, p.x);
+  norm_vjp_sums_body<Centered, T> const body{{g.get(), in.get(), p.gamma, p.mean, p.rstd}, p.of.n, p.s1, p.s2};
+  for_rows(p.name, on.exec, p.of.count(), p.of.n, body);
+}
+template <class Exec, bool Centered, class T>
+void compute(device<Exec>& on, primitives::norm_vjp_apply<Centered, T> const& p) {
+  row_result<T, Exec> out(on, p.of, p.dx);
+  row_operand<T, Exec> const g(on, p.of, p.dy), in(on, p.of, p.x);
+  norm_backward(on,
+                norm_vjp_body<Centered, T>{{g.get(), in.get(), p.gamma, p.mean, p.rstd},
+                                           p.of.n, p.n_global, p.of.count(), p.s1, p.s2, out.get(), p.accumulate},
+                p.dgamma, p.dbeta);
+}
+template <class Exec, bool Centered, class T>
+void compute(device<Exec>& on, primitives::norm_vjp<Centered, T> const& p) {
+  compute(on, primitives::norm_vjp_apply<Centered, T>{p.of, p.of.n, nullptr, nullptr, p.dx, p.dgamma, p.dbeta, p.dy, p.x,
+                                                      p.gamma, p.mean, p.rstd, p.accumulate});
 }
 
 }  // namespace mtf::kokkos

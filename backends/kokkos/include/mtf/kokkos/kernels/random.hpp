@@ -15,8 +15,9 @@
 #define R123_USE_SSE 0
 #endif
 #include <Random123/philox.h>
+#include <mtf/backend/primitives/random.hpp>
 #include <mtf/math/fast_math.hpp>
-#include <mtf/kokkos/launch/elements.hpp>
+#include <mtf/kokkos/kernels/elements.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
 
@@ -281,19 +282,27 @@ void dropout(device<Exec>& on, placement const& p, std::uint64_t key, double rat
   using A = compute_t<T>;
   constexpr std::uint32_t all = 1U << 16U;
   auto const dropped = static_cast<std::uint32_t>(rate * all + 0.5);  // of `all` half words
-  if (dropped == all) return for_elements("mtf::dropout", on.exec, p.local.size(), fill_body<T>{y, T(0)});
+  if (dropped == all) return compute(on, primitives::fill<T>{y, p.local.size(), T(0)});
   launch_nest("mtf::dropout", on.exec,
               dropout_kernel<T>{nest_of(p.local), p.local.size(), p.offset, key, static_cast<std::uint16_t>(dropped),
                                 static_cast<A>(static_cast<double>(all) / (all - dropped)), y, x});
 }
 
-/// out[o, j, i] = j + offset.
-template <class T>
-struct iota_body {
-  rows r;
-  index offset;
-  T* out;
-  KOKKOS_FUNCTION void operator()(index i) const { out[i] = convert<T>(i / r.inner % r.n + offset); }
-};
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::random_uniform<T> const& p) {
+  generate(on, p.of, p.key, p.out, uniform_numbers{p.low, p.high - p.low});
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::random_normal<T> const& p) {
+  generate(on, p.of, p.key, p.out, normal_numbers{p.mean, p.stddev});
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::random_truncated_normal<T> const& p) {
+  generate(on, p.of, p.key, p.out, truncated_normal_numbers{p.mean, p.stddev});
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::dropout<T> const& p) {
+  dropout(on, p.of, p.key, p.rate, p.y, p.x);
+}
 
 }  // namespace mtf::kokkos

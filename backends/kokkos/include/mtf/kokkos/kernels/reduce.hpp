@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/primitives/reduction.hpp>
 #include <mtf/math/order.hpp>
 #include <mtf/kokkos/kernels/copy.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
@@ -309,6 +310,15 @@ void square_sum(device<Exec>& on, index n, double* out, T const* x) {
   workspace<double, Exec> partial(on, slices);
   for_rows("mtf::square_sum", on.exec, slices, slice, square_sum_body<T>{x, partial.get(), n, slice});
   for_rows("mtf::square_sum_slices", on.exec, 1, slices, add_partials_body{partial.get(), out, slices});
+}
+
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::reduce<T> const& p) {
+  reduce(on, p.op, p.of, p.out, p.in, p.accumulate);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::square_sum<T> const& p) {
+  square_sum(on, p.n, p.out, p.x);
 }
 
 }  // namespace mtf::kokkos

@@ -2,7 +2,9 @@
 // Softmax over rows that lie dense in memory (backend.hpp transposes others), whole or in the pieces that a dimension
 // cut over ranks needs: maxima, sums of exponentials, and the last step from global statistics. The policies of row
 // kernels (row_kernels.hpp); where a policy's statistics are null, they are those of the row that it sees.
+#include <mtf/backend/primitives/softmax.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
+#include <mtf/kokkos/launch/row_view.hpp>
 
 namespace mtf::kokkos {
 
@@ -88,5 +90,38 @@ struct softmax_vjp_row {
     team.each(n, [=](index j) { out[j] = convert<T>(s * load(y[j]) * (load(dy[j]) - d)); });
   }
 };
+
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::softmax<T> const& p) {
+  write_rows(on, p.name, p.of, softmax_row<T>{p.scale, p.visible}, p.y, p.x);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::softmax_vjp<T> const& p) {
+  write_rows(on, p.name, p.of, softmax_vjp_row<T>{p.scale}, p.dx, p.y, p.dy);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::row_max<T> const& p) {
+  number_rows(on, p.name, p.of, max_row<T>{p.scale, p.visible}, p.out, p.x);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::row_exp_sum<T> const& p) {
+  number_rows(on, p.name, p.of, exp_sum_row<T>{p.scale, p.visible, p.max}, p.sum, p.x);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::softmax_apply<T> const& p) {
+  write_rows(on, p.name, p.of, softmax_row<T>{p.scale, p.visible, p.max, p.sum}, p.y, p.x);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::row_dot<T> const& p) {
+  number_rows(on, p.name, p.of, dot_row{}, p.out, p.y, p.dy);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::row_sum<T> const& p) {
+  number_rows(on, p.name, p.of, sum_row{}, p.out, p.x);
+}
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::softmax_vjp_apply<T> const& p) {
+  write_rows(on, p.name, p.of, softmax_vjp_row<T>{p.scale, p.dot}, p.dx, p.y, p.dy);
+}
 
 }  // namespace mtf::kokkos

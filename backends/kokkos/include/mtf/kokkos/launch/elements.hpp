@@ -26,18 +26,4 @@ void for_elements(char const* label, Exec const& exec, index n, Body const& body
     Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, n), body);
 }
 
-template <class T>
-struct fill_body {
-  T* out;
-  T value;
-  KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const { out[j] = value; }
-};
-
-template <class T>
-struct add_body {
-  T* inout;
-  T const* x;
-  KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const { inout[j] = convert<T>(load(inout[j]) + load(x[j])); }
-};
-
 }  // namespace mtf::kokkos

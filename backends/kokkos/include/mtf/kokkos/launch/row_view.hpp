@@ -2,6 +2,7 @@
 // Tensors [outer, n, inner] as dense rows [outer, inner, n]: themselves where inner is 1, transposed copies elsewhere.
 // So row kernels are written, compiled and tuned for dense rows only.
 #include <mtf/kokkos/kernels/copy.hpp>
+#include <mtf/kokkos/launch/row_kernels.hpp>
 
 namespace mtf::kokkos {
 
@@ -48,5 +49,21 @@ class row_result {
   T* y_;
   workspace<T, Exec> dense_;
 };
+
+/// Rows, or one number for each row, as a policy makes them of the same rows of the operands (row_kernels.hpp).
+template <class Exec, class Row, class T, class... Operands>
+void write_rows(device<Exec>& on, char const* label, rows const& r, Row const& row, T* out, Operands const*... in) {
+  using body = rows_body<Row, T, sizeof...(in)>;
+  using operand = row_operand<T, Exec>;
+  row_result<T, Exec> dense(on, r, out);
+  for_rows(label, on.exec, r.count(), r.n, body{row, dense.get(), {r.n, {operand(on, r, in).get()...}}});
+}
+template <class Exec, class Row, class Number, class T, class... Operands>
+void number_rows(device<Exec>& on, char const* label, rows const& r, Row const& row, Number* out, T const* x,
+                 Operands const*... more) {
+  using body = row_numbers_body<Row, Number, T, 1 + sizeof...(more)>;
+  using operand = row_operand<T, Exec>;
+  for_rows(label, on.exec, r.count(), r.n, body{row, out, {r.n, {operand(on, r, x).get(), operand(on, r, more).get()...}}});
+}
 
 }  // namespace mtf::kokkos

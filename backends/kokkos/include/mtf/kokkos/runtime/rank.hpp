@@ -6,12 +6,16 @@
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/primitives/cost.hpp>
+#include <mtf/backend/profile.hpp>
+#include <mtf/backend/watch.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/sharding.hpp>
+#include <mtf/kokkos/gemm/contract.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
-#include <mtf/kokkos/runtime/profile.hpp>
+#include <mtf/kokkos/runtime/timed.hpp>
 #include <mtf/kokkos/runtime/staging.hpp>
-#include <mtf/kokkos/runtime/watch.hpp>
+#include <mtf/kokkos/runtime/all_finite.hpp>
 
 namespace mtf::kokkos {
 
@@ -48,6 +52,16 @@ class kokkos_rank {
   template <class T>
   [[nodiscard]] bool all_finite(index n, T const* x) const {
     return kokkos::all_finite(on_.exec, n, x);
+  }
+
+  /// Does a primitive: the `compute` that takes it, in the namespace mtf::kokkos. Asynchronous, in the order of the
+  /// execution space instance.
+  template <primitive P>
+  void run(P const& p) {
+    bool const profiled = profile_ != nullptr;
+    timed<Exec> const noted(profile_, on_.exec, pass_, primitives::limit_of<P>, profiled ? primitives::flops_of(p) : 0,
+                            profiled ? p.bytes() : 0);
+    compute(on_, p);
   }
 
   // Collectives on device memory: as in class collectives. Over axes of one rank they are copies, and not counted ----------
@@ -129,13 +143,8 @@ class kokkos_rank {
   }
 
  protected:
-  kokkos_rank(collectives& ranks, Exec exec) : ranks_(&ranks), on_{std::move(exec)} {}
+  kokkos_rank(collectives& ranks, Exec exec) : ranks_(&ranks), on_{{std::move(exec)}, {}} {}
 
-  // What primitives note when someone profiles: bytes that must be moved, each operand once.
-  template <class Bytes>
-  [[nodiscard]] timed<Exec> moving(Bytes const& bytes) const {
-    return {profile_, on_.exec, pass_, limit::memory, 0, profile_ != nullptr ? bytes() : 0};
-  }
   template <class Count>
   [[nodiscard]] timed<Exec> sending(Count bytes) const {
     return {profile_, on_.exec, pass_, limit::network, 0, static_cast<double>(bytes)};
@@ -145,7 +154,7 @@ class kokkos_rank {
   pass pass_ = pass::forward;
   profile_table* profile_ = nullptr;
   result_watch* watch_ = nullptr;
-  device<Exec> on_;
+  resources<Exec> on_;
 
  private:
   [[nodiscard]] int size(axis_mask axes) const { return ranks_->mesh().size(axes); }

@@ -1,9 +1,16 @@
 #pragma once
 // Where a loss of NaN comes from.
+#include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
-#include <mtf/kokkos/runtime/watch.hpp>
-#include <mtf/plan/describe.hpp>
+#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/watch.hpp>
+#include <mtf/core/describe.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/mesh_shape.hpp>
 #include <mtf/tensor/params.hpp>
 
 namespace mtf {
@@ -11,7 +18,7 @@ namespace mtf {
 /// Calls `step()` and tells the first operation whose result is not finite, in the order of the program and on any rank:
 /// its name and pass as a profile has them, and the tensor as a plan has it (backward: its gradient), such as
 /// "einsum forward [batch/data, d_ff]". Tensors of `params` that are not finite come first, "parameter blocks.0.w1
-/// [d_model, d_ff]". Empty if all are finite. All ranks call it, with the same program; `b` is a Kokkos backend.
+/// [d_model, d_ff]". Empty if all are finite. All ranks call it, with the same program; `b` is a backend that can be watched, as Kokkos' is.
 template <class Backend, class Params, class Step>
 std::string first_not_finite(Backend& b, Params const& params, Step const& step) {
   std::array<std::string_view, mesh_shape::max_axes> axes{};

@@ -2,20 +2,16 @@
 // Where the time goes, by operation: what each primitive of the backend computed and moved, and how long it took.
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include <mtf/backend/work.hpp>
+#include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/scope.hpp>
 
 namespace mtf {
-
-/// What bounds the speed of a primitive: the matrix units, memory, or what lies between ranks.
-enum class limit : std::uint8_t { matrix, memory, network };
 
 /// The names of the operations in progress, as a backend is told them.
 class operation_names {
@@ -67,72 +63,6 @@ class profile_table : public operation_names {
  private:
   std::vector<row> rows_;
 };
-
-namespace kokkos {
-
-using namespace backend;  // NOLINT: the words of the contract
-
-/// Adds the time of its life to a table, if there is one; work on `exec` is waited for, so that it counts where it belongs.
-template <class Exec>
-class timed {
- public:
-  timed(profile_table* table, Exec const& exec, pass when, limit bound, double flops, double bytes)
-      : table_(table), exec_(&exec), when_(when), bound_(bound), flops_(flops), bytes_(bytes) {
-    if (table_ == nullptr) return;
-    exec_->fence("mtf::profile");
-    start_ = clock::now();
-  }
-  ~timed() {
-    if (table_ == nullptr) return;
-    exec_->fence("mtf::profile");
-    table_->add(when_, bound_, std::chrono::duration<double>(clock::now() - start_).count(), flops_, bytes_);
-  }
-  timed(timed const&) = delete;
-  timed& operator=(timed const&) = delete;
-
- private:
-  using clock = std::chrono::steady_clock;
-  profile_table* table_;
-  Exec const* exec_;
-  pass when_;
-  limit bound_;
-  double flops_, bytes_;
-  clock::time_point start_;
-};
-
-/// The elements that an operand of a loop nest has: it stays in place along the others.
-template <int Operands>
-double distinct(loops<Operands> const& l, std::size_t operand) {
-  double n = 1;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(l.rank); ++d)
-    if (l.stride[operand][d] != 0) n *= static_cast<double>(l.extent[d]);
-  return n;
-}
-
-/// The bytes of an operand's elements.
-template <class T>
-double bytes(index n) {
-  return static_cast<double>(n) * sizeof(T);
-}
-template <class T>
-double bytes(rows const& r) {
-  return bytes<T>(r.count() * r.n);
-}
-template <class T, int Operands>
-double bytes(loops<Operands> const& l, std::size_t operand = 0) {
-  return distinct(l, operand) * sizeof(T);
-}
-template <class... T, std::size_t... I, int Operands>
-double operand_bytes(loops<Operands> const& l, std::index_sequence<I...>) {
-  return (bytes<T>(l, I) + ...);
-}
-// Results have the strides of operand 0, or are a row.
-template <class... T, std::size_t... I, int Operands>
-double vjp_bytes(loops<Operands> const& l, std::array<map_gradient, sizeof...(T)> const& dx, std::index_sequence<I...>) {
-  return ((bytes<T>(l, I + 1) + (dx[I].at != nullptr ? bytes<T>(l, dx[I].row ? I + 1 : 0) : 0)) + ...);
-}
-
-}  // namespace kokkos
 
 /// What a machine can do at most, all threads of a rank together, measured in the same run.
 struct machine_limits {

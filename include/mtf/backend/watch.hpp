@@ -1,10 +1,12 @@
 #pragma once
 // Whether what operations make is finite: each result in the order of the program, until one is not.
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <mtf/kokkos/runtime/device.hpp>
-#include <mtf/kokkos/runtime/profile.hpp>
+#include <mtf/backend/profile.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/core/sharding.hpp>
 
 namespace mtf {
 
@@ -33,22 +35,4 @@ class result_watch : public operation_names {
   bool found_ = false;
 };
 
-namespace kokkos {
-
-template <class T>
-struct not_finite_body {
-  T const* x;
-  KOKKOS_FUNCTION void operator()(index j, index& count) const {
-    if (!Kokkos::isfinite(static_cast<compute_t<T>>(x[j]))) ++count;
-  }
-};
-
-template <class Exec, class T>
-bool all_finite(Exec const& exec, index n, T const* x) {
-  index count = 0;
-  Kokkos::parallel_reduce("mtf::not_finite", range_policy<Exec>(exec, 0, n), not_finite_body<T>{x}, count);
-  return count == 0;
-}
-
-}  // namespace kokkos
 }  // namespace mtf

@@ -1,0 +1,39 @@
+#pragma once
+// The time that work takes, for a profile.
+#include <chrono>
+
+#include <mtf/backend/primitives/cost.hpp>
+#include <mtf/backend/profile.hpp>
+#include <mtf/backend/scope.hpp>
+
+namespace mtf::kokkos {
+
+/// Adds the time of its life to a table, if there is one; work on `exec` is waited for, so that it counts where it belongs.
+template <class Exec>
+class timed {
+ public:
+  timed(profile_table* table, Exec const& exec, pass when, limit bound, double flops, double bytes)
+      : table_(table), exec_(&exec), when_(when), bound_(bound), flops_(flops), bytes_(bytes) {
+    if (table_ == nullptr) return;
+    exec_->fence("mtf::profile");
+    start_ = clock::now();
+  }
+  ~timed() {
+    if (table_ == nullptr) return;
+    exec_->fence("mtf::profile");
+    table_->add(when_, bound_, std::chrono::duration<double>(clock::now() - start_).count(), flops_, bytes_);
+  }
+  timed(timed const&) = delete;
+  timed& operator=(timed const&) = delete;
+
+ private:
+  using clock = std::chrono::steady_clock;
+  profile_table* table_;
+  Exec const* exec_;
+  pass when_;
+  limit bound_;
+  double flops_, bytes_;
+  clock::time_point start_;
+};
+
+}  // namespace mtf::kokkos

@@ -1,0 +1,58 @@
+#pragma once
+// What a backend is: memory, collectives between its ranks, notes of what is going on, and `run`, which does a primitive.
+// docs/design.md tells how to write one; backend/host.hpp has all but `run` for memory of the host.
+#include <array>
+#include <concepts>
+#include <cstddef>
+
+#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+
+namespace mtf {
+
+/// Memory of one rank. What `release` gets may be handed out again at once: work is done in the order in which it was
+/// asked for. `to_host` and `from_host` return when the data has arrived.
+template <class B>
+concept backend_memory = requires(B& b, void* p, void const* from, std::size_t bytes) {
+  { b.allocate(bytes) } -> std::same_as<void*>;
+  { b.release(p, bytes) } noexcept;
+  b.to_host(p, from, bytes);
+  b.from_host(p, from, bytes);
+};
+
+/// One rank among others, on memory of the backend; as in class collectives. `request` is what `start_...` returns.
+template <class B>
+concept backend_collectives = requires(B& b, axis_mask axes, float const* in, float* out, std::size_t n) {
+  { b.ranks().mesh() } -> std::convertible_to<mesh_shape const&>;
+  { b.ranks().rank() } -> std::convertible_to<int>;
+  b.all_reduce(axes, combine::sum, in, out, n);
+  b.reduce_scatter(axes, in, out, n);
+  b.all_gather(axes, in, out, n);
+  b.all_to_all(axes, in, out, n);
+  b.permute(axes, in, out, n, 0, 0);
+  { b.start_all_reduce(axes, combine::sum, in, out, n) } -> std::same_as<typename B::request>;
+  { b.start_reduce_scatter(axes, in, out, n) } -> std::same_as<typename B::request>;
+  b.wait(b.start_all_reduce(axes, combine::sum, in, out, n));
+};
+
+/// Told what is going on; a backend need not listen.
+template <class B>
+concept backend_listens = requires(B& b, sharding const& tensor, float const* made) {
+  b.enter("einsum", tensor, std::array<char const*, 3>{});
+  b.leave();
+  { b.change(pass::backward) } -> std::same_as<pass>;
+  b.made(made, tensor);
+};
+
+/// Everything that operations ask of the type of their last parameter, `Backend`. `run` is asked for each primitive that
+/// a program uses, and for no other; `holds_data` is false of the trace alone.
+template <class B>
+concept computes = backend_memory<B> && backend_collectives<B> && backend_listens<B> && requires(B& b) {
+  { B::holds_data } -> std::convertible_to<bool>;
+  b.run(primitives::fill<float>{nullptr, 0, 0});
+};
+
+}  // namespace mtf

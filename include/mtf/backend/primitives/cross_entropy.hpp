@@ -1,0 +1,78 @@
+#pragma once
+// Cross entropy of logits [outer, n, inner] with a global class number for each row: none where it is negative, NaN where it
+// is not below `classes`, their global number.
+#include <cstdint>
+
+#include <mtf/backend/primitives/cost.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/element.hpp>
+
+namespace mtf::primitives {
+
+using namespace backend;  // NOLINT: the words of the contract
+
+/// loss = lse - logits[label], lse = logsumexp(logits) of each row.
+template <class T>
+struct cross_entropy {
+  static constexpr char const* name = "mtf::cross_entropy";
+  using A = compute_t<T>;
+  rows of;
+  T* loss;
+  A* lse;
+  T const* logits;
+  std::int32_t const* labels;
+
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
+};
+
+/// dlogits = dloss * (exp(logits - lse) - [class == label]); class j here is class_offset + j.
+template <class T>
+struct cross_entropy_vjp {
+  static constexpr char const* name = "mtf::cross_entropy_vjp";
+  using A = compute_t<T>;
+  rows of;
+  index class_offset;
+  index classes;
+  T* dlogits;
+  T const* logits;
+  std::int32_t const* labels;
+  A const* lse;
+  T const* dloss;
+
+  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
+};
+
+/// With global maxima: the sums of exponentials of the classes here, then the labels' logits (0 where not here); both are
+/// summed over ranks.
+template <class T>
+struct cross_entropy_local {
+  static constexpr char const* name = "mtf::cross_entropy_local";
+  using A = compute_t<T>;
+  rows of;
+  index class_offset;
+  A const* max;
+  A* sum_and_picked;
+  T const* logits;
+  std::int32_t const* labels;
+
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
+};
+
+/// The losses and lse from the sums over all ranks.
+template <class T>
+struct cross_entropy_finish {
+  static constexpr char const* name = "mtf::cross_entropy_finish";
+  using A = compute_t<T>;
+  index n;
+  index classes;
+  T* loss;
+  A* lse;
+  A const* max;
+  A const* sum_and_picked;
+  std::int32_t const* labels;
+
+  [[nodiscard]] constexpr double bytes() const { return 4 * bytes_moved<T>(n); }
+};
+
+
+}  // namespace mtf::primitives

@@ -1,0 +1,100 @@
+#pragma once
+// Log-softmax and log-sum-exp of rows, as in softmax.hpp.
+#include <mtf/backend/primitives/cost.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/element.hpp>
+
+namespace mtf::primitives {
+
+using namespace backend;  // NOLINT: the words of the contract
+
+/// y = x - logsumexp(x) along n.
+template <class T>
+struct log_softmax {
+  static constexpr char const* name = "mtf::log_softmax";
+  rows of;
+  T* y;
+  T const* x;
+
+  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
+};
+
+/// dx = dy - exp(y) * sum(dy).
+template <class T>
+struct log_softmax_vjp {
+  static constexpr char const* name = "mtf::log_softmax_vjp";
+  rows of;
+  T* dx;
+  T const* y;
+  T const* dy;
+
+  [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(of); }
+};
+
+/// y = x - max - log(sum).
+template <class T>
+struct log_softmax_apply {
+  static constexpr char const* name = "mtf::log_softmax_apply";
+  using A = compute_t<T>;
+  rows of;
+  A const* max;
+  A const* sum;
+  T* y;
+  T const* x;
+
+  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
+};
+
+/// dx = dy - exp(y) * sum, with the global sum(dy) of each row.
+template <class T>
+struct log_softmax_vjp_apply {
+  static constexpr char const* name = "mtf::log_softmax_vjp_apply";
+  using A = compute_t<T>;
+  rows of;
+  A const* sum;
+  T* dx;
+  T const* y;
+  T const* dy;
+
+  [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(of); }
+};
+
+/// y = log(sum(exp(x))) of each row.
+template <class T>
+struct logsumexp {
+  static constexpr char const* name = "mtf::logsumexp";
+  rows of;
+  T* y;
+  T const* x;
+
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
+};
+
+/// dx = dy * exp(x - y); y is global, so this serves a dimension split over ranks too.
+template <class T>
+struct logsumexp_vjp {
+  static constexpr char const* name = "mtf::logsumexp_vjp";
+  rows of;
+  T* dx;
+  T const* x;
+  T const* y;
+  T const* dy;
+
+  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
+};
+
+/// y = max + log(sum).
+template <class T>
+struct logsumexp_finish {
+  static constexpr char const* name = "mtf::logsumexp_finish";
+  using A = compute_t<T>;
+  index n;
+  T* y;
+  A const* max;
+  A const* sum;
+
+  [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(n); }
+};
+
+
+}  // namespace mtf::primitives

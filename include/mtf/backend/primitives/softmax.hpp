@@ -1,0 +1,126 @@
+#pragma once
+// Softmax of rows, whole or in the pieces that a dimension split over ranks needs. Tensors [outer, n, inner]; statistics
+// have one A, the compute type, a row.
+#include <mtf/backend/primitives/cost.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/element.hpp>
+
+namespace mtf::primitives {
+
+using namespace backend;  // NOLINT: the words of the contract
+
+/// y = softmax(scale * x) along n over the visible elements; hidden ones are 0, as are rows with nothing visible.
+template <class T>
+struct softmax {
+  static constexpr char const* name = "mtf::softmax";
+  using A = compute_t<T>;
+  rows of;
+  A scale;
+  causal_rule visible;
+  T* y;
+  T const* x;
+
+  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
+};
+
+/// dx = scale * y * (dy - sum(y dy)).
+template <class T>
+struct softmax_vjp {
+  static constexpr char const* name = "mtf::softmax_vjp";
+  using A = compute_t<T>;
+  rows of;
+  A scale;
+  T* dx;
+  T const* y;
+  T const* dy;
+
+  [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(of); }
+};
+
+/// The largest visible scale * x of each row; -infinity where nothing is.
+template <class T>
+struct row_max {
+  static constexpr char const* name = "mtf::row_max";
+  using A = compute_t<T>;
+  rows of;
+  A scale;
+  causal_rule visible;
+  A* out;
+  T const* x;
+
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
+};
+
+/// The sum of exp(scale * x - max) over the visible elements of each row.
+template <class T>
+struct row_exp_sum {
+  static constexpr char const* name = "mtf::row_exp_sum";
+  using A = compute_t<T>;
+  rows of;
+  A scale;
+  causal_rule visible;
+  A const* max;
+  A* sum;
+  T const* x;
+
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
+};
+
+/// y = exp(scale * x - max) / sum.
+template <class T>
+struct softmax_apply {
+  static constexpr char const* name = "mtf::softmax_apply";
+  using A = compute_t<T>;
+  rows of;
+  A scale;
+  causal_rule visible;
+  A const* max;
+  A const* sum;
+  T* y;
+  T const* x;
+
+  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
+};
+
+/// out = sum(y dy) of each row.
+template <class T>
+struct row_dot {
+  static constexpr char const* name = "mtf::row_dot";
+  using A = compute_t<T>;
+  rows of;
+  A* out;
+  T const* y;
+  T const* dy;
+
+  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
+};
+
+/// out = sum(x) of each row.
+template <class T>
+struct row_sum {
+  static constexpr char const* name = "mtf::row_sum";
+  using A = compute_t<T>;
+  rows of;
+  A* out;
+  T const* x;
+
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
+};
+
+/// dx = scale * y * (dy - dot).
+template <class T>
+struct softmax_vjp_apply {
+  static constexpr char const* name = "mtf::softmax_vjp_apply";
+  using A = compute_t<T>;
+  rows of;
+  A scale;
+  A const* dot;
+  T* dx;
+  T const* y;
+  T const* dy;
+
+  [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(of); }
+};
+
+
+}  // namespace mtf::primitives
