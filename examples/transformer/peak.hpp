@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include <mtf/backend/buffer.hpp>
+#include <mtf/backend/primitives/contraction.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/host_device.hpp>
 

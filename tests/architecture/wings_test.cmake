@@ -5,7 +5,6 @@
 cmake_minimum_required(VERSION 3.25)
 
 # Wings, lowest first, and what each may include besides itself. A wing has a public and a private room (detail/).
-set(wings core math backend sharding tape tensor ops autodiff train plan)
 set(core_may "")
 set(math_may core)
 set(backend_may core math)
@@ -16,8 +15,7 @@ set(ops_may core math backend sharding tape tensor)
 set(autodiff_may core math backend sharding tape tensor ops)
 set(train_may core math backend sharding tape tensor ops autodiff)
 set(plan_may core math backend sharding tape tensor ops autodiff train)
-# The backends are installed apart: they use public headers only, and nothing above the contract. (The profile of a
-# program whose numbers are not finite is told with the program's names.)
+# The backends are installed apart: they use public headers only, and nothing above the contract.
 set(kokkos_may core math backend)
 set(mpi_may core math backend)
 set(threads_may core math backend)
@@ -54,7 +52,7 @@ foreach(room IN ITEMS include backends/kokkos/include backends/mpi/include backe
         string(APPEND problems "\n  ${header} includes the umbrella ${include}")
       elseif(NOT CMAKE_MATCH_2 STREQUAL wing AND NOT CMAKE_MATCH_2 IN_LIST ${wing}_may)
         string(APPEND problems "\n  ${header}, of the wing ${wing}, includes ${include}")
-      elseif(wing MATCHES "kokkos|mpi|threads" AND include MATCHES "^mtf/detail/" AND NOT header MATCHES "first_not_finite")
+      elseif(wing MATCHES "kokkos|mpi|threads" AND include MATCHES "^mtf/detail/")
         string(APPEND problems "\n  ${header} includes ${include}, which is private to the core")
       endif()
     endforeach()
