@@ -11,6 +11,7 @@ about half a minute a program.
 """
 import argparse
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -79,8 +80,8 @@ MUTATIONS = [
     ("the gradient of an embedding's table is taken for complete", "movements", f"{CORE}/ops/indexing/embedding.hpp",
      "w.gradient_sums = ids.cut_axes();", ""),
     ("embedding forgets where the shard's rows are, backward", "movements", f"{CORE}/ops/indexing/embedding.hpp",
-     "b.add_rows(w_->count, w_->width, w_->vocabulary, shard_offset(w_->table, 0, b.ranks().mesh(), b.ranks().rank()),",
-     "b.add_rows(w_->count, w_->width, w_->vocabulary, 0,"),
+     "add_rows<T>{w_->count, w_->width, w_->vocabulary, shard_offset(w_->table, 0, b.ranks().mesh(), b.ranks().rank()),",
+     "add_rows<T>{w_->count, w_->width, w_->vocabulary, 0,"),
     ("a relayout's gradient is cut where it is partial", "movements", f"{CORE}/ops/movement/relayout.hpp",
      "to.partial = g.partial & ~to.cut_axes();", "to.partial = g.partial;"),
     ("blocks of a message lie as if no axis were outside another", "movements", f"{CORE}/detail/sharding/message.hpp",
@@ -146,9 +147,11 @@ MUTATIONS = [
     ("nothing flows through an operand that is completed", "pairs protocol", f"{CORE}/detail/tape/record.hpp",
      "return value<Backend, T>(completed<T>(s, axes, x.memory), x.slot);", "return value<Backend, T>(completed<T>(s, axes, x.memory));"),
     ("a norm overwrites what its slot holds", "rows gradients protocol", f"{CORE}/ops/nn/norm.hpp",
-     "dy, x, gamma, mean, rstd,\n                                    adds);", "dy, x, gamma, mean, rstd,\n                                    false);"),
+     "norm_vjp<Centered, T>{r, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds}",
+     "norm_vjp<Centered, T>{r, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd, false}"),
     ("a norm along a cut dimension overwrites what its slot holds", "rows protocol", f"{CORE}/ops/nn/norm.hpp",
-     "data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds);", "data_of<T>(dbeta), dy, x, gamma, mean, rstd, false);"),
+     "s2, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds}",
+     "s2, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd, false}"),
     ("a norm hands over what it has added", "rows gradients protocol", f"{CORE}/ops/nn/norm.hpp",
      "if (adds)\n      x_.slot->added(dx);\n    else if (x_.slot)\n", "if (x_.slot)\n"),
     ("a contraction overwrites what its slot holds", "contractions protocol", f"{CORE}/ops/contraction/einsum.hpp",
@@ -257,11 +260,13 @@ def main():
             shutil.copytree(ROOT / part, tree / part)
         (tree / "tests").symlink_to(ROOT / "tests")
         text = (tree / header).read_text()
-        if text.count(old) != 1:
+        # However it is broken into lines.
+        places = list(re.finditer(r"\s*".join(re.escape(token) for token in re.findall(r"\w+|\S", old)), text))
+        if len(places) != 1:
             missed += 1
-            print(f"| {what} | {programs} | NOT PUT IN: {header} has {text.count(old)} times: {old!r} | |", flush=True)
+            print(f"| {what} | {programs} | NOT PUT IN: {header} has {len(places)} times: {old!r} | |", flush=True)
             continue
-        (tree / header).write_text(text.replace(old, new))
+        (tree / header).write_text(text[:places[0].start()] + new + text[places[0].end():])
         for program in programs.split():
             begin = time.time()
             if program not in checked:  # the control: without an error nothing fails

@@ -1,6 +1,6 @@
 #pragma once
-// Every differentiable operation, once or more, as a function of a small structure of tensors. The local tests check their
-// gradients against central differences. (That no layout changes a result or a gradient is tests/sweep's affair.)
+// Every differentiable operation, once or more, as a function of a small structure of tensors. The local tests check
+// their gradients against central differences. (That no layout changes a result or a gradient is tests/sweep's affair.)
 #include <mtf/mtf.hpp>
 
 #include <cstdint>
@@ -117,8 +117,11 @@ struct surroundings {
 /// Calls check.template operator()<Structure>(name, f) for every case; f(p, surroundings) returns a tensor.
 template <class Check>
 void elementwise(Check&& check) {
-#define CASE(STRUCTURE, NAME, ...) \
-  check.template operator()<STRUCTURE>(NAME, [](auto const& p, auto const& env) { (void)env; return __VA_ARGS__; })
+#define CASE(STRUCTURE, NAME, ...)                                                \
+  check.template operator()<STRUCTURE>(NAME, [](auto const& p, auto const& env) { \
+    (void)env;                                                                    \
+    return __VA_ARGS__;                                                           \
+  })
   CASE(two, "add", p.x + p.y);
   CASE(two, "subtract", p.x - p.y);
   CASE(two, "multiply", p.x * p.y);
@@ -219,8 +222,9 @@ void movements(Check&& check) {
   CASE(one, "dropout", mtf::dropout(p.x, 0.4, mtf::random_key(3)));
   CASE(products, "dropout of a partial tensor", mtf::dropout(mtf::einsum<a, b, d>(p.x, p.w), 0.4, mtf::random_key(4)));
   CASE(scores, "masked by hand",
-       mtf::softmax<e>(mtf::where(mtf::causal_mask<b, e, typename std::remove_cvref_t<decltype(p.x)>::layout_type>(env.machine), p.x,
-                                  -20 + 0 * p.x)));
+       mtf::softmax<e>(
+           mtf::where(mtf::causal_mask<b, e, typename std::remove_cvref_t<decltype(p.x)>::layout_type>(env.machine),
+                      p.x, -20 + 0 * p.x)));
 #undef CASE
 }
 

@@ -140,8 +140,8 @@ void follows_plain_loops(Backend& machine, bool held) {
     auto const [value, gradients] = mtf::value_and_grad<Cut>(loss<Late>{})(p, x);
     double const norm = optimizer.update(machine, p, gradients, rate);
     machine.ranks().record(nullptr);
-    // Plans are of float. (Of one rank there is nothing to compare; and GCC's undefined behaviour sanitizer, with which the
-    // tests of one rank run, takes no comparison with null for a constant, its bug 71962.)
+    // Plans are of float. (Of one rank there is nothing to compare; and GCC's undefined behaviour sanitizer, with which
+    // the tests of one rank run, takes no comparison with null for a constant, its bug 71962.)
     if constexpr (std::is_same_v<T, float> && Layout::mesh_type::size > 1) {
       constexpr auto planned = mtf::plan_of<Layout, mtf::completed_gradients::later, Cut>(
           loss<Late>{}, mtf::parameters<network>{}, mtf::input<float, batch, in>{});

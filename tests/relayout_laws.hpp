@@ -1,6 +1,6 @@
 #pragma once
-// The laws of relayouts, as functions: tests/static asserts them on small meshes, tests/local checks them on larger ones.
-// Nothing here shares code with what it checks but the descriptions of shardings, steps and copies.
+// The laws of relayouts, as functions: tests/static asserts them on small meshes, tests/local checks them on larger
+// ones. Nothing here shares code with what it checks but the descriptions of shardings, steps and copies.
 #include <utility>
 
 #include <mtf/detail/sharding/message.hpp>
@@ -11,8 +11,8 @@ namespace laws {
 using mtf::axis_mask;
 using mtf::collective;
 using mtf::mesh_shape;
-using mtf::backend::index;
 using mtf::sharding;
+using mtf::backend::index;
 using mtf::detail::step;
 using mtf::detail::step_kind;
 using mtf::detail::steps;
@@ -21,8 +21,8 @@ constexpr axis_mask bit(int axis) { return 1U << static_cast<unsigned>(axis); }
 
 // ---- all ways to lie on a mesh
 
-/// All shardings of some dimensions: each axis is idle, partial, or cuts one of them, several on one in every order; the
-/// axes on a dimension divide it.
+/// All shardings of some dimensions: each axis is idle, partial, or cuts one of them, several on one in every order;
+/// the axes on a dimension divide it.
 template <int Most>
 struct ways {
   int size = 0;
@@ -55,10 +55,13 @@ constexpr ways<Most> all_ways(mesh_shape const& m, sharding const& whole) {
 /// A relayout opens no sums.
 constexpr bool is_relayout(sharding const& from, sharding const& to) { return (to.partial & ~from.partial) == 0; }
 
-// ---- the values: steps carried out on all ranks, on elements that know their global position and whose terms they hold
+// ---- the values: steps carried out on all ranks, on elements that know their global position and whose terms they
+// hold
 
 /// An element: its global position, and a bit for each rank of the group over which the tensor was partial at first.
-constexpr std::int64_t element(index global, std::uint32_t terms) { return global << 32 | static_cast<std::int64_t>(terms); }
+constexpr std::int64_t element(index global, std::uint32_t terms) {
+  return global << 32 | static_cast<std::int64_t>(terms);
+}
 constexpr std::uint32_t terms_in(std::int64_t e) { return static_cast<std::uint32_t>(e & 0xffffffff); }
 constexpr index global_in(std::int64_t e) { return e >> 32; }
 
@@ -231,8 +234,8 @@ constexpr bool carry_out(mesh_shape const& m, steps const& all, shards<E, R>& no
   return true;
 }
 
-/// Laws 1 and 2 for a pair: the steps lead from `from` to `to`, and each rank ends with just the elements that `to` gives it,
-/// with just the sums taken that are wanted.
+/// Laws 1 and 2 for a pair: the steps lead from `from` to `to`, and each rank ends with just the elements that `to`
+/// gives it, with just the sums taken that are wanted.
 template <int E, int R>
 constexpr bool brings(mesh_shape const& m, sharding const& from, sharding const& to) {
   auto const derived = mtf::detail::derive_relayout(m, from, to);
@@ -338,8 +341,8 @@ constexpr price operator+(price const& a, price const& b) {
 /// An element's size for which no bytes_sent() leaves a rest.
 constexpr int exact_size(mesh_shape const& m) { return m.size(); }
 
-/// The price of going from one state to another by slices, or by one collective over some axes; none if that is not possible.
-/// A rank sends only what is wanted: slicing on the way is free.
+/// The price of going from one state to another by slices, or by one collective over some axes; none if that is not
+/// possible. A rank sends only what is wanted: slicing on the way is free.
 template <int R>
 constexpr price price_between(mesh_shape const& m, int rank, held<R> const& u, held<R> const& v) {
   axis_mask const taken = u.partial & ~v.partial;
@@ -477,7 +480,8 @@ constexpr bool is_least(mesh_shape const& m, ways<Most> const& w, moves<Most, R>
   return !(least(m, w, by, from, to, 3) < derived);
 }
 
-/// Law 3: no axis over which is gathered cuts again later. (Where an axis does not divide all dimensions it may have to.)
+/// Law 3: no axis over which is gathered cuts again later. (Where an axis does not divide all dimensions it may have
+/// to.)
 constexpr bool gathers_for_good(steps const& all) {
   for (int i = 0; i < all.size; ++i) {
     if (all[i].kind != step_kind::all_gather) continue;

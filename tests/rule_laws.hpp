@@ -1,7 +1,7 @@
 #pragma once
 // The laws of verdicts, as functions: tests/static asserts them for few shardings, tests/local checks them for more.
-// Names mean nothing: under other names of dimensions and other numbers of axes every rule finds the same, where the names
-// went. The order of operands means nothing: what is wrong with them is wrong in every order.
+// Names mean nothing: under other names of dimensions and other numbers of axes every rule finds the same, where the
+// names went. The order of operands means nothing: what is wrong with them is wrong in every order.
 #include <bit>
 
 #include <mtf/detail/sharding/einsum_rule.hpp>
@@ -9,11 +9,11 @@
 namespace laws {
 
 using mtf::axis_mask;
+using mtf::linearity;
+using mtf::sharding;
 using mtf::detail::check_sharding;
 using mtf::detail::derive_einsum;
 using mtf::detail::finding;
-using mtf::linearity;
-using mtf::sharding;
 
 /// Axis a becomes to[a]; the dimensions get other names, which are not ordered as they were.
 struct renaming {
@@ -36,7 +36,8 @@ struct renaming {
     return r;
   }
 };
-constexpr std::array<renaming, 6> renamings{{{{0, 1, 2}}, {{1, 0, 2}}, {{0, 2, 1}}, {{2, 1, 0}}, {{1, 2, 0}}, {{2, 0, 1}}}};
+constexpr std::array<renaming, 6> renamings{
+    {{{0, 1, 2}}, {{1, 0, 2}}, {{0, 2, 1}}, {{2, 1, 0}}, {{1, 2, 0}}, {{2, 0, 1}}}};
 
 using operands = std::array<sharding, 2>;
 constexpr operands exchanged(operands const& in) { return {in[1], in[0]}; }
@@ -49,8 +50,8 @@ constexpr axis_mask common_axes(finding const& f, operands const& in) {
   return f.what == finding::kind::cut_where_partial ? x[f.di].cut.mask() & x.partial : 0;
 }
 
-/// A finding and the one after renaming: the same kind, at the same places. Of several axes in common, numbers say which is
-/// named; it is one of them, and of one it is that one.
+/// A finding and the one after renaming: the same kind, at the same places. Of several axes in common, numbers say
+/// which is named; it is one of them, and of one it is that one.
 constexpr bool same_finding(finding const& f, finding const& g, renaming const& by, operands const& in) {
   if (f.what != g.what || f.i != g.i || f.di != g.di || f.j != g.j || f.dj != g.dj) return false;
   axis_mask const both = common_axes(f, in);
@@ -64,7 +65,8 @@ constexpr bool named_alike(operands const& in, renaming const& by) {
     auto const x = mtf::detail::merge_operands<2>(in, l), y = mtf::detail::merge_operands<2>(other, l);
     if (!same_finding(x.wrong, y.wrong, by, in)) return false;
     if (x.wrong.what != finding::kind::none) continue;
-    if (!(by.of(x.together) == y.together) || by.of(x.complete[0]) != y.complete[0] || by.of(x.complete[1]) != y.complete[1])
+    if (!(by.of(x.together) == y.together) || by.of(x.complete[0]) != y.complete[0] ||
+        by.of(x.complete[1]) != y.complete[1])
       return false;
   }
   sharding wanted = in[0];  // keeps the operands' first dimension
@@ -86,11 +88,12 @@ constexpr mistakes all_mistakes(operands const& in) {
       sharding const &x = in[static_cast<std::size_t>(i)], &y = in[static_cast<std::size_t>(j)];
       for (int d = 0; d < x.rank; ++d)
         for (int e = i == j ? d + 1 : 0; e < y.rank; ++e) {
-          auto const kind = x[d].id != y[e].id           ? (x[d].cut.mask() & y[e].cut.mask()) != 0 ? finding::kind::two_dims_on_axis
-                                                                                                   : finding::kind::none
-                            : x[d].extent != y[e].extent ? finding::kind::extents
-                            : !(x[d].cut == y[e].cut)    ? finding::kind::cuts
-                                                         : finding::kind::none;
+          auto const kind =
+              x[d].id != y[e].id
+                  ? (x[d].cut.mask() & y[e].cut.mask()) != 0 ? finding::kind::two_dims_on_axis : finding::kind::none
+              : x[d].extent != y[e].extent ? finding::kind::extents
+              : !(x[d].cut == y[e].cut)    ? finding::kind::cuts
+                                           : finding::kind::none;
           if (kind != finding::kind::none) m.at[static_cast<std::size_t>(m.size++)] = {kind, i, d, j, e, 0};
         }
     }
@@ -117,7 +120,8 @@ constexpr bool ordered_alike(operands const& in) {
   auto const all = all_mistakes(in), all_other = all_mistakes(other);
   for (linearity const l : {linearity::none, linearity::additive, linearity::multiplicative}) {
     auto const x = mtf::detail::merge_operands<2>(in, l), y = mtf::detail::merge_operands<2>(other, l);
-    if (all.size != all_other.size || !finds_one_of(all, x.wrong, in) || !finds_one_of(all_other, y.wrong, other)) return false;
+    if (all.size != all_other.size || !finds_one_of(all, x.wrong, in) || !finds_one_of(all_other, y.wrong, other))
+      return false;
     if (x.wrong.what != finding::kind::none) {
       // Of one mistake between the two, the places are exchanged: the first operand is named first in either order.
       if (all.size == 1 && all.at[0].i != all.at[0].j &&
@@ -134,10 +138,26 @@ constexpr bool ordered_alike(operands const& in) {
   return true;
 }
 
-/// All ways in which up to three axes may be written as one dimension's cut: none, one, two or three of them in any order.
+/// All ways in which up to three axes may be written as one dimension's cut: none, one, two or three of them in any
+/// order.
 constexpr int ways_to_cut = 16;
 constexpr mtf::axis_list cut_number(int i) {
-  constexpr std::array<std::array<int, 3>, ways_to_cut> all{{{-1, -1, -1}, {0, -1, -1}, {1, -1, -1}, {0, 1, -1}, {1, 0, -1}, {2, -1, -1}, {0, 2, -1}, {2, 0, -1}, {1, 2, -1}, {2, 1, -1}, {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}};
+  constexpr std::array<std::array<int, 3>, ways_to_cut> all{{{-1, -1, -1},
+                                                             {0, -1, -1},
+                                                             {1, -1, -1},
+                                                             {0, 1, -1},
+                                                             {1, 0, -1},
+                                                             {2, -1, -1},
+                                                             {0, 2, -1},
+                                                             {2, 0, -1},
+                                                             {1, 2, -1},
+                                                             {2, 1, -1},
+                                                             {0, 1, 2},
+                                                             {0, 2, 1},
+                                                             {1, 0, 2},
+                                                             {1, 2, 0},
+                                                             {2, 0, 1},
+                                                             {2, 1, 0}}};
   mtf::axis_list cut;
   for (int const axis : all[static_cast<std::size_t>(i)])
     if (axis >= 0) cut.push(axis);
@@ -146,7 +166,8 @@ constexpr mtf::axis_list cut_number(int i) {
 constexpr int ways_to_cut_by_two = 5;  // the first ones: by axes 0 and 1
 
 /// Two operands which share the dimension 2, right or wrong.
-constexpr operands two_operands(std::array<int, 4> const& cuts, std::array<axis_mask, 2> const& partial, mtf::backend::index extent = 24) {
+constexpr operands two_operands(std::array<int, 4> const& cuts, std::array<axis_mask, 2> const& partial,
+                                mtf::backend::index extent = 24) {
   operands in;
   in[0].push({1, 24, cut_number(cuts[0])});
   in[0].push({2, 24, cut_number(cuts[1])});

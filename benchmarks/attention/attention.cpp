@@ -10,17 +10,17 @@
 #include <cstdio>
 #include <vector>
 
+#include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
-#include <mtf/backend/single_rank.hpp>
 
 namespace primitives = mtf::primitives;
 
 namespace {
 
 using backend = mtf::kokkos_backend<>;
-using mtf::kokkos::attention_products;
 using mtf::backend::index;
+using mtf::kokkos::attention_products;
 
 class numbers {
  public:
@@ -89,7 +89,8 @@ void measure(backend& machine, index batch, index sequence, index heads, index h
   report(machine, "fused, forward", 2 * product,
          [&] { machine.run(primitives::attention{shape, scale, out.get(), lse.get(), q.read(), k.read(), v.read()}); });
   report(machine, "fused, backward", 5 * product, [&] {
-    machine.run(primitives::attention_vjp{shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(), out.read(), lse.read(), g.read()});
+    machine.run(primitives::attention_vjp{shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(),
+                                          out.read(), lse.read(), g.read()});
   });
 
   attention_products const w{shape};

@@ -26,10 +26,14 @@ void run(mtf::collectives& c, mtf::collective kind, buffers& b, std::size_t coun
   auto const p = static_cast<std::size_t>(c.mesh().size());
   auto const type = mtf::element::f32;
   switch (kind) {
-    case mtf::collective::all_reduce: return c.all_reduce(1, mtf::combine::sum, type, b.in.data(), b.out.data(), count);
-    case mtf::collective::reduce_scatter: return c.reduce_scatter(1, type, b.in.data(), b.out.data(), count / p);
-    case mtf::collective::all_gather: return c.all_gather(1, type, b.in.data(), b.out.data(), count / p);
-    default: return c.all_to_all(1, type, b.in.data(), b.out.data(), count / p);
+    case mtf::collective::all_reduce:
+      return c.all_reduce(1, mtf::combine::sum, type, b.in.data(), b.out.data(), count);
+    case mtf::collective::reduce_scatter:
+      return c.reduce_scatter(1, type, b.in.data(), b.out.data(), count / p);
+    case mtf::collective::all_gather:
+      return c.all_gather(1, type, b.in.data(), b.out.data(), count / p);
+    default:
+      return c.all_to_all(1, type, b.in.data(), b.out.data(), count / p);
   }
 }
 
@@ -41,8 +45,8 @@ void measure(int ranks) {
     std::printf("%-15s %10s  %12s %12s %8s  %12s\n", "microseconds", "KiB", "shared", "MPI", "ratio", "memcpy");
   for (auto const kind : {mtf::collective::all_reduce, mtf::collective::reduce_scatter, mtf::collective::all_gather,
                           mtf::collective::all_to_all})
-    for (std::size_t const bytes : {std::size_t{64}, std::size_t{4} << 10U, std::size_t{64} << 10U, std::size_t{1} << 20U,
-                                    std::size_t{16} << 20U, std::size_t{64} << 20U}) {
+    for (std::size_t const bytes : {std::size_t{64}, std::size_t{4} << 10U, std::size_t{64} << 10U,
+                                    std::size_t{1} << 20U, std::size_t{16} << 20U, std::size_t{64} << 20U}) {
       auto const count = bytes / sizeof(float);
       buffers b{std::vector<float>(count, 1.0F), std::vector<float>(count)};
       std::vector<double> times[3];
@@ -62,8 +66,8 @@ void measure(int ranks) {
       }
       double const ours = 1e6 * median(times[0]), theirs = 1e6 * median(times[1]);
       if (mpi.rank() == 0)
-        std::printf("%-15s %10.2f  %12.1f %12.1f %8.2f  %12.1f\n", mtf::name_of(kind), static_cast<double>(bytes) / 1024,
-                    ours, theirs, theirs / ours, 1e6 * median(times[2]));
+        std::printf("%-15s %10.2f  %12.1f %12.1f %8.2f  %12.1f\n", mtf::name_of(kind),
+                    static_cast<double>(bytes) / 1024, ours, theirs, theirs / ours, 1e6 * median(times[2]));
     }
 }
 

@@ -1,5 +1,5 @@
-// The yardstick of recorded.txt: the standard library's headers, templates and optimized code in about the proportions of
-// a program that uses mtf. Figures are ratios to what it takes to compile, so that they hold on other machines.
+// The yardstick of recorded.txt: the standard library's headers, templates and optimized code in about the proportions
+// of a program that uses mtf. Figures are ratios to what it takes to compile, so that they hold on other machines.
 #include <algorithm>
 #include <functional>
 #include <iostream>

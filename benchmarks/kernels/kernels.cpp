@@ -6,9 +6,9 @@
 
 #include <vector>
 
-#include <mtf/ops/elementwise/functions.hpp>
-#include <mtf/kokkos.hpp>
 #include <mtf/backend/single_rank.hpp>
+#include <mtf/kokkos.hpp>
+#include <mtf/ops/elementwise/functions.hpp>
 
 #include "../../examples/transformer/peak.hpp"
 #include "../measure.hpp"
@@ -55,10 +55,11 @@ constexpr mtf::backend::loops<2> transposed{
     .rank = 2, .extent = {width, count}, .stride = {operand{count, 1}, operand{1, width}}};
 constexpr mtf::backend::loops<3> with_bias{
     .rank = 2, .extent = {count, width}, .stride = {operand{width, 1}, operand{width, 1}, operand{0, 1}}};
-constexpr mtf::backend::reduction to_rows{.kept = {.rank = 1, .extent = {count}, .stride = {operand{1}, operand{width}}},
-                                         .reduced = {.rank = 1, .extent = {width}, .stride = {operand{1}}}};
+constexpr mtf::backend::reduction to_rows{
+    .kept = {.rank = 1, .extent = {count}, .stride = {operand{1}, operand{width}}},
+    .reduced = {.rank = 1, .extent = {width}, .stride = {operand{1}}}};
 constexpr mtf::backend::reduction to_columns{.kept = {.rank = 1, .extent = {width}, .stride = {operand{1}, operand{1}}},
-                                            .reduced = {.rank = 1, .extent = {count}, .stride = {operand{width}}}};
+                                             .reduced = {.rank = 1, .extent = {count}, .stride = {operand{width}}}};
 
 struct gelu_of_sum {
   template <class A, class B>
@@ -121,9 +122,10 @@ void product(arrays& a, char const* name, index batch, index m, index n, index k
   if (batch > 1) c.batch = {.rank = 1, .extent = {batch}, .stride = {operand{m * k}, operand{k * n}, operand{m * n}}};
   add(name, [c, &a](benchmark::State& state) {
     double const peak = transformer::matrix_peak(a.b);
-    double const speed = c.flops() / timed(a.b, state, [&] {
-                           a.b.run(primitives::contract{c, static_cast<float const*>(a.x), static_cast<float const*>(a.dy), a.y});
-                         });
+    double const speed =
+        c.flops() / timed(a.b, state, [&] {
+          a.b.run(primitives::contract{c, static_cast<float const*>(a.x), static_cast<float const*>(a.dy), a.y});
+        });
     state.counters["GFLOP/s"] = speed / 1e9;
     state.counters["peak"] = peak / 1e9;
     state.counters["share"] = speed / peak;
@@ -145,7 +147,8 @@ void register_all(arrays& all) {
     b.run(primitives::map_vjp_of(gelu_of_sum{}, with_bias, {{{a.dx}, {}}}, in(a.dy), in(a.x), in(a.column1)));
   });
   kernel(all, "map_vjp gelu(x + bias), bias too", 3 * whole + 2 * by_column, [](backend& b, A& a) {
-    b.run(primitives::map_vjp_of(gelu_of_sum{}, with_bias, {{{a.dx}, {a.column2, true}}}, in(a.dy), in(a.x), in(a.column1)));
+    b.run(primitives::map_vjp_of(gelu_of_sum{}, with_bias, {{{a.dx}, {a.column2, true}}}, in(a.dy), in(a.x),
+                                 in(a.column1)));
   });
   kernel(all, "reduce to rows", whole + by_row,
          [](backend& b, A& a) { b.run(primitives::reduce{mtf::combine::sum, to_rows, a.row1, in(a.x)}); });
@@ -153,35 +156,45 @@ void register_all(arrays& all) {
          [](backend& b, A& a) { b.run(primitives::reduce{mtf::combine::sum, to_columns, a.column1, in(a.x)}); });
   kernel(all, "square_sum", whole,
          [](backend& b, A& a) { b.run(primitives::square_sum{size, reinterpret_cast<double*>(a.row1), in(a.x)}); });
-  kernel(all, "softmax", 2 * whole, [=](backend& b, A& a) { b.run(primitives::softmax{rows, 0.5F, everything, a.y, in(a.x)}); });
+  kernel(all, "softmax", 2 * whole,
+         [=](backend& b, A& a) { b.run(primitives::softmax{rows, 0.5F, everything, a.y, in(a.x)}); });
   // Of a causal mask's hidden half nothing need be read.
-  kernel(all, "softmax, causal", 1.5 * whole, [=](backend& b, A& a) { b.run(primitives::softmax{rows, 0.5F, causal, a.y, in(a.x)}); });
-  kernel(all, "softmax_vjp", 3 * whole, [](backend& b, A& a) { b.run(primitives::softmax_vjp{rows, 0.5F, a.dx, in(a.x), in(a.dy)}); });
+  kernel(all, "softmax, causal", 1.5 * whole,
+         [=](backend& b, A& a) { b.run(primitives::softmax{rows, 0.5F, causal, a.y, in(a.x)}); });
+  kernel(all, "softmax_vjp", 3 * whole,
+         [](backend& b, A& a) { b.run(primitives::softmax_vjp{rows, 0.5F, a.dx, in(a.x), in(a.dy)}); });
   kernel(all, "log_softmax", 2 * whole, [](backend& b, A& a) { b.run(primitives::log_softmax{rows, a.y, in(a.x)}); });
-  kernel(all, "log_softmax_vjp", 3 * whole, [](backend& b, A& a) { b.run(primitives::log_softmax_vjp{rows, a.dx, in(a.x), in(a.dy)}); });
-  kernel(all, "logsumexp", whole + by_row, [](backend& b, A& a) { b.run(primitives::logsumexp{rows, a.row1, in(a.x)}); });
+  kernel(all, "log_softmax_vjp", 3 * whole,
+         [](backend& b, A& a) { b.run(primitives::log_softmax_vjp{rows, a.dx, in(a.x), in(a.dy)}); });
+  kernel(all, "logsumexp", whole + by_row,
+         [](backend& b, A& a) { b.run(primitives::logsumexp{rows, a.row1, in(a.x)}); });
   kernel(all, "logsumexp_vjp", 2 * whole + 2 * by_row,
          [](backend& b, A& a) { b.run(primitives::logsumexp_vjp{rows, a.dx, in(a.x), in(a.row1), in(a.row2)}); });
   kernel(all, "cross_entropy", whole + 3 * by_row,
          [](backend& b, A& a) { b.run(primitives::cross_entropy{rows, a.row1, a.row2, in(a.x), a.ids}); });
-  kernel(all, "cross_entropy_vjp", 2 * whole + 3 * by_row,
-         [](backend& b, A& a) { b.run(primitives::cross_entropy_vjp{rows, 0, rows.n, a.dx, in(a.x), a.ids, a.row2, in(a.row1)}); });
+  kernel(all, "cross_entropy_vjp", 2 * whole + 3 * by_row, [](backend& b, A& a) {
+    b.run(primitives::cross_entropy_vjp{rows, 0, rows.n, a.dx, in(a.x), a.ids, a.row2, in(a.row1)});
+  });
   kernel(all, "layer_norm", 2 * whole + 2 * by_row + 2 * by_column, [](backend& b, A& a) {
     b.run(primitives::norm<true, float>{rows, 1e-5F, a.y, a.row1, a.row2, in(a.x), in(a.column1), in(a.column2)});
   });
   kernel(all, "layer_norm_vjp", 3 * whole + 2 * by_row + 3 * by_column, [](backend& b, A& a) {
-    b.run(primitives::norm_vjp<true, float>{rows, a.dx, a.column2, a.column3, in(a.dy), in(a.x), in(a.column1), a.row1, a.row2});
+    b.run(primitives::norm_vjp<true, float>{rows, a.dx, a.column2, a.column3, in(a.dy), in(a.x), in(a.column1), a.row1,
+                                            a.row2});
   });
-  kernel(all, "rms_norm", 2 * whole + by_row + by_column,
-         [](backend& b, A& a) { b.run(primitives::norm<false, float>{rows, 1e-5F, a.y, nullptr, a.row2, in(a.x), in(a.column1), nullptr}); });
+  kernel(all, "rms_norm", 2 * whole + by_row + by_column, [](backend& b, A& a) {
+    b.run(primitives::norm<false, float>{rows, 1e-5F, a.y, nullptr, a.row2, in(a.x), in(a.column1), nullptr});
+  });
   kernel(all, "rms_norm_vjp", 3 * whole + by_row + 2 * by_column, [](backend& b, A& a) {
-    b.run(primitives::norm_vjp<false, float>{rows, a.dx, a.column2, nullptr, in(a.dy), in(a.x), in(a.column1), nullptr, a.row2});
+    b.run(primitives::norm_vjp<false, float>{rows, a.dx, a.column2, nullptr, in(a.dy), in(a.x), in(a.column1), nullptr,
+                                             a.row2});
   });
   kernel(all, "take_rows", 2 * whole,
          [](backend& b, A& a) { b.run(primitives::take_rows{count, width, count, 0, count, a.y, in(a.x), a.ids}); });
   kernel(all, "add_rows", 3 * whole,
          [](backend& b, A& a) { b.run(primitives::add_rows{count, width, count, 0, a.dx, in(a.dy), a.ids}); });
-  kernel(all, "dropout", 2 * whole, [](backend& b, A& a) { b.run(primitives::dropout{arrays::everywhere(), 1, 0.1, a.y, in(a.x)}); });
+  kernel(all, "dropout", 2 * whole,
+         [](backend& b, A& a) { b.run(primitives::dropout{arrays::everywhere(), 1, 0.1, a.y, in(a.x)}); });
   kernel(all, "random_normal", whole,
          [](backend& b, A& a) { b.run(primitives::random_normal{arrays::everywhere(), 1, a.y, 0.0, 1.0}); });
   kernel(all, "adamw", 7 * whole, [](backend& b, A& a) {

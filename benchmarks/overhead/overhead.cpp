@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
-#include <mtf/mtf.hpp>
 #include <mtf/backend/single_rank.hpp>
+#include <mtf/mtf.hpp>
 
 #include "../measure.hpp"
 #include "idle_backend.hpp"

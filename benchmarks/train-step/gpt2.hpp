@@ -1,5 +1,6 @@
 #pragma once
-// GPT-2's smallest shape (Radford et al. 2019): 124 million parameters. Batch and sequence are llm.c's on CPUs: 4 and 64.
+// GPT-2's smallest shape (Radford et al. 2019): 124 million parameters. Batch and sequence are llm.c's on CPUs: 4
+// and 64.
 #include <mtf/core/dim.hpp>
 
 struct config {

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <vector>
 
-/// A safetensors file: the length of its header (8 bytes, little-endian), the header (JSON: each tensor's type, shape, and
-/// where its elements begin and end), and the elements of all tensors, row-major, little-endian.
+/// A safetensors file: the length of its header (8 bytes, little-endian), the header (JSON: each tensor's type, shape,
+/// and where its elements begin and end), and the elements of all tensors, row-major, little-endian.
 class start_file {
  public:
   template <class T>

@@ -1,6 +1,6 @@
-// Seconds for a training step of a 27 M parameter Transformer (forward, backward, AdamW) as a share of oneDNN's (on CUDA:
-// cuBLASLt's) sgemm peak in the same run, and where the time goes. Usage: train-step [steps], or
-// train-step --start FILE: writes what the peers start from (start_file.hpp), and measures nothing.
+// Seconds for a training step of a 27 M parameter Transformer (forward, backward, AdamW) as a share of oneDNN's (on
+// CUDA: cuBLASLt's) sgemm peak in the same run, and where the time goes. Usage: train-step [steps], or train-step
+// --start FILE: writes what the peers start from (start_file.hpp), and measures nothing.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -21,9 +21,9 @@ using parameters = parameters_on<backend>;
 using tokens = tokens_on<backend>;
 
 /// What a rank's step must hold at least, counted on paper, in bytes: its parameters, the gradients and AdamW's two
-/// moments of the part that it updates, and the activations that the backward pass reads. Those are, in each layer: what
-/// both norms read and what they give, queries, keys, values, what attention gives, and the MLP's inner values before
-/// and after gelu; and at the end what the last norm reads and gives, and the logits.
+/// moments of the part that it updates, and the activations that the backward pass reads. Those are, in each layer:
+/// what both norms read and what they give, queries, keys, values, what attention gives, and the MLP's inner values
+/// before and after gelu; and at the end what the last norm reads and gives, and the logits.
 double counted_bytes(parameters const& p) {
   using C = config;
   using place = mtf::place<float, layout, backend>;
@@ -106,7 +106,8 @@ int run(backend& machine, int steps, char const* start_path) {
     peaks.push_back(matrix_peak(machine));
     step_seconds.push_back(timed(step));
   }
-  double const seconds = measure::median(step_seconds), peak = measure::median(peaks), rate = model::step_flops() / seconds;
+  double const seconds = measure::median(step_seconds), peak = measure::median(peaks),
+               rate = model::step_flops() / seconds;
 
   machine.reset_peak();
   auto const before = machine.memory().system_allocations;
@@ -121,19 +122,22 @@ int run(backend& machine, int steps, char const* start_path) {
 
   std::printf("mesh %s, layout \"%s\", %.1f M parameters, first losses %.6f %.6f, %d steps\n", mesh::text().c_str(),
               MTF_EXAMPLE_LAYOUT, static_cast<double>(mtf::parameter_count(p)) / 1e6, first[0], first[1], steps);
-  std::printf("step %.1f ms (median; fastest %.1f), %.0f tokens/s, %.1f GFLOP/s; sgemm peak %.1f GFLOP/s; share of peak %.3f\n",
-              1e3 * seconds, 1e3 * *std::min_element(step_seconds.begin(), step_seconds.end()),
-              static_cast<double>(tokens::shape_type::size) / seconds, rate / 1e9, peak / 1e9, rate / peak);
+  std::printf(
+      "step %.1f ms (median; fastest %.1f), %.0f tokens/s, %.1f GFLOP/s; sgemm peak %.1f GFLOP/s; share of peak %.3f\n",
+      1e3 * seconds, 1e3 * *std::min_element(step_seconds.begin(), step_seconds.end()),
+      static_cast<double>(tokens::shape_type::size) / seconds, rate / 1e9, peak / 1e9, rate / peak);
   double const counted = counted_bytes(p);
-  std::printf("memory %.1f MB at most, %.2f times the %.1f MB counted on paper; %llu allocations from the system in a step\n\n",
-              static_cast<double>(memory.peak) / 1e6, static_cast<double>(memory.peak) / counted, counted / 1e6,
-              static_cast<unsigned long long>(memory.system_allocations - before));
+  std::printf(
+      "memory %.1f MB at most, %.2f times the %.1f MB counted on paper; %llu allocations from the system in a step\n\n",
+      static_cast<double>(memory.peak) / 1e6, static_cast<double>(memory.peak) / counted, counted / 1e6,
+      static_cast<unsigned long long>(memory.system_allocations - before));
   std::printf("one profiled step, %.1f ms\n%s", 1e3 * profiled,
               mtf::describe(table, profiled, {peak / mesh::size, bandwidth}).c_str());
   std::printf("\ncollective        axes   calls    payload bytes       sent bytes   (rank 0, a step)\n");
   for (auto const& c : machine.ranks().counts())
-    std::printf("%-16s %5x %7llu %16llu %16llu\n", mtf::name_of(c.kind), c.axes, static_cast<unsigned long long>(c.calls),
-                static_cast<unsigned long long>(c.payload), static_cast<unsigned long long>(c.sent));
+    std::printf("%-16s %5x %7llu %16llu %16llu\n", mtf::name_of(c.kind), c.axes,
+                static_cast<unsigned long long>(c.calls), static_cast<unsigned long long>(c.payload),
+                static_cast<unsigned long long>(c.sent));
   return 0;
 }
 

@@ -1,21 +1,22 @@
 // A two-layer classifier on a 2 x 2 mesh: the whole program. Launch it with: mpirun -n 4 hello
 // ranks: 4
-#include <mtf/mtf.hpp>     // dims, meshes, layouts, operations, derivatives: needs Boost.Hana, nothing else
 #include <mtf/kokkos.hpp>  // local compute
 #include <mtf/mpi.hpp>     // collectives
+#include <mtf/mtf.hpp>     // dims, meshes, layouts, operations, derivatives: needs Boost.Hana, nothing else
 
 #include <cstdio>
 
-struct batch  : mtf::dim<"batch", 64> {};
+struct batch : mtf::dim<"batch", 64> {};
 struct pixels : mtf::dim<"pixels", 784> {};
 struct hidden : mtf::dim<"hidden", 1024> {};
-struct digit  : mtf::dim<"digit", 10> {};
-struct rows   : mtf::axis<"rows", 2> {};
-struct cols   : mtf::axis<"cols", 2> {};
+struct digit : mtf::dim<"digit", 10> {};
+struct rows : mtf::axis<"rows", 2> {};
+struct cols : mtf::axis<"cols", 2> {};
 
 using where = mtf::layout<mtf::mesh<rows, cols>, mtf::split<batch, rows>, mtf::split<hidden, cols>>;
 
-template <template <class...> class Tensor>  // one description: parameters, gradients, optimizer state are instances of it
+// One description: parameters, gradients, optimizer state are instances of it.
+template <template <class...> class Tensor>
 struct mlp {
   Tensor<pixels, hidden> w1;
   Tensor<hidden> b1;
@@ -30,8 +31,8 @@ auto loss = [](auto const& p, auto const& x, auto const& label) {
 };
 
 using namespace mtf::literals;
-constexpr auto plan = mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{},
-                                          mtf::input<int, batch>{});
+constexpr auto plan =
+    mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{}, mtf::input<int, batch>{});
 static_assert(plan.bytes_sent_per_rank(mtf::pass::forward) < 2_KiB);
 
 struct last_digit {
@@ -47,11 +48,14 @@ int main(int argc, char** argv) {
     if (machine.ranks().rank() == 0) std::fputs(mtf::describe(plan).c_str(), stdout);
 
     parameters p;
-    mtf::for_each_tensor([&](auto name, auto& x) {
-      x = mtf::random_normal<std::remove_reference_t<decltype(x)>>(machine, seed.of(name), 0, 0.05);
-    }, p);
+    mtf::for_each_tensor(
+        [&](auto name, auto& x) {
+          x = mtf::random_normal<std::remove_reference_t<decltype(x)>>(machine, seed.of(name), 0, 0.05);
+        },
+        p);
     auto const x = mtf::random_normal<real::tensor<batch, pixels>>(machine, seed.of("x"));
-    auto const label = mtf::map(last_digit{}, mtf::iota<batch, mtf::place<int, where, backend>::tensor<batch>>(machine));
+    auto const label =
+        mtf::map(last_digit{}, mtf::iota<batch, mtf::place<int, where, backend>::tensor<batch>>(machine));
 
     mtf::adamw<parameters> optimizer(machine, {});
     for (int step = 0; step < 20; ++step) {

@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   }
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]) / std::abs(a[i]));
-  std::printf("%zu losses, largest relative difference %.2g, from %.4f to %.4f\n", a.size(), worst, a.front(), a.back());
+  std::printf("%zu losses, largest relative difference %.2g, from %.4f to %.4f\n", a.size(), worst, a.front(),
+              a.back());
   return worst <= tolerance && a.back() < a.front() ? 0 : 1;
 }

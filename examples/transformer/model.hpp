@@ -2,8 +2,8 @@
 // A decoder-only language model: learned positions, pre-norm blocks of multi-head attention and a gelu MLP (GPT-2's
 // architecture, Radford et al. 2019). Nothing here says how it is cut over the machine: that is the layout's affair.
 //
-// Shapes stand behind each line. A config names the dimensions (configs/demo.hpp); `memory` is `sequence` under a second
-// name, for the keys and values that a query looks back at.
+// Shapes stand behind each line. A config names the dimensions (configs/demo.hpp); `memory` is `sequence` under a
+// second name, for the keys and values that a query looks back at.
 #include <array>
 #include <cmath>
 
@@ -26,12 +26,12 @@ struct model {
 
   template <template <class...> class Tensor>
   struct block {
-    Tensor<d_model> gamma1, beta1;                // norm before attention
+    Tensor<d_model> gamma1, beta1;  // norm before attention
     Tensor<d_model, heads, d_head> wq, wk, wv;
     Tensor<heads, d_head> bq, bk, bv;
     Tensor<heads, d_head, d_model> wo;
     Tensor<d_model> bo;
-    Tensor<d_model> gamma2, beta2;                // norm before the MLP
+    Tensor<d_model> gamma2, beta2;  // norm before the MLP
     Tensor<d_model, d_ff> w1;
     Tensor<d_ff> b1;
     Tensor<d_ff, d_model> w2;
@@ -81,7 +81,8 @@ struct model {
     auto const q = mtf::linear<batch, sequence, heads, d_head>(h, p.wq, p.bq);
     auto const k = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wk, p.bk));
     auto const v = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wv, p.bv));
-    auto const seen = mtf::causal_attention<sequence, memory, d_head>(q, k, v, 1 / mtf::math::sqrt(double{d_head::extent}));
+    auto const seen =
+        mtf::causal_attention<sequence, memory, d_head>(q, k, v, 1 / mtf::math::sqrt(double{d_head::extent}));
     return mtf::linear<batch, sequence, d_model>(seen, p.wo, p.bo);
   }
 
@@ -159,9 +160,9 @@ struct model {
   // Contractions of one training step, in flops: three times the forward pass's, attention counted whole.
   static constexpr double step_flops() {
     double const tokens = double{batch::extent} * sequence::extent;
-    double const weights = C::layers * (4.0 * d_model::extent * heads::extent * d_head::extent +
-                                        2.0 * d_model::extent * d_ff::extent) +
-                           double{d_model::extent} * vocab::extent;
+    double const weights =
+        C::layers * (4.0 * d_model::extent * heads::extent * d_head::extent + 2.0 * d_model::extent * d_ff::extent) +
+        double{d_model::extent} * vocab::extent;
     double const attention = C::layers * 2.0 * memory::extent * heads::extent * d_head::extent;
     return 3 * 2 * tokens * (weights + attention);
   }

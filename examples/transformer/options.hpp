@@ -39,9 +39,9 @@ void add_number(CLI::App& app, char const* flag, Number& to, Number low, Number 
     Number x{};
     auto const [last, error] = std::from_chars(text.data(), end, x);
     if (error != std::errc{} || last != end || !(low <= x && x <= high))  // NaN is neither
-      throw CLI::ValidationError(flag, std::string("expected ") + (std::is_integral_v<Number> ? "a whole number" : "a number") +
-                                           " from " + CLI::detail::to_string(low) + " to " + CLI::detail::to_string(high) +
-                                           ", found \"" + text + "\"");
+      throw CLI::ValidationError(
+          flag, std::string("expected ") + (std::is_integral_v<Number> ? "a whole number" : "a number") + " from " +
+                    CLI::detail::to_string(low) + " to " + CLI::detail::to_string(high) + ", found \"" + text + "\"");
     to = x;
   };
   app.add_option_function<std::string>(flag, read, description)
@@ -60,16 +60,18 @@ template <class Config>
 command_line parse(int argc, char** argv, std::string const& mesh, std::string const& layout) {
   command_line line;
   auto& o = line.chosen;
-  CLI::App app{"Trains a decoder-only Transformer on the bytes of a text.\nThis executable is built for the mesh \"" + mesh +
-               "\" and the layout \"" + layout + "\"."};
+  CLI::App app{"Trains a decoder-only Transformer on the bytes of a text.\nThis executable is built for the mesh \"" +
+               mesh + "\" and the layout \"" + layout + "\"."};
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults first
   auto* const data = app.add_option("--data", o.data, "text to train on, any file, read as bytes");
   app.add_flag("--plan", o.plan, "list what each rank sends in a training step, and exit; needs no mpirun");
   app.add_flag("--profile", o.profile, "at the end, tell where the time of the training steps went, by operation");
   constexpr int most = std::numeric_limits<int>::max();
-  constexpr double least = std::numeric_limits<float>::min(), largest = std::numeric_limits<float>::max();  // parameters are floats
+  constexpr double least = std::numeric_limits<float>::min(),
+                   largest = std::numeric_limits<float>::max();  // parameters are floats
   add_number(app, "--steps", o.steps, 1, most, "training steps");
-  add_number(app, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), "names all random numbers");
+  add_number(app, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
+             "names all random numbers");
   add_number(app, "--learning-rate", o.learning_rate, least, largest, "peak of the schedule");
   add_number(app, "--warmup", o.warmup, 0, most, "steps of linear rise; then half a cosine down to a tenth");
   add_number(app, "--dropout", o.dropout, 0.0, 0.99, "rate");
@@ -80,7 +82,8 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
   add_number(app, "--eval-every", o.eval_every, 1, most, "steps between evaluations");
   add_number(app, "--sample", o.sample, 0, most, "bytes of text to generate at the end; 0: none");
 #if defined(MTF_EXAMPLE_RANKS_AS_THREADS)
-  app.add_flag("--ranks-as-threads", o.ranks_as_threads, "all ranks are threads of this process, which starts without mpirun");
+  app.add_flag("--ranks-as-threads", o.ranks_as_threads,
+               "all ranks are threads of this process, which starts without mpirun");
   // Also where the rest of the line is wrong: the flag decides who reports that.
   o.ranks_as_threads = std::find(argv, argv + argc, std::string_view("--ranks-as-threads")) != argv + argc;
 #endif
@@ -110,8 +113,10 @@ command_line parse(int argc, char** argv, std::string const& mesh, std::string c
     for (auto const& f : in_types)
       if (f.asked != f.value)
         throw mtf::user_error(std::string(f.flag) + " " + std::to_string(f.asked) + ": this executable is built for " +
-                              std::to_string(f.value) + "; copy examples/transformer/configs/demo.hpp, set it there and configure with "
-                              "-DMTF_CONFIG=<your file> -DMTF_MESH=" + mesh + " -DMTF_LAYOUT=" + layout + " to build train-custom");
+                              std::to_string(f.value) +
+                              "; copy examples/transformer/configs/demo.hpp, set it there and configure with "
+                              "-DMTF_CONFIG=<your file> -DMTF_MESH=" +
+                              mesh + " -DMTF_LAYOUT=" + layout + " to build train-custom");
   } catch (CLI::CallForHelp const&) {
     line.help = app.help();
   } catch (CLI::ParseError const& e) {

@@ -16,7 +16,8 @@ namespace transformer {
 /// of a few.
 template <class Backend>
 double matrix_peak(Backend& machine, mtf::backend::index n = 2048) {
-  mtf::backend::contraction const c{.batch = {}, .m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
+  mtf::backend::contraction const c{
+      .batch = {}, .m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
   std::array<mtf::backend::buffer<Backend>, 3> matrix;
   for (auto& m : matrix) {
     m = mtf::backend::make_buffer<float>(machine, n * n);
@@ -27,7 +28,9 @@ double matrix_peak(Backend& machine, mtf::backend::index n = 2048) {
     machine.fence();
     machine.ranks().barrier();
     auto const start = std::chrono::steady_clock::now();
-    machine.run(mtf::primitives::contract{c, static_cast<float const*>(mtf::backend::data_of<float>(matrix[0])), static_cast<float const*>(mtf::backend::data_of<float>(matrix[1])), mtf::backend::data_of<float>(matrix[2])});
+    machine.run(mtf::primitives::contract{c, static_cast<float const*>(mtf::backend::data_of<float>(matrix[0])),
+                                          static_cast<float const*>(mtf::backend::data_of<float>(matrix[1])),
+                                          mtf::backend::data_of<float>(matrix[2])});
     machine.fence();
     machine.ranks().barrier();
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -60,7 +63,9 @@ double memory_bandwidth(Backend& machine, mtf::backend::index megabytes = 384) {
     machine.fence();
     machine.ranks().barrier();
     auto const start = std::chrono::steady_clock::now();
-    machine.run(mtf::primitives::map_of(triad{}, flat, mtf::backend::data_of<float>(array[0]), static_cast<float const*>(mtf::backend::data_of<float>(array[1])), static_cast<float const*>(mtf::backend::data_of<float>(array[2]))));
+    machine.run(mtf::primitives::map_of(triad{}, flat, mtf::backend::data_of<float>(array[0]),
+                                        static_cast<float const*>(mtf::backend::data_of<float>(array[1])),
+                                        static_cast<float const*>(mtf::backend::data_of<float>(array[2]))));
     machine.fence();
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     best = std::max(best, 3.0 * static_cast<double>(n) * sizeof(float) / seconds);

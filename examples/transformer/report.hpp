@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -63,7 +63,8 @@ class output {
 
 class report {
  public:
-  explicit report(bool speaks) : speaks_(speaks), terminal_(speaks && on_terminal()), screen_("standard output", speaks ? stdout : nullptr) {}
+  explicit report(bool speaks)
+      : speaks_(speaks), terminal_(speaks && on_terminal()), screen_("standard output", speaks ? stdout : nullptr) {}
   ~report() {
     if (line_is_open_) screen_.write("\n");  // whoever writes next, an error perhaps, begins a line
   }
@@ -109,9 +110,12 @@ class report {
     if (!speaks_ || steps_.size() < 2) return;
     constexpr int width = 60, height = 12;
     auto const [low, high] = range(reference);
-    auto const row = [&, low = low, high = high](double bits) { return static_cast<int>(std::lround((high - bits) / (high - low) * (height - 1))); };
+    auto const row = [&, low = low, high = high](double bits) {
+      return static_cast<int>(std::lround((high - bits) / (high - low) * (height - 1)));
+    };
     std::vector<std::string> rows(height, std::string(width, ' '));
-    for (int x = 0; x < width; x += 2) rows[static_cast<std::size_t>(row(reference))][static_cast<std::size_t>(x)] = '-';
+    for (int x = 0; x < width; x += 2)
+      rows[static_cast<std::size_t>(row(reference))][static_cast<std::size_t>(x)] = '-';
     for (int x = 0; x < width; ++x)
       rows[static_cast<std::size_t>(row(at(x / (width - 1.0))))][static_cast<std::size_t>(x)] = '*';
     std::array<char, 100> text{};
@@ -132,11 +136,13 @@ class report {
     auto const y = [&, low = low, high = high](double bits) { return 20 + (high - bits) / (high - low) * 300; };
     svg << "<svg xmlns='http://www.w3.org/2000/svg' width='640' height='360' font-family='sans-serif' font-size='12'>"
         << "<rect width='640' height='360' fill='white'/><line x1='50' x2='620' stroke='gray' stroke-dasharray='4' y1='"
-        << y(reference) << "' y2='" << y(reference) << "'/><polyline fill='none' stroke='steelblue' stroke-width='2' points='";
+        << y(reference) << "' y2='" << y(reference)
+        << "'/><polyline fill='none' stroke='steelblue' stroke-width='2' points='";
     for (auto const& p : steps_)
       svg << 50 + 570.0 * p.step / std::max(1, steps_.back().step) << ',' << y(p.validation_bits) << ' ';
-    svg << "'/><text x='50' y='345'>step 0 to " << steps_.back().step << "</text><text x='5' y='" << y(high) + 4 << "'>" << high
-        << "</text><text x='5' y='" << y(low) + 4 << "'>" << low << "</text><text x='230' y='15'>validation, bits per byte</text></svg>\n";
+    svg << "'/><text x='50' y='345'>step 0 to " << steps_.back().step << "</text><text x='5' y='" << y(high) + 4 << "'>"
+        << high << "</text><text x='5' y='" << y(low) + 4 << "'>" << low
+        << "</text><text x='230' y='15'>validation, bits per byte</text></svg>\n";
     plot_.open("--plot", plot, "w");
     plot_.write(svg.str());
     plot_.close();
@@ -159,7 +165,8 @@ class report {
       return text.data();
     }
     std::snprintf(text.data(), text.size(),
-                  "step %4d/%d  loss %.4f  validation %.3f bits/byte  %6.0f tokens/s  %6.1f GFLOP/s (%2.0f%% of peak)  %lld:%02lld left",
+                  "step %4d/%d  loss %.4f  validation %.3f bits/byte  %6.0f tokens/s  %6.1f GFLOP/s (%2.0f%% of peak)  "
+                  "%lld:%02lld left",
                   p.step, p.steps, p.loss, p.validation_bits, p.tokens_per_second, p.gflops, 100 * p.peak_share,
                   static_cast<long long>(p.seconds_left) / 60, static_cast<long long>(p.seconds_left) % 60);
     return text.data();
@@ -178,7 +185,8 @@ class report {
     for (std::size_t i = 1; i < steps_.size(); ++i)
       if (step <= steps_[i].step) {
         auto const &a = steps_[i - 1], &b = steps_[i];
-        return a.validation_bits + (b.validation_bits - a.validation_bits) * (step - a.step) / std::max(1, b.step - a.step);
+        return a.validation_bits +
+               (b.validation_bits - a.validation_bits) * (step - a.step) / std::max(1, b.step - a.step);
       }
     return steps_.back().validation_bits;
   }

@@ -24,8 +24,7 @@ using backend = mtf::kokkos_backend<>;  // of a rank that is a process
 template <class Backend>
 using parameters_on = language_model::parameters<mtf::place<float, layout, Backend>::template tensor>;
 template <class Backend>
-using tokens_on =
-    typename mtf::place<std::int32_t, layout, Backend>::template tensor<config::batch, config::sequence>;
+using tokens_on = typename mtf::place<std::int32_t, layout, Backend>::template tensor<config::batch, config::sequence>;
 
 /// Of ranks that hold the same parameters, and other examples or other positions, each has the state of a part of them.
 using state_cut = mtf::state_cut_over<config::batch, config::sequence>;

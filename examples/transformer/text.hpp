@@ -40,14 +40,19 @@ class text {
   /// `count` examples at random places of the training part.
   [[nodiscard]] sample_batch training(std::int64_t count, mtf::random_key key) const {
     auto const places = static_cast<std::uint64_t>(validation_ - sequence_);
-    return draw(count, [&](std::int64_t i) { return static_cast<std::int64_t>(key.of(static_cast<std::uint64_t>(i)).bits() % places); });
+    return draw(count, [&](std::int64_t i) {
+      return static_cast<std::int64_t>(key.of(static_cast<std::uint64_t>(i)).bits() % places);
+    });
   }
   /// The n-th of `of` batches spread evenly over the validation part.
   [[nodiscard]] sample_batch validation(std::int64_t count, int n, int of) const {
     auto const last = size() - validation_ - sequence_ - 1;
-    return draw(count, [&](std::int64_t i) { return validation_ + last * (n * count + i) / std::max<std::int64_t>(1, of * count - 1); });
+    return draw(count, [&](std::int64_t i) {
+      return validation_ + last * (n * count + i) / std::max<std::int64_t>(1, of * count - 1);
+    });
   }
-  /// The validation part's entropy in bits a byte under the frequencies of the training part: what counting letters gives.
+  /// The validation part's entropy in bits a byte under the frequencies of the training part: what counting letters
+  /// gives.
   [[nodiscard]] double unigram_bits() const {
     std::array<double, 256> count{};
     count.fill(1);
@@ -68,7 +73,9 @@ class text {
     std::fclose(in);
     return error;
   }
-  [[nodiscard]] std::size_t byte(std::int64_t i) const { return static_cast<unsigned char>(bytes_[static_cast<std::size_t>(i)]); }
+  [[nodiscard]] std::size_t byte(std::int64_t i) const {
+    return static_cast<unsigned char>(bytes_[static_cast<std::size_t>(i)]);
+  }
   template <class Place>
   sample_batch draw(std::int64_t count, Place place) const {
     sample_batch b;

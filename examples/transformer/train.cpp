@@ -11,7 +11,8 @@ namespace transformer {
 namespace {
 
 using model_type = language_model;
-constexpr std::int64_t batch = config::batch::extent, sequence = config::sequence::extent, vocab = config::vocab::extent;
+constexpr std::int64_t batch = config::batch::extent, sequence = config::sequence::extent,
+                       vocab = config::vocab::extent;
 constexpr int evaluation_batches = 8;
 
 template <class Backend>
@@ -20,13 +21,14 @@ double validation_bits(Backend& machine, parameters_on<Backend> const& p, text c
   double sum = 0;
   for (int i = 0; i < evaluation_batches; ++i) {
     auto const b = data.validation(batch, i, evaluation_batches);
-    sum += mtf::item(model_type::loss(p, mtf::from_global<tokens, config::vocab>(machine, b.ids), mtf::from_global<tokens, config::vocab>(machine, b.labels)));
+    sum += mtf::item(model_type::loss(p, mtf::from_global<tokens, config::vocab>(machine, b.ids),
+                                      mtf::from_global<tokens, config::vocab>(machine, b.labels)));
   }
   return sum / evaluation_batches / std::log(2.0);
 }
 
-/// Continues a few words of the text, byte by byte: each is drawn from the softmax of the logits at temperature 0.8. The
-/// model sees the last `sequence` bytes; all ranks draw the same.
+/// Continues a few words of the text, byte by byte: each is drawn from the softmax of the logits at temperature 0.8.
+/// The model sees the last `sequence` bytes; all ranks draw the same.
 template <class Backend>
 std::string generate(Backend& machine, parameters_on<Backend> const& p, int count, mtf::random_key key) {
   std::string written = "And ";
@@ -34,8 +36,10 @@ std::string generate(Backend& machine, parameters_on<Backend> const& p, int coun
     std::vector<std::int32_t> ids(static_cast<std::size_t>(batch * sequence), ' ');
     auto const seen = std::min(static_cast<std::int64_t>(written.size()), sequence);
     for (std::int64_t i = 0; i < seen; ++i)
-      ids[static_cast<std::size_t>(i)] = static_cast<unsigned char>(written[written.size() - static_cast<std::size_t>(seen - i)]);
-    auto const logits = mtf::to_global(model_type::logits(p, mtf::from_global<tokens_on<Backend>, config::vocab>(machine, ids)));
+      ids[static_cast<std::size_t>(i)] =
+          static_cast<unsigned char>(written[written.size() - static_cast<std::size_t>(seen - i)]);
+    auto const logits =
+        mtf::to_global(model_type::logits(p, mtf::from_global<tokens_on<Backend>, config::vocab>(machine, ids)));
     float const* row = logits.data() + (seen - 1) * vocab;
     std::array<double, static_cast<std::size_t>(vocab)> weight{};
     float const largest = *std::max_element(row, row + vocab);
@@ -57,10 +61,11 @@ void end_if_failed(Backend& machine, report const& out) {
 
 /// Ends training where a number is not finite; `again` repeats what gave it.
 template <class Backend, class Again>
-[[noreturn]] void not_finite(Backend& machine, parameters_on<Backend> const& p, int step, char const* what, double found,
-                             Again const& again) {
+[[noreturn]] void not_finite(Backend& machine, parameters_on<Backend> const& p, int step, char const* what,
+                             double found, Again const& again) {
   auto const first = mtf::first_not_finite(machine, p, again);
-  throw mtf::user_error("step " + std::to_string(step) + ": the " + what + (std::isnan(found) ? " is NaN" : " is infinite") +
+  throw mtf::user_error("step " + std::to_string(step) + ": the " + what +
+                        (std::isnan(found) ? " is NaN" : " is infinite") +
                         ", training stops; the first operation whose result is not finite: " +
                         (first.empty() ? "none when the step runs again" : first) +
                         "; a lower --learning-rate or more --warmup may help");
@@ -108,16 +113,19 @@ int train(Backend& machine, options const& o) {
     if (step == 0) machine.ranks().record(&sent);
     if (o.profile) machine.profile(&profile);
     auto const b = data.training(batch, seed.of("batch").of(static_cast<std::uint64_t>(step)));
-    auto const ids = mtf::from_global<tokens, config::vocab>(machine, b.ids), labels = mtf::from_global<tokens, config::vocab>(machine, b.labels);
+    auto const ids = mtf::from_global<tokens, config::vocab>(machine, b.ids),
+               labels = mtf::from_global<tokens, config::vocab>(machine, b.labels);
     auto const both_passes = [&] {
-      return step_function(p, ids, labels, model_type::noise{o.dropout, seed.of("dropout").of(static_cast<std::uint64_t>(step))});
+      return step_function(p, ids, labels,
+                           model_type::noise{o.dropout, seed.of("dropout").of(static_cast<std::uint64_t>(step))});
     };
     now.learning_rate = schedule.at(step);
     {
       auto const [value, gradients] = both_passes();
       now.loss = mtf::item(value);
       // Without an update the parameters are still those that gave it.
-      now.gradient_norm = std::isfinite(now.loss) ? optimizer.update(machine, p, gradients, now.learning_rate) : now.loss;
+      now.gradient_norm =
+          std::isfinite(now.loss) ? optimizer.update(machine, p, gradients, now.learning_rate) : now.loss;
     }
     machine.profile(nullptr);
     machine.ranks().record(nullptr);
@@ -144,7 +152,8 @@ int train(Backend& machine, options const& o) {
   }
 
   out.plot(unigram, "counting letters");
-  std::snprintf(line.data(), line.size(), "\nvalidation %.3f bits per byte; a unigram model has %.3f; peak memory %.1f MB a rank",
+  std::snprintf(line.data(), line.size(),
+                "\nvalidation %.3f bits per byte; a unigram model has %.3f; peak memory %.1f MB a rank",
                 now.validation_bits, unigram, static_cast<double>(machine.memory().peak) / 1e6);
   out.say(line.data());
   if (o.profile) out.say("\nthe training steps, on rank 0:\n" + mtf::describe(profile, trained, limits));

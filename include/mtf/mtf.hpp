@@ -1,5 +1,6 @@
 #pragma once
-// Everything but the backends: dimensions, meshes, layouts, operations, derivatives, optimizers, plans. Needs Boost.Hana only.
+// Everything but the backends: dimensions, meshes, layouts, operations, derivatives, optimizers, plans. Needs
+// Boost.Hana only.
 #include <mtf/autodiff/gradient.hpp>
 #include <mtf/autodiff/state_cut.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>

@@ -8,7 +8,7 @@ namespace samples {
 
 // dim.hpp, notation.hpp
 struct batch : mtf::dim<"batch", 64> {};
-struct rows  : mtf::axis<"rows", 2> {};
+struct rows : mtf::axis<"rows", 2> {};
 struct cols : mtf::axis<"cols", 2> {};
 struct hidden : mtf::dim<"hidden", 32> {};
 struct pixels : mtf::dim<"pixels", 16> {};
@@ -35,7 +35,8 @@ using parameters = mlp<mtf::place<float, where, backend>::tensor>;
 
 // plan.hpp
 auto loss = [](auto const& p, auto const& x, auto const& label) {
-  auto const h = mtf::relu(mtf::einsum<batch, hidden>(x, p.lower.w)) + mtf::relayout<where>(mtf::einsum<batch, hidden>(x, p.higher.w));
+  auto const h = mtf::relu(mtf::einsum<batch, hidden>(x, p.lower.w)) +
+                 mtf::relayout<where>(mtf::einsum<batch, hidden>(x, p.higher.w));
   return mtf::mean(mtf::cross_entropy<hidden>(h, label));
 };
 constexpr auto plan = mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{},
@@ -43,9 +44,7 @@ constexpr auto plan = mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::inp
 using namespace mtf::literals;
 static_assert(mtf::within_budget<plan, mtf::budget{.bytes_sent = 64_KiB}>());
 
-void train(auto& machine) {
-  static_cast<void>(machine);
-}
+void train(auto& machine) { static_cast<void>(machine); }
 
 // mpi/run.hpp
 namespace processes {
@@ -62,7 +61,8 @@ void in_a_pool() {
   pool.run(my_mesh::shape(), [](mtf::collectives& ranks) { train(ranks); });
 }
 int main(int argc, char** argv) {
-  return mtf::run_threads<my_mesh, mtf::kokkos_backend<Kokkos::Serial>>(argc, argv, [](auto& machine) { train(machine); });
+  return mtf::run_threads<my_mesh, mtf::kokkos_backend<Kokkos::Serial>>(argc, argv,
+                                                                        [](auto& machine) { train(machine); });
 }
 }  // namespace threads
 #endif

@@ -5,9 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
-#include <mtf/backend/single_rank.hpp>
 
 namespace {
 
@@ -75,7 +75,9 @@ TEST_CASE_FIXTURE(fixture, "a function without a derivative is mapped where no g
   CHECK(refusal([](auto const& q) { return mtf::map(square{}, mtf::stop_gradient(q.a)) * q.b; }).empty());
   CHECK(refusal([](auto const& q) { return mtf::where(mtf::map(is_large{}, q.a), q.a, q.b); }).empty());
 
-  auto const loss = [](auto const& q) { return mtf::sum(mtf::map(product_by_a_number{}, mtf::stop_gradient(q.a), q.b)); };
+  auto const loss = [](auto const& q) {
+    return mtf::sum(mtf::map(product_by_a_number{}, mtf::stop_gradient(q.a), q.b));
+  };
   auto const [value, gradients] = mtf::value_and_grad(loss)(p);
   CHECK(gradients.a.is_zero());
   check_values(gradients.b.complete(), [](float a, float) { return a; });
@@ -87,7 +89,8 @@ TEST_CASE_FIXTURE(fixture, "where a gradient is wanted, it is refused with the a
     return text.find(argument) != std::string::npos && text.find("has no derivative") != std::string::npos;
   };
   CHECK(says(refusal([](auto const& q) { return mtf::map(square{}, q.a); }), "argument 1"));
-  CHECK(says(refusal([](auto const& q) { return mtf::map(product_of_one_type{}, mtf::stop_gradient(q.a), q.b); }), "argument 2"));
+  CHECK(says(refusal([](auto const& q) { return mtf::map(product_of_one_type{}, mtf::stop_gradient(q.a), q.b); }),
+             "argument 2"));
   CHECK(says(refusal([](auto const& q) { return mtf::map(product_by_a_number{}, q.a, q.b); }), "argument 1"));
 }
 
@@ -97,7 +100,8 @@ TEST_CASE_FIXTURE(fixture, "bools come from the host, and numbers from anything 
   auto const c = mtf::from_global<flags>(machine, chosen);
   CHECK(mtf::cast<std::int32_t>(c).local() == std::vector<std::int32_t>{1, 0, 0, 1, 1});
   float plain[5] = {1, 2, 3, 4, 5};
-  CHECK(mtf::from_global<vector>(machine, plain).local() == mtf::from_global<vector>(machine, std::vector<float>{1, 2, 3, 4, 5}).local());
+  CHECK(mtf::from_global<vector>(machine, plain).local() ==
+        mtf::from_global<vector>(machine, std::vector<float>{1, 2, 3, 4, 5}).local());
 }
 
 }  // namespace

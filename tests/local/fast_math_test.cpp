@@ -1,6 +1,6 @@
-// The functions of float in fast_math.hpp against the standard library's of double: errors no larger than their comments
-// say, in units of the last place (ulp), and special values. `local-fast_math --no-skip` takes all 2^32 floats, in some
-// minutes; the stated errors are measured so, with and without fused multiply-adds, on GCC and Clang.
+// The functions of float in fast_math.hpp against the standard library's of double: errors no larger than their
+// comments say, in units of the last place (ulp), and special values. `local-fast_math --no-skip` takes all 2^32
+// floats, in some minutes; the stated errors are measured so, with and without fused multiply-adds, on GCC and Clang.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -18,15 +18,16 @@ using namespace mtf::math;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr std::uint64_t exponent_of_one = 1023, mantissa_bits = 52;
 
-/// |result - exact| in units of the last place of a float like `exact`; of 2^-149 where that is subnormal. What is beyond
-/// the largest float counts as 2^128. Infinite where NaN, infinity or a zero of some sign is exact and not the result.
+/// |result - exact| in units of the last place of a float like `exact`; of 2^-149 where that is subnormal. What is
+/// beyond the largest float counts as 2^128. Infinite where NaN, infinity or a zero of some sign is exact and not the
+/// result.
 double error_in_ulp(float result, double exact) {
   if (std::isnan(result) || std::isnan(exact)) return std::isnan(result) && std::isnan(exact) ? 0.0 : infinity;
   if (std::isinf(exact) || exact == 0.0)
     return static_cast<double>(result) == exact && std::signbit(result) == std::signbit(exact) ? 0.0 : infinity;
   std::uint64_t const exponent = std::bit_cast<std::uint64_t>(std::abs(exact)) >> mantissa_bits;
-  auto const ulp = std::bit_cast<double>(
-      (std::clamp(exponent, exponent_of_one - 126, exponent_of_one + 127) - 23) << mantissa_bits);
+  auto const ulp =
+      std::bit_cast<double>((std::clamp(exponent, exponent_of_one - 126, exponent_of_one + 127) - 23) << mantissa_bits);
   auto const bounded = [](double x) { return std::clamp(x, -0x1p128, 0x1p128); };
   return std::abs(bounded(static_cast<double>(result)) - bounded(exact)) / ulp;
 }
@@ -120,8 +121,10 @@ double largest_of(F error) {
 
 TEST_CASE("series of random numbers") {
   CHECK(log_of_unit(1.0) == 0.0);
-  CHECK(largest_of([](double x) { return x < 0x1p-52 ? 0.0 : std::abs(log_of_unit(x) / std::log(x) - 1.0); }) < 3.5e-14);
-  CHECK(largest_of([](double x) { return std::abs(cosine_of_turns(x) - std::cos(2 * 3.14159265358979323846 * x)); }) < 4.5e-14);
+  CHECK(largest_of([](double x) { return x < 0x1p-52 ? 0.0 : std::abs(log_of_unit(x) / std::log(x) - 1.0); }) <
+        3.5e-14);
+  CHECK(largest_of([](double x) { return std::abs(cosine_of_turns(x) - std::cos(2 * 3.14159265358979323846 * x)); }) <
+        4.5e-14);
 }
 
 }  // namespace

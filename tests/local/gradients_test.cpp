@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include <mtf/kokkos.hpp>
 #include <mtf/backend/single_rank.hpp>
+#include <mtf/kokkos.hpp>
 
 #include "operation_cases.hpp"
 
@@ -74,7 +74,8 @@ TEST_CASE("nothing flows through stop_gradient") {
   mtf::single_rank alone;
   backend machine(alone);
   auto const p = cases::inputs<cases::two<here::tensor>>(machine);
-  auto const [value, gradients] = mtf::value_and_grad([](auto const& q) { return mtf::sum(q.x * mtf::stop_gradient(q.x * q.y)); })(p);
+  auto const [value, gradients] =
+      mtf::value_and_grad([](auto const& q) { return mtf::sum(q.x * mtf::stop_gradient(q.x * q.y)); })(p);
   CHECK(gradients.y.is_zero());
   auto const g = gradients.x.complete().local(), x = p.x.local(), y = p.y.local();
   for (std::size_t i = 0; i < g.size(); ++i) CHECK(g[i] == doctest::Approx(x[i] * y[i]));
@@ -94,8 +95,8 @@ struct one_matrix {
   MTF_FIELDS(x);
 };
 
-// A gradient is final when the last node that uses its tensor is freed; a function may also keep the tensor, return it, or
-// not use it at all.
+// A gradient is final when the last node that uses its tensor is freed; a function may also keep the tensor, return it,
+// or not use it at all.
 TEST_CASE("gradients of tensors that are kept, returned, unused") {
   mtf::single_rank alone;
   backend machine(alone);

@@ -90,7 +90,8 @@ void check(problem const& p) {
   array<A> lse(p.e.batch * p.e.heads * p.e.queries);
   auto const live = device().memory().live;
   device().run(primitives::attention{p.shape(), A(p.scale), out.get(), lse.get(), q.get(), k.get(), v.get()});
-  device().run(primitives::attention_vjp{p.shape(), A(p.scale), dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(), out.get(), lse.get(), g.get()});
+  device().run(primitives::attention_vjp{p.shape(), A(p.scale), dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(),
+                                         out.get(), lse.get(), g.get()});
   CHECK(device().memory().live == live);
 
   vec const hq = q.host(), hk = k.host(), hv = v.host(), hg = g.host();
@@ -152,7 +153,8 @@ TEST_CASE("causal attention stores nothing of the size of its scores") {
   device().reset_peak();
   auto const live = device().memory().live;
   device().run(primitives::attention{p.shape(), 1.0F, out.get(), lse.get(), q.get(), k.get(), v.get()});
-  device().run(primitives::attention_vjp{p.shape(), 1.0F, dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(), out.get(), lse.get(), v.get()});
+  device().run(primitives::attention_vjp{p.shape(), 1.0F, dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(),
+                                         out.get(), lse.get(), v.get()});
   CHECK(device().memory().peak - live < 8192 * 8192 * sizeof(float) / 4);
 }
 

@@ -17,10 +17,10 @@ namespace kernels {
 using mtf::bfloat16;
 using mtf::combine;
 using mtf::compute_t;
-using mtf::kokkos::convert;
 using mtf::backend::index;
 using mtf::backend::loops;
 using mtf::backend::rows;
+using mtf::kokkos::convert;
 
 /// A mesh of one rank.
 class one_rank final : public mtf::collectives {

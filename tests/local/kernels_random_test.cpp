@@ -59,7 +59,8 @@ TEST_CASE_TEMPLATE("random numbers do not depend on the placement", T, float, do
   auto& d = device();
   check_placements<T>([&](placement const& p, T* out) { d.run(primitives::random_uniform{p, 42, out, -1.0, 3.0}); });
   check_placements<T>([&](placement const& p, T* out) { d.run(primitives::random_normal{p, 43, out, 1.0, 2.0}); });
-  check_placements<T>([&](placement const& p, T* out) { d.run(primitives::random_truncated_normal{p, 44, out, 0.0, 0.02}); });
+  check_placements<T>(
+      [&](placement const& p, T* out) { d.run(primitives::random_truncated_normal{p, 44, out, 0.0, 0.02}); });
   check_placements<T>([&](placement const& p, T* out) {
     index const n = p.local.size();
     array<T> x(n);
@@ -157,7 +158,8 @@ TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
     auto ph = p.host(), mh = m.host(), vh = v.host();
     auto const gh = g.host();
     double const lr = 0.1, b1 = 0.9, b2 = 0.99, eps = 1e-6, decay = 0.05, c1 = 3, c2 = 5, scale = 0.5;
-    device().run(primitives::adamw{n, p.get(), m.get(), v.get(), g.get(), A(lr), A(b1), A(b2), A(eps), A(decay), A(c1), A(c2), A(scale)});
+    device().run(primitives::adamw{n, p.get(), m.get(), v.get(), g.get(), A(lr), A(b1), A(b2), A(eps), A(decay), A(c1),
+                                   A(c2), A(scale)});
     for (std::size_t i = 0; i < ph.size(); ++i) {
       double const grad = gh[i] * scale;
       mh[i] = b1 * mh[i] + (1 - b1) * grad;

@@ -203,8 +203,10 @@ TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces
     array<T> x(numbers(elements(r), 1)), gamma(shifted(numbers(r.n, 2))), beta(numbers(r.n, 3));
     array<T> y(elements(r)), dy(numbers(elements(r), 4)), dx(elements(r)), dgamma(r.n), dbeta(r.n);
     array<A> mean(r.count()), rstd(r.count());
-    device().run(primitives::norm<is_centered, T>{r, A(eps), y.get(), mean.get(), rstd.get(), x.get(), gamma.get(), is_centered ? beta.get() : nullptr});
-    device().run(primitives::norm_vjp<is_centered, T>{r, dx.get(), dgamma.get(), is_centered ? dbeta.get() : nullptr, dy.get(), x.get(), gamma.get(), mean.get(), rstd.get()});
+    device().run(primitives::norm<is_centered, T>{r, A(eps), y.get(), mean.get(), rstd.get(), x.get(), gamma.get(),
+                                                  is_centered ? beta.get() : nullptr});
+    device().run(primitives::norm_vjp<is_centered, T>{r, dx.get(), dgamma.get(), is_centered ? dbeta.get() : nullptr,
+                                                      dy.get(), x.get(), gamma.get(), mean.get(), rstd.get()});
     vec const xh = x.host(), w = gamma.host(), b = beta.host(), g = dy.host();
     vec ey(xh.size()), edx(xh.size()), edgamma(w.size()), edbeta(w.size());
     each_row(r, [&](std::size_t, std::size_t at, std::size_t step) {
@@ -236,7 +238,9 @@ TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces
       array<T> added(numbers(elements(r), 5));
       vec expected = added.host();
       for (std::size_t e = 0; e < edx.size(); ++e) expected[e] += edx[e];
-      device().run(primitives::norm_vjp<is_centered, T>{r, added.get(), dgamma.get(), is_centered ? dbeta.get() : nullptr, dy.get(), x.get(), gamma.get(), mean.get(), rstd.get(), true});
+      device().run(primitives::norm_vjp<is_centered, T>{r, added.get(), dgamma.get(),
+                                                        is_centered ? dbeta.get() : nullptr, dy.get(), x.get(),
+                                                        gamma.get(), mean.get(), rstd.get(), true});
       check_close(added.host(), expected, r.n == 1 ? t * 100 : t);
     }
 
@@ -266,15 +270,19 @@ TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces
     device().run(primitives::rows_statistics{r.count(), A(eps), r.n, squares.get()});
     check_close(squares.host(), rstd.host(), tolerance<float>);
     each_half([&](index, array<T> const& px, array<T> const& pdy, array<T> const& pw, array<T> const&) {
-      device().run(primitives::norm_vjp_sums<is_centered, T>{part, stat.get(), stat2.get(), pdy.get(), px.get(), pw.get(), mean_d.get(), squares.get()});
+      device().run(primitives::norm_vjp_sums<is_centered, T>{part, stat.get(), stat2.get(), pdy.get(), px.get(),
+                                                             pw.get(), mean_d.get(), squares.get()});
       device().run(primitives::add{r.count(), s1.get(), stat.get()});
       device().run(primitives::add{r.count(), s2.get(), stat2.get()});
     });
     each_half([&](index h, array<T> const& px, array<T> const& pdy, array<T> const& pw, array<T> const& pb) {
       array<T> out(elements(part)), part_dgamma(half), part_dbeta(half);
-      device().run(primitives::norm_apply<is_centered, T>{part, mean_d.get(), squares.get(), out.get(), px.get(), pw.get(), is_centered ? pb.get() : nullptr});
+      device().run(primitives::norm_apply<is_centered, T>{part, mean_d.get(), squares.get(), out.get(), px.get(),
+                                                          pw.get(), is_centered ? pb.get() : nullptr});
       check_close(out.host(), cut(r, ey, h * half, half), t);
-      device().run(primitives::norm_vjp_apply<is_centered, T>{part, r.n, s1.get(), s2.get(), out.get(), part_dgamma.get(), is_centered ? part_dbeta.get() : nullptr, pdy.get(), px.get(), pw.get(), mean_d.get(), squares.get()});
+      device().run(primitives::norm_vjp_apply<is_centered, T>{
+          part, r.n, s1.get(), s2.get(), out.get(), part_dgamma.get(), is_centered ? part_dbeta.get() : nullptr,
+          pdy.get(), px.get(), pw.get(), mean_d.get(), squares.get()});
       check_close(out.host(), cut(r, edx, h * half, half), t);
       check_close(part_dgamma.host(), cut({1, r.n, 1}, edgamma, h * half, half), t);
     });
@@ -329,12 +337,14 @@ TEST_CASE_TEMPLATE("cross entropy and its vjp, whole and in pieces", T, float, d
           vec const got = stat.host();
           for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += got[i];
           array<T> pdx(elements(part));
-          device().run(primitives::cross_entropy_vjp{part, h * half, r.n, pdx.get(), px.get(), ids.get(), lse.get(), dloss.get()});
+          device().run(primitives::cross_entropy_vjp{part, h * half, r.n, pdx.get(), px.get(), ids.get(), lse.get(),
+                                                     dloss.get()});
           check_close(pdx.host(), cut(r, edx, h * half, half), tolerance<T>);
         }
       }
     array<A> const max_d(max), sums_d(sums);
-    device().run(primitives::cross_entropy_finish{r.count(), r.n, loss.get(), lse.get(), max_d.get(), sums_d.get(), ids.get()});
+    device().run(
+        primitives::cross_entropy_finish{r.count(), r.n, loss.get(), lse.get(), max_d.get(), sums_d.get(), ids.get()});
     check_close(loss.host(), expected, tolerance<T>);
     check_close(lse.host(), total, tolerance<A>);
   }

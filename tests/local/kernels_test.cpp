@@ -136,7 +136,9 @@ TEST_CASE_TEMPLATE("map broadcasts, its vjp differentiates", T, float, double, b
       device().run(primitives::fill{da.get(), total * out_step, convert<T>(0.0)});
       device().run(primitives::fill{dc.get(), total * out_step, convert<T>(0.0)});
       array<T> db(n);
-      device().run(primitives::map_vjp_of(multiply_add{}, l, {{{da.get()}, {n > 1 ? db.get() : nullptr, true}, {dc.get()}}}, dy.get(), a.get(), b.get(), c.get()));
+      device().run(primitives::map_vjp_of(multiply_add{}, l,
+                                          {{{da.get()}, {n > 1 ? db.get() : nullptr, true}, {dc.get()}}}, dy.get(),
+                                          a.get(), b.get(), c.get()));
       auto const g = dy.host();
       auto expected_a = expected, expected_c = expected;
       std::vector<double> expected_b(static_cast<std::size_t>(n));
@@ -165,7 +167,8 @@ TEST_CASE("map over booleans, integers and in place") {
   for (std::size_t i = 0; i < yh.size(); ++i) REQUIRE(yh[i] == std::min(ah[i], bh[i]));
 
   array<float> dy(numbers(n, 3)), da(n), db(n);
-  device().run(primitives::map_vjp_of(pick{}, three, {{{}, {da.get()}, {db.get()}}}, dy.get(), is_less.get(), a.get(), b.get()));
+  device().run(
+      primitives::map_vjp_of(pick{}, three, {{{}, {da.get()}, {db.get()}}}, dy.get(), is_less.get(), a.get(), b.get()));
   auto const g = dy.host(), dah = da.host(), dbh = db.host();
   for (std::size_t i = 0; i < g.size(); ++i) {
     REQUIRE(dah[i] == (ah[i] < bh[i] ? g[i] : 0.0));
@@ -231,7 +234,8 @@ TEST_CASE("arrays too large for the caches, whose rows begin anywhere in a cache
   device().run(primitives::map_vjp_of(multiply_add{}, l, {{{y.get()}, {}, {}}}, c.get(), a.get(), b.get(), c.get()));
   check([&](std::size_t i, std::size_t j) { return ch[i * width + j] * bh[j]; });
   array<float> db(n);
-  device().run(primitives::map_vjp_of(multiply_add{}, l, {{{y.get()}, {db.get(), true}, {}}}, c.get(), a.get(), b.get(), c.get()));
+  device().run(primitives::map_vjp_of(multiply_add{}, l, {{{y.get()}, {db.get(), true}, {}}}, c.get(), a.get(), b.get(),
+                                      c.get()));
   check([&](std::size_t i, std::size_t j) { return ch[i * width + j] * bh[j]; });
   device().run(primitives::copy{loops<2>{2, {m, n}, {{{n, 1}, {1, m}}}}, y.get(), a.get()});
   check([&](std::size_t i, std::size_t j) { return ah[j * height + i]; });

@@ -4,9 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
-#include <mtf/backend/single_rank.hpp>
 
 namespace {
 
@@ -32,12 +32,14 @@ using parameters = stack<here::tensor>;
 parameters filled(backend& machine) {
   parameters p;
   double value = 0.5;
-  mtf::for_each_tensor([&](auto, auto& x) { x = mtf::full<std::remove_cvref_t<decltype(x)>>(machine, value += 0.25); }, p);
+  mtf::for_each_tensor([&](auto, auto& x) { x = mtf::full<std::remove_cvref_t<decltype(x)>>(machine, value += 0.25); },
+                       p);
   return p;
 }
 constexpr auto loss = [](auto const& p) {
   auto y = p.x;
-  return mtf::sum(mtf::einsum<n>(y, p.layers[0].w) + p.layers[0].b) * mtf::sum(p.layers[1].w * p.layers[1].w) + mtf::sum(p.layers[1].b);
+  return mtf::sum(mtf::einsum<n>(y, p.layers[0].w) + p.layers[0].b) * mtf::sum(p.layers[1].w * p.layers[1].w) +
+         mtf::sum(p.layers[1].b);
 };
 
 template <class F>

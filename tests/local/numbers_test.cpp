@@ -6,9 +6,9 @@
 
 #include <doctest/doctest.h>
 
+#include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
-#include <mtf/backend/single_rank.hpp>
 
 namespace {
 
@@ -136,7 +136,8 @@ TEST_CASE("powers and their gradients agree with std::pow") {
   backend machine(alone);
   one<place<double>::tensor> const whole{small<double, n>(machine)};
   for (int k = -3; k <= 4; ++k) {
-    auto const [value, gradients] = mtf::value_and_grad([&](auto const& p) { return mtf::sum(mtf::pow(p.x, k)); })(whole);
+    auto const [value, gradients] =
+        mtf::value_and_grad([&](auto const& p) { return mtf::sum(mtf::pow(p.x, k)); })(whole);
     auto const g = gradients.x.is_zero() ? std::vector<double>(15) : gradients.x.complete().local();
     for (std::size_t i = 0; i < 15; ++i) {
       double const v = static_cast<double>(i) - 7;
@@ -151,7 +152,7 @@ TEST_CASE("powers and their gradients agree with std::pow") {
     exponent.push_back(i < 0 ? i % 4 : 0.75 * i);
   }
   two<place<double>::tensor> const p{mtf::from_global<tensor<double, n>>(machine, base),
-                                                  mtf::from_global<tensor<double, n>>(machine, exponent)};
+                                     mtf::from_global<tensor<double, n>>(machine, exponent)};
   auto const power = mtf::pow(p.x, p.y).local();
   auto const [value, gradients] = mtf::value_and_grad([](auto const& q) { return mtf::sum(mtf::pow(q.x, q.y)); })(p);
   auto const dx = gradients.x.complete().local(), dy = gradients.y.complete().local();
@@ -170,10 +171,12 @@ TEST_CASE_TEMPLATE("dropout at rate 1 gives zeros, beyond it an error", T, float
   auto const x = mtf::ones<tensor<T, many>>(machine);
   for (double const rate : {1.0, 1 - 0x1p-20}) {
     double largest = 0;
-    for (auto const v : mtf::dropout(x, rate, mtf::random_key(3)).local()) largest = std::max(largest, std::abs(static_cast<double>(v)));
+    for (auto const v : mtf::dropout(x, rate, mtf::random_key(3)).local())
+      largest = std::max(largest, std::abs(static_cast<double>(v)));
     CHECK(largest == 0);
   }
-  for (double const rate : {-0.1, 1.1, std::nan("")}) CHECK_THROWS_AS(mtf::dropout(x, rate, mtf::random_key(3)), mtf::user_error);
+  for (double const rate : {-0.1, 1.1, std::nan("")})
+    CHECK_THROWS_AS(mtf::dropout(x, rate, mtf::random_key(3)), mtf::user_error);
   // Just below 1 what is kept is scaled by as much: the mean stays.
   auto const kept = mtf::dropout(x, 0.99, mtf::random_key(3));
   CHECK(mtf::item(mtf::mean(kept)) == doctest::Approx(1).epsilon(0.1));

@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include <mtf/kokkos.hpp>
 #include <mtf/backend/single_rank.hpp>
+#include <mtf/kokkos.hpp>
 
 #include "../examples/transformer/model.hpp"
 #include "model_config.hpp"

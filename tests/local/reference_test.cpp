@@ -1,11 +1,11 @@
-// The example's model against an independent PyTorch implementation (tests/reference): loss and all gradients at step 0,
-// the losses of 20 steps of AdamW with clipping and schedule, and the parameters after them.
+// The example's model against an independent PyTorch implementation (tests/reference): loss and all gradients at step
+// 0, the losses of 20 steps of AdamW with clipping and schedule, and the parameters after them.
 #include <cmath>
 
 #include <doctest/doctest.h>
 
-#include <mtf/kokkos.hpp>
 #include <mtf/backend/single_rank.hpp>
+#include <mtf/kokkos.hpp>
 
 #include "../examples/transformer/model.hpp"
 #include "model_config.hpp"
@@ -39,7 +39,8 @@ void follows_reference(char const* file, double gradient_tolerance, double loss_
   using model = transformer::model<config>;
   using layout = mtf::layout<mtf::mesh<>>;
   using parameters = typename model::template parameters<mtf::place<T, layout, backend>::template tensor>;
-  using tokens = typename mtf::place<std::int32_t, layout, backend>::template tensor<typename config::batch, typename config::sequence>;
+  using tokens = typename mtf::place<std::int32_t, layout, backend>::template tensor<typename config::batch,
+                                                                                     typename config::sequence>;
   mtf::reference::file const expected(std::string(MTF_TEST_DIR) + "/reference/" + file);
   mtf::single_rank alone;
   backend machine(alone);
@@ -61,12 +62,13 @@ void follows_reference(char const* file, double gradient_tolerance, double loss_
 
   mtf::adamw<parameters> optimizer(machine, {.beta2 = 0.95, .weight_decay = 0.1, .clip_norm = 1});
   mtf::warmup_cosine const schedule{.peak = 1e-2, .warmup = 5, .total = 20, .floor = 1e-3};
-  auto const step_function =
-      mtf::value_and_grad([](auto const& q, auto const& ids, auto const& labels) { return model::loss(q, ids, labels); });
+  auto const step_function = mtf::value_and_grad(
+      [](auto const& q, auto const& ids, auto const& labels) { return model::loss(q, ids, labels); });
   for (int step = 0; step < 20; ++step) {
     auto const [value, gradients] = step_function(p, step_tokens("ids", step), step_tokens("labels", step));
     CAPTURE(step);
-    CHECK(mtf::item(value) == doctest::Approx(expected["loss"].values[static_cast<std::size_t>(step)]).epsilon(loss_tolerance));
+    CHECK(mtf::item(value) ==
+          doctest::Approx(expected["loss"].values[static_cast<std::size_t>(step)]).epsilon(loss_tolerance));
     if (step == 0)
       mtf::for_each_tensor(
           [&](auto path, auto const& g) {
@@ -75,18 +77,21 @@ void follows_reference(char const* file, double gradient_tolerance, double loss_
             auto const& want = expected["grad." + reference_name(path)].values;
             // Softmax cancels the bias of the keys: its gradient is zero but for rounding.
             if (path.ends_with(".bk"))
-              CHECK(*std::max_element(found.begin(), found.end(), [](T x, T y) { return std::abs(x) < std::abs(y); }) < 1e-7);
+              CHECK(*std::max_element(found.begin(), found.end(), [](T x, T y) { return std::abs(x) < std::abs(y); }) <
+                    1e-7);
             else
               CHECK(distance(found, want) < gradient_tolerance);
           },
           gradients);
     double const norm = optimizer.update(machine, p, gradients, schedule.at(step));
-    CHECK(norm == doctest::Approx(expected["gradient_norm"].values[static_cast<std::size_t>(step)]).epsilon(loss_tolerance));
+    CHECK(norm ==
+          doctest::Approx(expected["gradient_norm"].values[static_cast<std::size_t>(step)]).epsilon(loss_tolerance));
   }
   mtf::for_each_tensor(
       [&](auto path, auto const& x) {
         CAPTURE(path);
-        if (!path.ends_with(".bk")) CHECK(distance(x.local(), expected["final." + reference_name(path)].values) < final_tolerance);
+        if (!path.ends_with(".bk"))
+          CHECK(distance(x.local(), expected["final." + reference_name(path)].values) < final_tolerance);
       },
       p);
 }

@@ -61,8 +61,9 @@ TEST_CASE_TEMPLATE("derivatives at kinks", T, float, double) {
 /// max and min are those of IEEE 754-2019, whichever operand is first.
 TEST_CASE_TEMPLATE("maximum and minimum of all pairs of special values", T, float, double) {
   using limits = std::numeric_limits<T>;
-  std::vector<T> const ascending{-limits::infinity(), limits::lowest(),    T(-1), -limits::min(), -limits::denorm_min(), T(-0.0),
-                                 T(0),                limits::denorm_min(), limits::min(), T(1),   limits::max(), limits::infinity()};
+  std::vector<T> const ascending{
+      -limits::infinity(),  limits::lowest(), T(-1), -limits::min(), -limits::denorm_min(), T(-0.0), T(0),
+      limits::denorm_min(), limits::min(),    T(1),  limits::max(),  limits::infinity()};
   mtf::functions::max const max;
   mtf::functions::min const min;
   for (std::size_t i = 0; i < ascending.size(); ++i) {
@@ -93,7 +94,8 @@ TEST_CASE_TEMPLATE("reductions of special values", T, float, double, bfloat16) {
       return out.host();
     };
     for (index at = 0; at < n; at += std::max<index>(1, n / 9)) {
-      index const result = at % results, position = result * result_stride + at * stride, next = result * result_stride + (at + 1) % n * stride;
+      index const result = at % results, position = result * result_stride + at * stride,
+                  next = result * result_stride + (at + 1) % n * stride;
       auto x = numbers(results * n, 3);
       auto const put = [&](double v) { x[static_cast<std::size_t>(position)] = v; };
       auto const of_result = [&](combine op) { return reduced(op, x)[static_cast<std::size_t>(result)]; };
@@ -123,7 +125,7 @@ TEST_CASE_TEMPLATE("reductions of special values", T, float, double, bfloat16) {
     }
   };
   for (index const n : {1, 7, 40, 1000}) {
-    check(5, n, n, 1);   // rows
+    check(5, n, n, 1);    // rows
     check(64, n, 1, 64);  // columns
   }
   check(1, 100000, 1, 1);  // slices

@@ -1,5 +1,5 @@
-// The contract of backends is enough: a backend in plain loops runs the example's model on one rank, and comes to the same
-// loss and gradients as Kokkos.
+// The contract of backends is enough: a backend in plain loops runs the example's model on one rank, and comes to the
+// same loss and gradients as Kokkos.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -30,7 +30,8 @@ std::vector<float> step(Backend& b, std::vector<std::vector<float>>& initial) {
   parameters p;
   std::size_t i = 0;
   if constexpr (std::is_same_v<Backend, tiny::backend>)
-    mtf::for_each_tensor([&](auto, auto& x) { x = mtf::from_global<std::remove_cvref_t<decltype(x)>>(b, initial[i++]); }, p);
+    mtf::for_each_tensor(
+        [&](auto, auto& x) { x = mtf::from_global<std::remove_cvref_t<decltype(x)>>(b, initial[i++]); }, p);
   else
     p = model::template initial<parameters>(b, mtf::random_key(3));
   if (initial.empty()) mtf::for_each_tensor([&](auto, auto const& x) { initial.push_back(mtf::to_global(x)); }, p);

@@ -67,11 +67,13 @@ TEST_CASE_TEMPLATE("collectives", T, float, double, bfloat16, std::int32_t, std:
 }
 TEST_CASE("messages of several pieces, some of them odd") {
   for (std::size_t const n : {1025U, 70'001U, 150'000U})
-    for_each_mesh([&](mtf::collectives& c, mtf::axis_mask axes, std::vector<int> const& ranks) {
-      if (std::popcount(axes) != 1) return;  // there are sets enough without those of several axes
-      checks::all_operations<float>(c, axes, ranks, n);
-      checks::all_operations<bfloat16>(c, axes, ranks, n + 1);
-    }, std::span(every_way).first(2));
+    for_each_mesh(
+        [&](mtf::collectives& c, mtf::axis_mask axes, std::vector<int> const& ranks) {
+          if (std::popcount(axes) != 1) return;  // there are sets enough without those of several axes
+          checks::all_operations<float>(c, axes, ranks, n);
+          checks::all_operations<bfloat16>(c, axes, ranks, n + 1);
+        },
+        std::span(every_way).first(2));
 }
 
 TEST_CASE("groups are row-major") { for_each_mesh(checks::groups_are_row_major); }

@@ -23,11 +23,13 @@ struct traffic {
 /// One training step's collectives, by phase.
 template <class C, mtf::fixed_string Mesh, mtf::fixed_string Rules>
 traffic step() {
-  using layout = mtf::layout_of<Mesh, Rules, typename C::batch, typename C::sequence, typename C::memory, typename C::d_model,
-                                typename C::heads, typename C::d_head, typename C::d_ff, typename C::vocab>;
+  using layout =
+      mtf::layout_of<Mesh, Rules, typename C::batch, typename C::sequence, typename C::memory, typename C::d_model,
+                     typename C::heads, typename C::d_head, typename C::d_ff, typename C::vocab>;
   using model = transformer::model<C>;
   using parameters = typename model::template parameters<mtf::place<float, layout, backend>::template tensor>;
-  using tokens = typename mtf::place<std::int32_t, layout, backend>::template tensor<typename C::batch, typename C::sequence>;
+  using tokens =
+      typename mtf::place<std::int32_t, layout, backend>::template tensor<typename C::batch, typename C::sequence>;
   mtf::mpi_collectives ranks(mtf::mesh_of<Mesh>::shape());
   backend machine(ranks);
   auto p = model::template initial<parameters>(machine, mtf::random_key(1));
@@ -40,8 +42,8 @@ traffic step() {
   ranks.record(&t.forward);
   mtf::item(model::loss(p, ids, ids));
   ranks.record(&whole);
-  auto const [value, gradients] =
-      mtf::value_and_grad([](auto const& q, auto const& a, auto const& b) { return model::loss(q, a, b); })(p, ids, ids);
+  auto const [value, gradients] = mtf::value_and_grad(
+      [](auto const& q, auto const& a, auto const& b) { return model::loss(q, a, b); })(p, ids, ids);
   ranks.record(&t.update);
   optimizer.update(machine, p, gradients, 1e-3);
   ranks.record(nullptr);

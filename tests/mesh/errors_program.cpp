@@ -1,5 +1,5 @@
-// A program that fails in the way that its first argument names, with ranks that are processes, or threads if the second
-// is "threads"; errors_test.cmake looks at what it prints and returns.
+// A program that fails in the way that its first argument names, with ranks that are processes, or threads if the
+// second is "threads"; errors_test.cmake looks at what it prints and returns.
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -85,7 +85,8 @@ int main(int argc, char** argv) {
   std::string const how = argc > 1 ? argv[1] : "";
   bool const threads = argc > 2 && argv[2] == std::string("threads");
   using square = mtf::mesh<rows, cols>;
-  if (how == "lone") return run<mtf::mesh<lone>, backend>(threads, argc, argv, [](backend& b) { act("none", b.ranks); });
+  if (how == "lone")
+    return run<mtf::mesh<lone>, backend>(threads, argc, argv, [](backend& b) { act("none", b.ranks); });
   if (how == "session") return run<square, session_fails>(threads, argc, argv, [](backend&) {});
   return run<square, backend>(threads, argc, argv, [&](backend& b) { return act(how, b.ranks); });
 }

@@ -34,8 +34,8 @@ void equals_one_rank() {
   CAPTURE(Rules.view());
   CAPTURE(Upper.view());
   bool const wide = std::is_same_v<T, double>;
-  using layout = mtf::layout_of<Mesh, Rules, config::batch, config::sequence, config::memory, config::d_model, config::heads,
-                                config::d_head, config::d_ff, config::vocab>;
+  using layout = mtf::layout_of<Mesh, Rules, config::batch, config::sequence, config::memory, config::d_model,
+                                config::heads, config::d_head, config::d_ff, config::vocab>;
   auto const pick = [] {
     if constexpr (Upper.view() == "same")
       return static_cast<void*>(nullptr);

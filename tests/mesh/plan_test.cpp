@@ -1,6 +1,6 @@
 // ranks: 4
-// What runs sends what was planned: twenty generated programs, each a chain of operations drawn from its seed, under two
-// layouts. (The example's programs check themselves in their first step.)
+// What runs sends what was planned: twenty generated programs, each a chain of operations drawn from its seed, under
+// two layouts. (The example's programs check themselves in their first step.)
 #include "mpi_main.hpp"
 
 #include <mtf/mtf.hpp>
@@ -28,8 +28,8 @@ struct weights {
   MTF_FIELDS(x, w, v, gamma, beta, layers);
 };
 
-/// One operation, drawn from the number: a tensor over a, b, c to another one. Nothing that sends stands beside another such
-/// thing in one call: C++ leaves open which comes first, and compilers decide differently in constant expressions.
+/// One operation, drawn from the number: a tensor over a, b, c to another one. Nothing that sends stands beside another
+/// such thing in one call: C++ leaves open which comes first, and compilers decide differently in constant expressions.
 template <unsigned Draw, class X>
 constexpr auto apply(auto const& p, X const& x) {
   using here = typename X::layout_type;

@@ -206,9 +206,8 @@ void equals_whole(mtf::axis_mask over, int divided) {
         want);  // someone asks for whole gradients
   check(train<T, Layout, Cut, adam_whole>(machine, adam, when::overlapped, false), want);
   check(train<T, Layout, whole, adam_cut>(machine, adam, when::overlapped, false), want);
-  check(
-      train<T, Layout, Cut, mtf::sgd<parameters, mtf::decay_weights, Cut>>(machine, descent, when::overlapped, false),
-      train<T, Layout, whole, mtf::sgd<parameters>>(machine, descent, when::later, false));
+  check(train<T, Layout, Cut, mtf::sgd<parameters, mtf::decay_weights, Cut>>(machine, descent, when::overlapped, false),
+        train<T, Layout, whole, mtf::sgd<parameters>>(machine, descent, when::later, false));
 }
 
 template <mtf::fixed_string Mesh, mtf::fixed_string Rules>

@@ -1,6 +1,5 @@
-// Labels and ids that mean nothing: negative ones are ignored, however unequal the ranks' shares of what counts are; those
-// beyond the classes are an error where the data comes in, and NaN after it.
-// ranks: threads
+// Labels and ids that mean nothing: negative ones are ignored, however unequal the ranks' shares of what counts are;
+// those beyond the classes are an error where the data comes in, and NaN after it. ranks: threads
 #include <cmath>
 #include <string>
 #include <vector>
@@ -50,14 +49,16 @@ std::vector<double> some_numbers(std::size_t n, double salt) {
 std::vector<double> const table = some_numbers(24, 1), weights = some_numbers(24, 2);
 
 template <class Layout>
-result differentiated(mtf::rank_threads& pool, std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& labels) {
+result differentiated(mtf::rank_threads& pool, std::vector<std::int32_t> const& ids,
+                      std::vector<std::int32_t> const& labels) {
   result r;
   pool.run(Layout::mesh_type::shape(), [&](mtf::collectives& ranks) {
     backend machine = backend::one_of_many(ranks);
     using here = mtf::place<double, Layout, backend>;
     using tokens = typename mtf::place<std::int32_t, Layout, backend>::template tensor<batch, place>;
-    model<here::template tensor> const m{mtf::from_global<typename here::template tensor<word, width>>(machine, table),
-                                         mtf::from_global<typename here::template tensor<width, word>>(machine, weights)};
+    model<here::template tensor> const m{
+        mtf::from_global<typename here::template tensor<word, width>>(machine, table),
+        mtf::from_global<typename here::template tensor<width, word>>(machine, weights)};
     auto const [value, gradients] =
         mtf::value_and_grad(loss)(m, mtf::from_global<tokens>(machine, ids), mtf::from_global<tokens>(machine, labels));
     auto const number = mtf::item(value);
@@ -71,13 +72,15 @@ result differentiated(mtf::rank_threads& pool, std::vector<std::int32_t> const& 
 }
 
 /// The same in plain loops, by differences for the gradients.
-double loss_of(std::vector<double> const& x, std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& labels) {
+double loss_of(std::vector<double> const& x, std::vector<std::int32_t> const& ids,
+               std::vector<std::int32_t> const& labels) {
   double total = 0, count = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (labels[i] < 0) continue;
     std::vector<double> y(6);
     for (std::size_t j = 0; j < 6; ++j)
-      for (std::size_t k = 0; k < 4 && ids[i] >= 0; ++k) y[j] += x[static_cast<std::size_t>(ids[i]) * 4 + k] * x[24 + k * 6 + j];
+      for (std::size_t k = 0; k < 4 && ids[i] >= 0; ++k)
+        y[j] += x[static_cast<std::size_t>(ids[i]) * 4 + k] * x[24 + k * 6 + j];
     double sum = 0;
     for (double const v : y) sum += std::exp(v);
     total += std::log(sum) - y[static_cast<std::size_t>(labels[i])];
@@ -119,7 +122,7 @@ TEST_CASE("negative labels are ignored and the mean is that of the others, under
   mtf::rank_threads pool(4);
   std::vector<std::int32_t> ids, labels;
   for (int i = 0; i < 24; ++i) {
-    ids.push_back(i % 5 == 4 ? -1 : i * 5 % 6);  // a negative id: zeros
+    ids.push_back(i % 5 == 4 ? -1 : i * 5 % 6);                   // a negative id: zeros
     labels.push_back(i < 12 || i % 4 == 0 ? -1 - i : i * i % 6);  // the first half of the batch counts nothing
   }
   auto const want = expected(ids, labels);
@@ -128,7 +131,8 @@ TEST_CASE("negative labels are ignored and the mean is that of the others, under
     auto const found = differentiated<Layout>(pool, ids, labels);
     CHECK(found.loss == doctest::Approx(want.loss).epsilon(1e-12));
     REQUIRE(found.gradients.size() == want.gradients.size());
-    for (std::size_t i = 0; i < want.gradients.size(); ++i) CHECK(found.gradients[i] == doctest::Approx(want.gradients[i]).epsilon(1e-6));
+    for (std::size_t i = 0; i < want.gradients.size(); ++i)
+      CHECK(found.gradients[i] == doctest::Approx(want.gradients[i]).epsilon(1e-6));
   });
 }
 
@@ -140,7 +144,8 @@ TEST_CASE("labels and ids beyond the extent do not look normal, under any layout
   under_layouts([&]<class Layout>(char const* layout) {
     CAPTURE(layout);
     CHECK(std::isfinite(differentiated<Layout>(pool, good, good).loss));
-    auto const wrong_label = differentiated<Layout>(pool, good, bad), wrong_id = differentiated<Layout>(pool, bad, good);
+    auto const wrong_label = differentiated<Layout>(pool, good, bad),
+               wrong_id = differentiated<Layout>(pool, bad, good);
     CHECK(std::isnan(wrong_label.loss));
     CHECK(std::isnan(wrong_id.loss));
     CHECK(std::isnan(wrong_label.gradients.back()));

@@ -1,6 +1,6 @@
-// The protocol of gradients, held by random programs: tensors that are used several times, so that gradients share memory,
-// are added in place, are partial over different axes, and are completed while others are computed. On one rank they equal
-// differences; on the ranks of a mesh, completed in every way that there is, they equal those of one rank.
+// The protocol of gradients, held by random programs: tensors that are used several times, so that gradients share
+// memory, are added in place, are partial over different axes, and are completed while others are computed. On one rank
+// they equal differences; on the ranks of a mesh, completed in every way that there is, they equal those of one rank.
 // ranks: threads
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
@@ -15,9 +15,9 @@
 #include <tuple>
 #include <vector>
 
+#include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
-#include <mtf/backend/single_rank.hpp>
 #include <mtf/threads.hpp>
 
 namespace {
@@ -47,7 +47,30 @@ struct parameters {
 };
 
 /// The values of a program: by their dimensions and, on the mesh, the axes over which they are partial.
-enum kind : std::size_t { ij, ij_q, jk, jk_p, ik, vi, vi_q, vj, vj_p, vj_q, vj_pq, vk, vk_p, jw, jw_p, iw, s, s_p, s_q, s_pq, moved, kinds };
+enum kind : std::size_t {
+  ij,
+  ij_q,
+  jk,
+  jk_p,
+  ik,
+  vi,
+  vi_q,
+  vj,
+  vj_p,
+  vj_q,
+  vj_pq,
+  vk,
+  vk_p,
+  jw,
+  jw_p,
+  iw,
+  s,
+  s_p,
+  s_q,
+  s_pq,
+  moved,
+  kinds
+};
 
 /// Where programs run. On one rank nothing is partial, and some kinds are one type.
 template <class Layout, class Moved>
@@ -59,15 +82,15 @@ struct place {
   template <class... D>
   using tensor = mtf::tensor<double, mtf::shape<D...>, Layout, mtf::partial<>, backend>;
   template <mtf::axis_mask Axes, class... D>
-  using partial = mtf::tensor<double, mtf::shape<D...>, Layout,
-                              mtf::detail::partial_of<mesh, Axes & axes>, backend>;
+  using partial = mtf::tensor<double, mtf::shape<D...>, Layout, mtf::detail::partial_of<mesh, Axes & axes>, backend>;
   template <class... X>
   using lists = std::tuple<std::vector<X>...>;
   static constexpr mtf::axis_mask P = 1, Q = 2;
-  using values = lists<tensor<i, j>, partial<Q, i, j>, tensor<j, k>, partial<P, j, k>, tensor<i, k>, tensor<i>, partial<Q, i>,
-                       tensor<j>, partial<P, j>, partial<Q, j>, partial<P | Q, j>, tensor<k>, partial<P, k>, tensor<j, wide>,
-                       partial<P, j, wide>, tensor<i, wide>, tensor<>, partial<P>, partial<Q>, partial<P | Q>,
-                       mtf::tensor<double, mtf::shape<i, j>, Moved, mtf::partial<>, backend>>;
+  using values =
+      lists<tensor<i, j>, partial<Q, i, j>, tensor<j, k>, partial<P, j, k>, tensor<i, k>, tensor<i>, partial<Q, i>,
+            tensor<j>, partial<P, j>, partial<Q, j>, partial<P | Q, j>, tensor<k>, partial<P, k>, tensor<j, wide>,
+            partial<P, j, wide>, tensor<i, wide>, tensor<>, partial<P>, partial<Q>, partial<P | Q>,
+            mtf::tensor<double, mtf::shape<i, j>, Moved, mtf::partial<>, backend>>;
   using params = parameters<tensor>;
 };
 using one = place<mtf::layout<mtf::mesh<>>, mtf::layout<mtf::mesh<>>>;
@@ -94,7 +117,8 @@ constexpr auto completed = [](auto const& x) { return mtf::complete(x); };
 constexpr auto total = [](auto const& x) { return mtf::sum(x); };
 constexpr double epsilon = 0.5;  // rows of zeros shall be far from a pole
 template <class D>
-constexpr auto layer_norm = [](auto const& x, auto const& g, auto const& b) { return mtf::layer_norm<D>(x, g, b, epsilon); };
+constexpr auto layer_norm =
+    [](auto const& x, auto const& g, auto const& b) { return mtf::layer_norm<D>(x, g, b, epsilon); };
 template <class D>
 constexpr auto rms_norm = [](auto const& x, auto const& g) { return mtf::rms_norm<D>(x, g, epsilon); };
 template <class... D>
@@ -113,23 +137,22 @@ constexpr std::tuple steps{
     // Gradients are passed on as they are.
     step<ij, ij, ij>(add), step<ij, ij, ij>(subtract), step<ij, ij, ij_q>(add), step<ij_q, ij_q, ij_q>(add),
     step<ij_q, ij_q, ij_q>(subtract), step<jk, jk, jk>(add), step<jk_p, jk_p, jk_p>(add), step<ik, ik, ik>(add),
-    step<vj, vj, vj>(add), step<vj_p, vj_p, vj_p>(add), step<vj_pq, vj_pq, vj_pq>(subtract), step<vj_p, vj_p, vj_pq>(add),
-    step<vj, vj_p, vj_q>(add), step<vi, vi, vi>(add), step<vi_q, vi_q, vi_q>(subtract), step<vk, vk, vk_p>(add),
-    step<s, s, s>(add), step<s_p, s_p, s_p>(add), step<s_pq, s_pq, s_pq>(add), step<moved, moved, moved>(add),
-    step<jw, jw, jw>(add), step<jw, jw, jw>(subtract), step<jw_p, jw_p, jw_p>(add), step<iw, iw, iw>(add),
-    step<ij, ij>(more), step<ij, ij_q>(more),
+    step<vj, vj, vj>(add), step<vj_p, vj_p, vj_p>(add), step<vj_pq, vj_pq, vj_pq>(subtract),
+    step<vj_p, vj_p, vj_pq>(add), step<vj, vj_p, vj_q>(add), step<vi, vi, vi>(add), step<vi_q, vi_q, vi_q>(subtract),
+    step<vk, vk, vk_p>(add), step<s, s, s>(add), step<s_p, s_p, s_p>(add), step<s_pq, s_pq, s_pq>(add),
+    step<moved, moved, moved>(add), step<jw, jw, jw>(add), step<jw, jw, jw>(subtract), step<jw_p, jw_p, jw_p>(add),
+    step<iw, iw, iw>(add), step<ij, ij>(more), step<ij, ij_q>(more),
     // Operands are broadcast, and meet gradients.
     step<ij, ij, vj>(add), step<ij, ij, vi>(add), step<ij, ij, ij>(multiply), step<ij, ij, vj>(multiply),
     step<ij_q, ij_q, ij>(multiply), step<ij_q, ij_q, vj>(multiply), step<jk, jk, vk>(add), step<jk, jk, vj>(multiply),
     step<jk_p, jk_p, jk>(multiply), step<ik, ik, vi>(add), step<ik, ik, vk>(multiply), step<ik, ik, ik>(multiply),
-    step<vj_p, vj_p, vj>(multiply), step<vj_pq, vj, vj_pq>(multiply), step<vi, vi, vi>(multiply), step<ij, ij, s>(multiply),
-    step<jw, jw, vj>(multiply), step<jw_p, jw, vj_p>(multiply), step<s_pq, jw, vj_pq>([](auto const& x, auto const& y) {
-      return mtf::sum(x * y);
-    }),
+    step<vj_p, vj_p, vj>(multiply), step<vj_pq, vj, vj_pq>(multiply), step<vi, vi, vi>(multiply),
+    step<ij, ij, s>(multiply), step<jw, jw, vj>(multiply), step<jw_p, jw, vj_p>(multiply),
+    step<s_pq, jw, vj_pq>([](auto const& x, auto const& y) { return mtf::sum(x * y); }),
     // Nonlinear: partial operands are completed, once.
-    step<ij, ij>(tanh_of), step<ij, ij_q>(tanh_of), step<jk, jk>(tanh_of), step<jk, jk_p>(tanh_of), step<ik, ik>(tanh_of),
-    step<vj, vj_p>(tanh_of), step<vj, vj_pq>(tanh_of), step<vi, vi_q>(tanh_of), step<vk, vk_p>(tanh_of), step<jw, jw>(tanh_of),
-    step<jw, jw_p>(tanh_of), step<moved, moved>(tanh_of),
+    step<ij, ij>(tanh_of), step<ij, ij_q>(tanh_of), step<jk, jk>(tanh_of), step<jk, jk_p>(tanh_of),
+    step<ik, ik>(tanh_of), step<vj, vj_p>(tanh_of), step<vj, vj_pq>(tanh_of), step<vi, vi_q>(tanh_of),
+    step<vk, vk_p>(tanh_of), step<jw, jw>(tanh_of), step<jw, jw_p>(tanh_of), step<moved, moved>(tanh_of),
     step<ij, ij_q>(completed), step<jk, jk_p>(completed), step<vj, vj_p>(completed), step<vj, vj_q>(completed),
     step<vj, vj_pq>(completed), step<vi, vi_q>(completed), step<vk, vk_p>(completed), step<s, s_p>(completed),
     step<s, s_pq>(completed), step<s, s_q>(completed), step<jw, jw_p>(completed),
@@ -139,13 +162,14 @@ constexpr std::tuple steps{
     step<ik, ik, vk, vk_p>(layer_norm<k>), step<vj, vj, vj>(rms_norm<j>),
     // Contractions.
     step<ik, ij, jk>(einsum<i, k>), step<ik, ij_q, jk>(einsum<i, k>), step<ij_q, ik, jk>(einsum<i, j>),
-    step<jk_p, ij, ik>(einsum<j, k>), step<ij, vi, vj>(einsum<i, j>), step<vj_p, ij, vi>(einsum<j>), step<vi, ij, vj>(einsum<i>),
-    step<vi_q, ik, vk>(einsum<i>), step<ij_q, vi_q, vj>(einsum<i, j>), step<s_p, ij, ij>(einsum<>),
-    step<iw, ij, jw>(einsum<i, wide>), step<ij, iw, jw>(einsum<i, j>), step<jw_p, ij, iw>(einsum<j, wide>),
+    step<jk_p, ij, ik>(einsum<j, k>), step<ij, vi, vj>(einsum<i, j>), step<vj_p, ij, vi>(einsum<j>),
+    step<vi, ij, vj>(einsum<i>), step<vi_q, ik, vk>(einsum<i>), step<ij_q, vi_q, vj>(einsum<i, j>),
+    step<s_p, ij, ij>(einsum<>), step<iw, ij, jw>(einsum<i, wide>), step<ij, iw, jw>(einsum<i, j>),
+    step<jw_p, ij, iw>(einsum<j, wide>),
     // Sums.
-    step<vj_p, ij>(sum<i>), step<vj_pq, ij_q>(sum<i>), step<vj_q, jk>(sum<k>), step<vi, ij>(sum<j>), step<vi_q, ij_q>(sum<j>),
-    step<vi_q, ik>(sum<k>), step<vk, jk>(sum<j>), step<vk_p, ik>(sum<i>), step<s_p, ij>(total), step<s_pq, ij_q>(total),
-    step<s, vj>(total), step<s_q, vk>(total),
+    step<vj_p, ij>(sum<i>), step<vj_pq, ij_q>(sum<i>), step<vj_q, jk>(sum<k>), step<vi, ij>(sum<j>),
+    step<vi_q, ij_q>(sum<j>), step<vi_q, ik>(sum<k>), step<vk, jk>(sum<j>), step<vk_p, ik>(sum<i>),
+    step<s_p, ij>(total), step<s_pq, ij_q>(total), step<s, vj>(total), step<s_q, vk>(total),
     // Cut differently.
     step<moved, ij>(relayout{}), step<moved, ij_q>(relayout{}), step<ij, moved>(relayout{})};
 constexpr std::size_t step_count = std::tuple_size_v<std::remove_const_t<decltype(steps)>>;
@@ -183,15 +207,21 @@ struct program {
   std::vector<term> terms;
 };
 
-/// The kinds that a program's lines make are few: what must come together for an error to be seen rarely would among all.
+/// The kinds that a program's lines make are few: what must come together for an error to be seen rarely would among
+/// all.
 template <kind... K>
 constexpr unsigned makes = (0U | ... | (1U << K));
-constexpr std::array themes{makes<jk, vk>, makes<jk, jk_p, ik>, makes<ij, ij_q, moved>, makes<ij_q, vj, vj_p, vj_pq, s_p, s_pq>,
-                            makes<ik, vi, vi_q, vj, vj_q, vk, vk_p, s, s_q>, makes<jw>, makes<ij, jw, jw_p, iw>,
+constexpr std::array themes{makes<jk, vk>,
+                            makes<jk, jk_p, ik>,
+                            makes<ij, ij_q, moved>,
+                            makes<ij_q, vj, vj_p, vj_pq, s_p, s_pq>,
+                            makes<ik, vi, vi_q, vj, vj_q, vk, vk_p, s, s_q>,
+                            makes<jw>,
+                            makes<ij, jw, jw_p, iw>,
                             (1U << kinds) - 1U};
 
-/// One line for each kind that no parameter is of, then some more; values that no line uses are terms of the loss, and a few
-/// others.
+/// One line for each kind that no parameter is of, then some more; values that no line uses are terms of the loss, and
+/// a few others.
 program random_program(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   auto const below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
@@ -254,7 +284,8 @@ X terms_of(backend& machine, numbers global) {
   constexpr std::array share{-1.5, 2.5, 0.75, -0.75};  // of two ranks along the axes or four
   mtf::collectives& ranks = machine.ranks();
   if constexpr (X::spec.partial != 0)
-    for (double& e : global) e *= share[static_cast<std::size_t>(ranks.mesh().index_within(ranks.rank(), X::spec.partial))];
+    for (double& e : global)
+      e *= share[static_cast<std::size_t>(ranks.mesh().index_within(ranks.rank(), X::spec.partial))];
   using whole = mtf::tensor<double, typename X::shape_type, typename X::layout_type, mtf::partial<>, backend>;
   return X(mtf::from_global<whole>(machine, global).value());
 }
@@ -267,7 +298,8 @@ auto weighted(typename Place::values const& all, std::size_t n, std::array<numbe
   constexpr auto axes = Axes & Place::axes & ~X::spec.cut_axes();
   using W = mtf::tensor<double, typename X::shape_type, typename X::layout_type,
                         mtf::detail::partial_of<typename Place::mesh, axes>, backend>;
-  return typename Place::template tensor<>(mtf::complete(mtf::sum(x * terms_of<W>(x.backend(), weights[Kind]))).value());
+  return
+      typename Place::template tensor<>(mtf::complete(mtf::sum(x * terms_of<W>(x.backend(), weights[Kind]))).value());
 }
 
 /// What was computed, and what it was then.
@@ -318,7 +350,11 @@ struct random_loss {
     auto sum = value(what.terms[0]);
     for (std::size_t n = 1; n < what.terms.size(); ++n) sum = sum + value(what.terms[n]);
     if (see.witnesses != nullptr)
-      std::apply([&](auto const&... v) { (std::ranges::for_each(v, [&](auto const& y) { testify(*see.witnesses, y); }), ...); }, all);
+      std::apply(
+          [&](auto const&... v) {
+            (std::ranges::for_each(v, [&](auto const& y) { testify(*see.witnesses, y); }), ...);
+          },
+          all);
     if (see.kept != nullptr) *see.kept = all;
     return sum;
   }
@@ -348,7 +384,10 @@ template <class Place>
 typename Place::params parameters_of(backend& machine, by_name const& global) {
   typename Place::params at;
   mtf::for_each_tensor(
-      [&](auto name, auto& x) { x = mtf::from_global<std::remove_cvref_t<decltype(x)>>(machine, global.at(std::string(name))); }, at);
+      [&](auto name, auto& x) {
+        x = mtf::from_global<std::remove_cvref_t<decltype(x)>>(machine, global.at(std::string(name)));
+      },
+      at);
   return at;
 }
 
@@ -392,8 +431,8 @@ double apart(numbers const& found, numbers const& want) {
 constexpr double differentiated = 1e-6;  // between gradients and differences
 constexpr double exact = 1e-10;          // between layouts
 
-/// One rank's gradients, with which the mesh's are then compared: each against central differences of fourth order along a
-/// random direction, the elements of small tensors one by one too.
+/// One rank's gradients, with which the mesh's are then compared: each against central differences of fourth order
+/// along a random direction, the elements of small tensors one by one too.
 template <class Loss>
 void check_on_one(Loss const& loss, reference& x, backend& machine) {
   auto const at = parameters_of<one>(machine, x.at);
@@ -431,11 +470,11 @@ void check_on_one(Loss const& loss, reference& x, backend& machine) {
       gradients, moved);
 }
 
-/// How gradients are completed: by whoever looks; while others are computed, for state that is cut as `Cut` says; by the
-/// norm, for state that is cut as `Asked` says.
+/// How gradients are completed: by whoever looks; while others are computed, for state that is cut as `Cut` says; by
+/// the norm, for state that is cut as `Asked` says.
 template <class Cut, class Asked, class Loss>
-void check_completed(Loss const& loss, reference const& x, four::params const& at, backend& machine, mtf::completed_gradients when,
-                     bool norm) {
+void check_completed(Loss const& loss, reference const& x, four::params const& at, backend& machine,
+                     mtf::completed_gradients when, bool norm) {
   std::vector<witness> witnesses;
   mtf::for_each_tensor([&](auto, auto const& t) { testify(witnesses, t); }, at);
   four::values kept;
@@ -457,7 +496,8 @@ void check_completed(Loss const& loss, reference const& x, four::params const& a
           return;
         }
         auto const equals = [&](auto const& found) {
-          CHECK(apart(found.local(), mtf::from_global<std::remove_cvref_t<decltype(found)>>(machine, want).local()) <= exact);
+          CHECK(apart(found.local(), mtf::from_global<std::remove_cvref_t<decltype(found)>>(machine, want).local()) <=
+                exact);
         };
         equals(g.template part<Asked>());
         equals(g.complete());
@@ -526,7 +566,8 @@ void check(std::uint64_t seed, F f) {
 
 // What random programs rarely meet.
 TEST_CASE("gradients of tensors that share what flows to them") {
-  // The sum of what flows to u is known, to the norm, when v's other uses are added to it: by a contraction, by an addition.
+  // The sum of what flows to u is known, to the norm, when v's other uses are added to it: by a contraction, by an
+  // addition.
   auto const known = [](auto const& at, auto const& other) {
     auto const before = mtf::einsum<i, k>(at.x, other);
     auto const u = at.v + mtf::rms_norm<k>(at.v, at.of_k);

@@ -1,6 +1,5 @@
-// Derived steps carried out by a backend between ranks, for all ways to lie on a mesh: what arrives, and that as many bytes
-// are counted as derived.
-// ranks: threads
+// Derived steps carried out by a backend between ranks, for all ways to lie on a mesh: what arrives, and that as many
+// bytes are counted as derived. ranks: threads
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -14,11 +13,11 @@
 namespace {
 
 using backend = mtf::kokkos_backend<Kokkos::Serial>;
-using mtf::backend::index;
 using mtf::sharding;
+using mtf::backend::index;
 
-/// What a rank holds of element g: of a partial tensor the term of its place along the partial axes, 1 + place times g + 1.
-/// `partial` are the axes of the terms at first; those that are not in `s.partial` are summed.
+/// What a rank holds of element g: of a partial tensor the term of its place along the partial axes, 1 + place times g
+/// + 1. `partial` are the axes of the terms at first; those that are not in `s.partial` are summed.
 std::vector<float> held_by(mtf::mesh_shape const& m, sharding const& s, mtf::axis_mask partial, int rank) {
   int terms = 0;
   for (int q = 0; q < m.size(); ++q) {
@@ -28,7 +27,8 @@ std::vector<float> held_by(mtf::mesh_shape const& m, sharding const& s, mtf::axi
   }
   auto const elements = laws::shard_of<512>(m, s, rank, 0);
   std::vector<float> out;
-  for (index i = 0; i < elements.size; ++i) out.push_back(static_cast<float>(terms * (laws::global_in(elements.at[i]) + 1)));
+  for (index i = 0; i < elements.size; ++i)
+    out.push_back(static_cast<float>(terms * (laws::global_in(elements.at[i]) + 1)));
   return out;
 }
 

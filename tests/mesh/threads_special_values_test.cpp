@@ -38,7 +38,8 @@ TEST_CASE_TEMPLATE("NaN on any rank is the maximum and the minimum on all", T, f
       std::vector<T> x(24, T(1.0F));
       x[at] = T(std::numeric_limits<float>::quiet_NaN());
       auto const t = mtf::from_global<X<T>>(machine, x);
-      auto const largest = mtf::to_global(mtf::reduce_max<gone>(t)), smallest = mtf::to_global(mtf::reduce_min<gone>(t));
+      auto const largest = mtf::to_global(mtf::reduce_max<gone>(t)),
+                 smallest = mtf::to_global(mtf::reduce_min<gone>(t));
       for (std::size_t k = 0; k < 3; ++k) {
         CHECK(std::isnan(static_cast<float>(largest[k])) == (at / 8 == k));
         CHECK(std::isnan(static_cast<float>(smallest[k])) == (at / 8 == k));

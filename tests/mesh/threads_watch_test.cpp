@@ -1,15 +1,14 @@
-// The first operation whose result is not finite: on one rank against the profile's names, on two ranks agreed. And what
-// optimizers do with such gradients.
-// ranks: threads
+// The first operation whose result is not finite: on one rank against the profile's names, on two ranks agreed. And
+// what optimizers do with such gradients. ranks: threads
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <string>
 
+#include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
-#include <mtf/backend/single_rank.hpp>
 #include <mtf/threads.hpp>
 
 namespace {
@@ -49,7 +48,8 @@ std::string first(backend& machine, Params const& p, F const& loss) {
   auto const found = mtf::first_not_finite(machine, p, [&] { mtf::value_and_grad(loss)(p); });
   machine.profile(nullptr);
   bool named = found.empty();
-  for (auto const& r : table.rows()) named = named || found.starts_with(std::string(r.operation) + " " + mtf::name_of(r.when) + " [");
+  for (auto const& r : table.rows())
+    named = named || found.starts_with(std::string(r.operation) + " " + mtf::name_of(r.when) + " [");
   CHECK_MESSAGE(named, found);
   return found;
 }
@@ -65,18 +65,21 @@ std::string first(F const& loss) {
 
 TEST_CASE("the first operation whose result is not finite, forward") {
   CHECK(first([](auto const& p) { return mtf::sum(mtf::einsum<m, n>(p.x, p.w)); }).empty());
-  CHECK(first([](auto const& p) { return mtf::sum(mtf::exp(mtf::log(mtf::einsum<m, n>(p.x, p.w) - 7))); }) == "map forward [m, n]");
+  CHECK(first([](auto const& p) { return mtf::sum(mtf::exp(mtf::log(mtf::einsum<m, n>(p.x, p.w) - 7))); }) ==
+        "map forward [m, n]");
   CHECK(first([](auto const& p) { return mtf::sum(mtf::einsum<m, n>(p.x * huge, p.w)); }) == "einsum forward [m, n]");
   CHECK(first([](auto const& p) { return mtf::sum(p.x * huge); }) == "sum forward []");
   CHECK(first([](auto const& p) { return mtf::sum(mtf::softmax<k>(p.x * huge * 2)); }) == "map forward [m, k]");
-  CHECK(first([](auto const& p) { return mtf::mean(mtf::layer_norm<k>(p.x, p.gamma, p.beta * huge * 2)); }) == "map forward [k]");
+  CHECK(first([](auto const& p) { return mtf::mean(mtf::layer_norm<k>(p.x, p.gamma, p.beta * huge * 2)); }) ==
+        "map forward [k]");
 }
 
 TEST_CASE("the same, backward") {
   auto const r = [](auto const& x) { return mtf::sum(mtf::sqrt(x)); };
   CHECK(first([&](auto const& p) { return r(p.x - 1); }) == "map backward [m, k]");
   CHECK(first([&](auto const& p) { return r(mtf::einsum<m, n>(p.x, p.w) - 6); }) == "map backward [m, n]");
-  CHECK(first([](auto const& p) { return mtf::sum(mtf::einsum<m, n>(p.x * (1 / huge), p.w) * huge); }) == "einsum backward [m, k]");
+  CHECK(first([](auto const& p) { return mtf::sum(mtf::einsum<m, n>(p.x * (1 / huge), p.w) * huge); }) ==
+        "einsum backward [m, k]");
   // Each contribution is finite, their sum is not: added by the slot, by a product and by a norm.
   CHECK(first([](auto const& p) {
           auto const y = mtf::einsum<m, n>(p.x * (1 / huge), p.w);
@@ -109,14 +112,15 @@ TEST_CASE("ranks agree on the first in the order of the program") {
     auto const p = ones<cut>(machine);
     using vector = on<cut>::tensor<m>;
     auto const at = mtf::iota<m, vector>(machine);  // 0, 1 on rank 0, 2, 3 on rank 1
-    auto const later = [&](auto const& q) { return mtf::log(mtf::sum<k>(mtf::sqrt(q.x * (2.5 - at)))  // rank 1
-                                                             - 100); };                              // both
+    auto const later = [&](auto const& q) {
+      return mtf::log(mtf::sum<k>(mtf::sqrt(q.x * (2.5 - at)))  // rank 1
+                      - 100);
+    };  // both
     CHECK(first(machine, p, [&](auto const& q) { return mtf::sum(later(q)); }) == "map forward [m/half, k]");
     CHECK(first(machine, p, [&](auto const& q) {
             auto const earlier = mtf::sum(mtf::log(at - 1.5));  // rank 0
             return earlier + mtf::sum(later(q));
-          }) ==
-          "map forward [m/half]");
+          }) == "map forward [m/half]");
     // Each rank's term is finite, their sum is not.
     auto const sum = [&](auto const& q) { return mtf::complete(mtf::sum<m>(q.x * huge)); };
     CHECK(mtf::first_not_finite(machine, p, [&] { sum(p); }) == "sum forward [k]");
@@ -124,8 +128,9 @@ TEST_CASE("ranks agree on the first in the order of the program") {
     CHECK(mtf::first_not_finite(machine, p, [&] { terms(p); }) == "complete forward [k]");
     // The same of a parameter's gradient, which is completed for its norm.
     CHECK(mtf::first_not_finite(machine, p, [&] {
-            auto const found = mtf::value_and_grad([&](auto const& q) { return mtf::sum(q.x * (q.gamma - 1) * (huge / 3)); },
-                                                   mtf::completed_gradients::overlapped)(p);
+            auto const found =
+                mtf::value_and_grad([&](auto const& q) { return mtf::sum(q.x * (q.gamma - 1) * (huge / 3)); },
+                                    mtf::completed_gradients::overlapped)(p);
             mtf::global_norm(machine, found.gradients);
           }) == "global_norm update [k]");
   });
@@ -150,8 +155,10 @@ TEST_CASE("gradients that are not finite update nothing") {
     return p.x.local();
   };
   using parameters = matrices<on<mtf::layout<mtf::mesh<>>>::tensor>;
-  CHECK(train(mtf::adamw<parameters>(machine, {.clip_norm = 1}), true) == train(mtf::adamw<parameters>(machine, {.clip_norm = 1}), false));
-  CHECK(train(mtf::sgd<parameters>(machine, {.momentum = 0.9}), true) == train(mtf::sgd<parameters>(machine, {.momentum = 0.9}), false));
+  CHECK(train(mtf::adamw<parameters>(machine, {.clip_norm = 1}), true) ==
+        train(mtf::adamw<parameters>(machine, {.clip_norm = 1}), false));
+  CHECK(train(mtf::sgd<parameters>(machine, {.momentum = 0.9}), true) ==
+        train(mtf::sgd<parameters>(machine, {.momentum = 0.9}), false));
 }
 
 int main(int argc, char** argv) {

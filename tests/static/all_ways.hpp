@@ -6,7 +6,8 @@
 
 #include "shardings.hpp"
 
-/// A Case has a mesh, a shape (a sharding without cuts), at least as many ways as there are (most), and the number of elements.
+/// A Case has a mesh, a shape (a sharding without cuts), at least as many ways as there are (most), and the number of
+/// elements.
 template <class Case>
 inline constexpr auto ways = laws::all_ways<Case::most>(Case::mesh, Case::shape);
 template <class Case, std::size_t I>
@@ -29,7 +30,8 @@ constexpr bool law_holds_for_all(std::index_sequence<From...> all) {
   return (law_holds_from<Law, Case, From>(all) && ...);
 }
 template <class Law, class Case>
-constexpr bool always = law_holds_for_all<Law, Case>(std::make_index_sequence<static_cast<std::size_t>(ways<Case>.size)>{});
+constexpr bool always =
+    law_holds_for_all<Law, Case>(std::make_index_sequence<static_cast<std::size_t>(ways<Case>.size)>{});
 
 struct square {
   static constexpr auto mesh = by_hand::mesh({2, 2});
@@ -54,4 +56,5 @@ struct line {
   static constexpr auto shape = by_hand::of({{1, 6}});
   static constexpr int most = 10, elements = 6;
 };
-static_assert(ways<square>.size == 18 && ways<uneven>.size == 18 && ways<indivisible>.size == 13 && ways<line>.size == 10);
+static_assert(ways<square>.size == 18 && ways<uneven>.size == 18 && ways<indivisible>.size == 13 &&
+              ways<line>.size == 10);

@@ -58,5 +58,4 @@ static_assert(mtf::bytes_of(mtf::element_of<std::int64_t>) == sizeof(std::int64_
 static_assert(mtf::bytes_of(mtf::element_of<std::int32_t>) == sizeof(std::int32_t));
 static_assert(mtf::bytes_of(mtf::element_of<bool>) == sizeof(bool));
 static_assert(!mtf::is_element<char> && mtf::is_floating<mtf::bfloat16>);
-static_assert(std::is_same_v<mtf::compute_t<mtf::bfloat16>, float> &&
-              std::is_same_v<mtf::compute_t<double>, double>);
+static_assert(std::is_same_v<mtf::compute_t<mtf::bfloat16>, float> && std::is_same_v<mtf::compute_t<double>, double>);

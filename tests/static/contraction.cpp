@@ -5,9 +5,9 @@
 
 using by_hand::copies_nothing;
 using by_hand::of;
+using mtf::sharding;
 using mtf::detail::derive_einsum;
 using mtf::detail::derive_local_einsum;
-using mtf::sharding;
 using trouble = mtf::detail::finding::kind;
 
 constexpr auto one = by_hand::mesh({}), mesh = by_hand::mesh({2, 2});

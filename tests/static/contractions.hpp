@@ -7,8 +7,8 @@
 namespace by_hand {
 
 using mtf::backend::index;
-using mtf::detail::local_einsum;
 using mtf::backend::loops;
+using mtf::detail::local_einsum;
 
 inline constexpr int most = 32;
 struct numbers {

@@ -1,5 +1,5 @@
-// What the entry points take and refuse, as verdicts: functions and element types given to map, structures of tensors; and the
-// arithmetic of dual numbers with plain ones.
+// What the entry points take and refuse, as verdicts: functions and element types given to map, structures of tensors;
+// and the arithmetic of dual numbers with plain ones.
 #include "names.hpp"
 
 #include <array>
@@ -20,18 +20,19 @@ using x = typename place<T, ::where>::template tensor<batch>::description;
 template <class F, class... T>
 constexpr bool takes = map_function_t<F, x<T>...>::value;
 template <class F, class T>
-constexpr bool floating_alone = takes<F, float> && takes<F, double> && takes<F, bfloat16> &&
-                                same<map_function_t<F, x<T>>, error_element_type<T>>;
+constexpr bool floating_alone =
+    takes<F, float> && takes<F, double> && takes<F, bfloat16> && same<map_function_t<F, x<T>>, error_element_type<T>>;
 template <class... F>
 constexpr bool all_floating_alone =
-    ((floating_alone<F, std::int32_t> && floating_alone<F, std::int64_t> && floating_alone<F, bool>)&&...);
+    ((floating_alone<F, std::int32_t> && floating_alone<F, std::int64_t> && floating_alone<F, bool>) && ...);
 static_assert(all_floating_alone<functions::exp, functions::log, functions::sqrt, functions::rsqrt, functions::tanh,
                                  functions::sigmoid, functions::gelu, functions::silu, functions::power<float>>);
 static_assert(takes<functions::pow, float, float> &&
               same<map_function_t<functions::pow, x<std::int32_t>, x<std::int32_t>>, error_element_type<std::int32_t>>);
-static_assert(takes<functions::relu, std::int32_t> && takes<functions::abs, std::int64_t> && takes<functions::square, std::int64_t> &&
-              takes<functions::max, std::int32_t, std::int32_t> && takes<functions::add, std::int64_t, std::int64_t> &&
-              takes<functions::clip<int>, std::int32_t> && takes<functions::less, bool, bool>);
+static_assert(takes<functions::relu, std::int32_t> && takes<functions::abs, std::int64_t> &&
+              takes<functions::square, std::int64_t> && takes<functions::max, std::int32_t, std::int32_t> &&
+              takes<functions::add, std::int64_t, std::int64_t> && takes<functions::clip<int>, std::int32_t> &&
+              takes<functions::less, bool, bool>);
 static_assert(takes<functions::where, bool, float, float>);
 
 // --- functions
@@ -47,10 +48,13 @@ struct final_one final {
     return a;
   }
 };
-static_assert(takes<decltype(of_plain), float> && takes<decltype(of_plain), bfloat16> && takes<decltype(of_plain), double>);
+static_assert(takes<decltype(of_plain), float> && takes<decltype(of_plain), bfloat16> &&
+              takes<decltype(of_plain), double>);
 static_assert(takes<decltype(of_one_type), float, float> && takes<final_one, float>);
-static_assert(same<map_function_t<decltype(of_plain), x<float>, x<float>>, error_not_callable<decltype(of_plain), float, float>>);
-static_assert(same<map_function_t<decltype(of_one_type), x<bool>, x<float>>, error_not_callable<decltype(of_one_type), bool, float>>);
+static_assert(
+    same<map_function_t<decltype(of_plain), x<float>, x<float>>, error_not_callable<decltype(of_plain), float, float>>);
+static_assert(same<map_function_t<decltype(of_one_type), x<bool>, x<float>>,
+                   error_not_callable<decltype(of_one_type), bool, float>>);
 static_assert(same<map_function_t<decltype(wide), x<float>>, error_element_type<long double>>);
 static_assert(same<map_function_t<functions::add, x<float>, x<double>>, error_element_types_differ<float, double>>);
 
@@ -74,10 +78,11 @@ constexpr bool plain_is_constant() {
   dual const a(1.5F, 2);
   auto const n = static_cast<N>(3);
   dual const m(static_cast<float>(n));
-  return equal(a + n, a + m) && equal(n + a, m + a) && equal(a - n, a - m) && equal(n - a, m - a) && equal(a * n, a * m) &&
-         equal(n * a, m * a) && equal(a / n, a / m) && equal(n / a, m / a) && (a < n) == (a < m) && (n < a) == (m < a) &&
-         (a > n) == (a > m) && (n > a) == (m > a) && (a <= n) == (a <= m) && (n <= a) == (m <= a) && (a >= n) == (a >= m) &&
-         (n >= a) == (m >= a) && (a == n) == (a == m) && (n == a) == (m == a) && (a != n) == (a != m);
+  return equal(a + n, a + m) && equal(n + a, m + a) && equal(a - n, a - m) && equal(n - a, m - a) &&
+         equal(a * n, a * m) && equal(n * a, m * a) && equal(a / n, a / m) && equal(n / a, m / a) &&
+         (a < n) == (a < m) && (n < a) == (m < a) && (a > n) == (a > m) && (n > a) == (m > a) && (a <= n) == (a <= m) &&
+         (n <= a) == (m <= a) && (a >= n) == (a >= m) && (n >= a) == (m >= a) && (a == n) == (a == m) &&
+         (n == a) == (m == a) && (a != n) == (a != m);
 }
 template <class N>
 constexpr bool meets_plain() {
@@ -86,9 +91,11 @@ constexpr bool meets_plain() {
   return equal(a.v > 0 ? a : n, a) && equal(a < n ? n : a, dual(3.0F));
 }
 static_assert(plain_is_constant<float>() && plain_is_constant<double>() && plain_is_constant<long double>());
-static_assert(plain_is_constant<int>() && plain_is_constant<std::int64_t>() && plain_is_constant<unsigned>() && plain_is_constant<bool>());
+static_assert(plain_is_constant<int>() && plain_is_constant<std::int64_t>() && plain_is_constant<unsigned>() &&
+              plain_is_constant<bool>());
 static_assert(meets_plain<float>() && meets_plain<double>() && meets_plain<int>());
-static_assert(std::is_convertible_v<float, dual> && !std::is_convertible_v<dual, float> && !std::is_convertible_v<dual, int>);
+static_assert(std::is_convertible_v<float, dual> && !std::is_convertible_v<dual, float> &&
+              !std::is_convertible_v<dual, int>);
 
 // --- structures: each of their tensors is named once, whatever else they hold
 // ---------------------------------------------------------------------------------------------------------------------
@@ -178,7 +185,8 @@ static_assert(same<detail::parameters_verdict_t<nothing>, error_not_parameters<n
 // ---------------------------------------------------------------------------------------------------------------------
 
 static_assert(same<layout_verdict_t<split<batch, rows>>, error_not_a_mesh<split<batch, rows>>>);
-static_assert(same<layout_verdict_t<machine, split<batch, rows>, split<cols, hidden>>, error_not_a_split<cols, hidden>>);
+static_assert(
+    same<layout_verdict_t<machine, split<batch, rows>, split<cols, hidden>>, error_not_a_split<cols, hidden>>);
 static_assert(same<layout_verdict_t<machine, split<batch>>, error_not_a_split<batch>>);
 static_assert(same<layout_verdict_t<machine, split<batch, rows>, hidden>, error_not_a_split<hidden>>);
 

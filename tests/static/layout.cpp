@@ -54,8 +54,7 @@ static_assert(same<tensor_verdict_t<shape<last_batch>, ::where>, error_not_divis
 // ---------------------------------------------------------------------------------------------------------
 
 constexpr mesh_shape m = machine::shape();
-constexpr sharding s =
-    detail::sharding_of<shape<digit, batch, vocab>, layout<machine, split<vocab, cols, rows>>>;
+constexpr sharding s = detail::sharding_of<shape<digit, batch, vocab>, layout<machine, split<vocab, cols, rows>>>;
 static_assert(s.rank == 3 && s.partial == 0 && s[0].id == digit::id && s[2].extent == 512);
 static_assert(s[0].cut.size == 0 && s[2].cut.size == 2 && s[2].cut[0] == 1 && s[2].cut[1] == 0, "cols outermost");
 static_assert(s.cut_axes() == 0b11 && s.local_extent(0, m) == 10 && s.local_extent(2, m) == 64);

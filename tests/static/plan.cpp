@@ -8,7 +8,8 @@
 using mtf::collective;
 using mtf::pass;
 
-// --- a small program ----------------------------------------------------------------------------------------------------
+// --- a small program
+// ----------------------------------------------------------------------------------------------------
 
 template <template <class...> class Tensor>
 struct mlp {
@@ -37,18 +38,21 @@ static_assert(small.bytes_sent_per_rank([](auto const& c) { return c.axes == 0b0
 static_assert(small.bytes_sent_over<rows>() + small.bytes_sent_over<cols>() == small.bytes_sent_per_rank());
 
 // A call without parameters is planned forward only.
-constexpr auto forward = mtf::plan_of<where>([](auto const& x, auto const& w) { return mtf::relu(mtf::einsum<batch, digit>(x, w)); },
-                                             mtf::input<float, batch, hidden>{}, mtf::input<float, hidden, digit>{});
+constexpr auto forward =
+    mtf::plan_of<where>([](auto const& x, auto const& w) { return mtf::relu(mtf::einsum<batch, digit>(x, w)); },
+                        mtf::input<float, batch, hidden>{}, mtf::input<float, hidden, digit>{});
 static_assert(forward.count() == 1 && forward.bytes_sent_per_rank() == 64 / 2 * 10 * sizeof(float) * 2 * 3 / 4);
 
-// --- equal layers are a loop ----------------------------------------------------------------------------------------------
+// --- equal layers are a loop
+// ----------------------------------------------------------------------------------------------
 
 template <int Layers>
 using config = model_config<model_sizes{
     .batch = 8, .sequence = 16, .d_model = 32, .heads = 4, .d_ff = 64, .vocab = 48, .layers = Layers}>;
 template <class C, mtf::fixed_string Mesh, mtf::fixed_string Rules>
-using layout_of = mtf::layout_of<Mesh, Rules, typename C::batch, typename C::sequence, typename C::memory, typename C::d_model,
-                                 typename C::heads, typename C::d_head, typename C::d_ff, typename C::vocab>;
+using layout_of =
+    mtf::layout_of<Mesh, Rules, typename C::batch, typename C::sequence, typename C::memory, typename C::d_model,
+                   typename C::heads, typename C::d_head, typename C::d_ff, typename C::vocab>;
 template <class C>
 struct loss_of {
   constexpr auto operator()(auto const& p, auto const& ids, auto const& labels) const {
@@ -59,8 +63,8 @@ template <int Layers, mtf::fixed_string Mesh, mtf::fixed_string Rules>
 constexpr auto plan_with() {
   using C = config<Layers>;
   using tokens = mtf::input<std::int32_t, typename C::batch, typename C::sequence>;
-  return mtf::plan_of<layout_of<C, Mesh, Rules>>(loss_of<C>{}, mtf::parameters<transformer::model<C>::template parameters>{},
-                                                 tokens{}, tokens{});
+  return mtf::plan_of<layout_of<C, Mesh, Rules>>(
+      loss_of<C>{}, mtf::parameters<transformer::model<C>::template parameters>{}, tokens{}, tokens{});
 }
 
 // Tensor parallelism: two all-reduces of the activations a block, each way (Shoeybi et al. 2019).
@@ -69,7 +73,9 @@ template <int Layers>
 constexpr bool megatron() {
   constexpr auto p = plan_with<Layers, "model:2", "heads:model;d_ff:model;vocab:model">();
   auto const whole = [](pass when) {
-    return [when](auto const& c) { return c.when == when && c.payload == activations && c.kind == collective::all_reduce; };
+    return [when](auto const& c) {
+      return c.when == when && c.payload == activations && c.kind == collective::all_reduce;
+    };
   };
   return p.count(whole(pass::forward)) == 2 * Layers + 1 && p.count(whole(pass::backward)) == 2 * Layers + 1 &&
          p.count() == 4 * Layers + 2 + 2 + 1 && p.collectives.size() <= 9;
@@ -131,8 +137,8 @@ static_assert(overlapped.count() == 4 && overlapped.collectives[1].parameter[0] 
               overlapped.collectives[1].payload == matrix_bytes && overlapped.collectives[2].payload == matrix_bytes &&
               overlapped.collectives[3].payload == 5 * 4096 * sizeof(float));
 
-// Attention over whole sequences sends nothing and stores nothing of the size of their square: q, k and v, the result, one
-// number a row, and the gradients.
+// Attention over whole sequences sends nothing and stores nothing of the size of their square: q, k and v, the result,
+// one number a row, and the gradients.
 struct long_sequence : mtf::dim<"long_sequence", 4096> {};
 struct long_memory : mtf::dim<"long_memory", 4096> {};
 template <template <class...> class Tensor>
@@ -183,22 +189,26 @@ struct groups_of_tables {
 constexpr auto nested_tables = mtf::plan_of<mtf::layout<mtf::mesh<rows>, mtf::split<batch, rows>>>(
     [](auto const& p, auto const& x) {
       return mtf::mean(mtf::scan(p.groups, x, [](auto const& g, auto const& before, std::size_t) {
-        return mtf::scan(g.tables, before, [](auto const& t, auto const& y, std::size_t) { return y + mtf::sum<hidden, digit>(t); });
+        return mtf::scan(g.tables, before,
+                         [](auto const& t, auto const& y, std::size_t) { return y + mtf::sum<hidden, digit>(t); });
       }));
     },
     mtf::parameters<groups_of_tables>{}, mtf::input<float, batch, vocab>{});
 static_assert(nested_tables.collectives.size() == 2);
 static_assert(nested_tables.loops.size() == 2 && nested_tables.times(0) == 1 && nested_tables.times(1) == 12);
 
-// --- scopes without communication -----------------------------------------------------------------------------------------
+// --- scopes without communication
+// -----------------------------------------------------------------------------------------
 
 constexpr auto contraction = [](auto const& x, auto const& w) { return mtf::einsum<batch, digit>(x, w); };
 using x_type = mtf::place<float, where>::tensor<batch, hidden>;
 using w_type = mtf::place<float, where>::tensor<hidden, digit>;
-static_assert(std::is_same_v<decltype(mtf::without_communication(contraction)(std::declval<x_type>(), std::declval<w_type>())),
-                             decltype(contraction(std::declval<x_type>(), std::declval<w_type>()))>);
+static_assert(
+    std::is_same_v<decltype(mtf::without_communication(contraction)(std::declval<x_type>(), std::declval<w_type>())),
+                   decltype(contraction(std::declval<x_type>(), std::declval<w_type>()))>);
 
-// --- a parameter used twice -----------------------------------------------------------------------------------------------
+// --- a parameter used twice
+// -----------------------------------------------------------------------------------------------
 
 // Its gradient is whole in one use and partial in the other: completed once, in the message of the small ones, and no
 // collective is without a name.
@@ -218,14 +228,17 @@ static_assert(mtf::plan_of<mtf::layout<mtf::mesh<rows>, mtf::split<batch, rows>>
                   decayed, mtf::parameters<one_row>{}, mtf::input<float, batch, hidden>{})
                   .count() == 2);
 
-// --- axes of one rank -----------------------------------------------------------------------------------------------------
+// --- axes of one rank
+// -----------------------------------------------------------------------------------------------------
 
 // Nothing is sent over them, so nothing is planned; over two axes, of which one has one rank, it is.
 struct only : mtf::axis<"only", 1> {};
 struct alone : mtf::axis<"alone", 1> {};
-constexpr auto nothing = mtf::plan_of<mtf::layout<mtf::mesh<only, alone>, mtf::split<batch, only>, mtf::split<hidden, alone>>>(
-    loss, mtf::parameters<mlp>{}, mtf::input<float, batch, vocab>{}, mtf::input<std::int32_t, batch>{});
+constexpr auto nothing =
+    mtf::plan_of<mtf::layout<mtf::mesh<only, alone>, mtf::split<batch, only>, mtf::split<hidden, alone>>>(
+        loss, mtf::parameters<mlp>{}, mtf::input<float, batch, vocab>{}, mtf::input<std::int32_t, batch>{});
 static_assert(nothing.count() == 0 && nothing.bytes_sent_per_rank() == 0);
-constexpr auto some = mtf::plan_of<mtf::layout<mtf::mesh<rows, alone>, mtf::split<batch, rows>, mtf::split<hidden, alone>>>(
-    loss, mtf::parameters<mlp>{}, mtf::input<float, batch, vocab>{}, mtf::input<std::int32_t, batch>{});
+constexpr auto some =
+    mtf::plan_of<mtf::layout<mtf::mesh<rows, alone>, mtf::split<batch, rows>, mtf::split<hidden, alone>>>(
+        loss, mtf::parameters<mlp>{}, mtf::input<float, batch, vocab>{}, mtf::input<std::int32_t, batch>{});
 static_assert(some.count() == 3);  // the loss, the large gradient, the small ones

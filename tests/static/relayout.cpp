@@ -7,8 +7,8 @@
 
 using by_hand::of;
 using mtf::axis_mask;
-using mtf::detail::derive_relayout;
 using mtf::sharding;
+using mtf::detail::derive_relayout;
 using kind = mtf::detail::step_kind;
 
 constexpr int a = 0, b = 1;
@@ -51,8 +51,7 @@ static_assert(gives(mesh, sum(whole, over_a | over_b), sum(whole, over_b), {{kin
 static_assert(gives(mesh, sum(whole, over_a), d_a, {{kind::reduce_scatter, over_a}}));
 static_assert(gives(mesh, sum(whole, over_a), e_a, {{kind::reduce_scatter, over_a}}));
 static_assert(gives(mesh, sum(d_a, over_b), d_ab, {{kind::reduce_scatter, over_b}}));
-static_assert(gives(mesh, sum(whole, over_a | over_b), d_a_e_b,
-                    {{kind::reduce_scatter, over_a | over_b}}));
+static_assert(gives(mesh, sum(whole, over_a | over_b), d_a_e_b, {{kind::reduce_scatter, over_a | over_b}}));
 static_assert(gives(mesh, sum(whole, over_a | over_b), d_a,
                     {{kind::reduce_scatter, over_a}, {kind::all_reduce, over_b}}));
 // cut over a -> replicated: all-gather
@@ -79,7 +78,8 @@ static_assert(gives(mesh, d_ab, d_ba, {{kind::permute, over_a | over_b}}));
 static_assert(gives(uneven, d_ab, d_ba, {{kind::permute, over_a | over_b}}), "as many parts");
 static_assert(gives(uneven, d_a, d_b,
                     {{kind::slice, over_b}, {kind::permute, over_a | over_b}, {kind::all_gather, over_a}}));
-static_assert(gives(by_hand::mesh({2, 4}), of({{1, 4, {a}}}), of({{1, 4, {b}}}), {{kind::all_gather, over_a}, {kind::slice, over_b}}),
+static_assert(gives(by_hand::mesh({2, 4}), of({{1, 4, {a}}}), of({{1, 4, {b}}}),
+                    {{kind::all_gather, over_a}, {kind::slice, over_b}}),
               "8 slices cannot be made of 4 elements");
 // partial over a and b, b inside a node -> replicated
 static_assert(gives(nodes, sum(whole, over_a | over_b), whole, {{kind::scattered_all_reduce, over_a, over_b}}));
@@ -131,12 +131,13 @@ constexpr bool table_holds(int extent_a, int extent_b) {
                    sends(m, with({a, b}, {}), with({}, {b, a}), n / q * (p * q - 1) / (p * q)) &&
                    sends(m, with({a}, {}), with({}, {a, b}), n / q * (p - 1) / p) &&
                    sends(m, with({a, b}, {}), with({}, {a}), n * (p * q - 1) / (p * q));
-  bool const moved = sends(m, with({a}, {}), with({b}, {}), all / q) &&
-                     sends(m, with({a, b}, {}), with({b, a}, {}), n / q);
+  bool const moved =
+      sends(m, with({a}, {}), with({b}, {}), all / q) && sends(m, with({a, b}, {}), with({b, a}, {}), n / q);
   // Inside a node all, between nodes what is left of it.
   constexpr auto inner = over_a;
   auto const in_two = derive_relayout(node, with({}, {}, over_a | over_b), with({}, {}));
-  bool const nodes = in_two.size == 1 && in_two[0].kind == kind::scattered_all_reduce && in_two[0].inner_axes == inner &&
+  bool const nodes = in_two.size == 1 && in_two[0].kind == kind::scattered_all_reduce &&
+                     in_two[0].inner_axes == inner &&
                      bytes_of(in_two, node, 4) == 4 * (2 * all * (p - 1) / p + 2 * n * (q - 1) / q);
   return partial && cut && moved && nodes;
 }

@@ -1,5 +1,6 @@
-// From a to b to c is the same tensor as from a to c, for every three ways in which one dimension can lie on two axes, and for
-// two dimensions if the tensor is partial over both axes at first. (tests/local takes all ways of two dimensions.)
+// From a to b to c is the same tensor as from a to c, for every three ways in which one dimension can lie on two axes,
+// and for two dimensions if the tensor is partial over both axes at first. (tests/local takes all ways of two
+// dimensions.)
 #include "all_ways.hpp"
 
 /// What all ranks hold after one relayout.

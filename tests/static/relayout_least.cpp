@@ -1,5 +1,5 @@
-// What relayouts send is the least: no sequence of up to three collectives sends fewer bytes, or as many in fewer calls, from
-// any way in which dimensions can lie on two axes to any other one.
+// What relayouts send is the least: no sequence of up to three collectives sends fewer bytes, or as many in fewer
+// calls, from any way in which dimensions can lie on two axes to any other one.
 #include "all_ways.hpp"
 
 template <class C>
@@ -14,7 +14,8 @@ struct sends_the_least {
 struct gathers_for_good {
   template <class C, std::size_t From, std::size_t To>
   static constexpr bool holds() {
-    return std::bool_constant<laws::gathers_for_good(mtf::detail::derive_relayout(C::mesh, way<C, From>, way<C, To>))>::value;
+    return std::bool_constant<laws::gathers_for_good(
+        mtf::detail::derive_relayout(C::mesh, way<C, From>, way<C, To>))>::value;
   }
 };
 struct long_and_short : square {

@@ -10,7 +10,8 @@ constexpr bool holds(int first, int second) {
     for (int fourth = 0; fourth < laws::ways_to_cut_by_two; ++fourth) {
       auto const partial = static_cast<axis_mask>(first + second + third + fourth);
       auto const in = laws::two_operands({first, second, third, fourth}, {partial & 3U, (partial >> 1U) & 3U});
-      if (!laws::named_alike(in, laws::renamings[0]) || !laws::named_alike(in, laws::renamings[1]) || !laws::ordered_alike(in))
+      if (!laws::named_alike(in, laws::renamings[0]) || !laws::named_alike(in, laws::renamings[1]) ||
+          !laws::ordered_alike(in))
         return false;
     }
   return true;
@@ -24,7 +25,8 @@ static_assert(all_hold(std::make_integer_sequence<int, laws::ways_to_cut_by_two 
 /// Operands that are cut alike, with all sums.
 constexpr bool holds_partial(axis_mask first, axis_mask second) {
   auto const in = laws::two_operands({1, 0, 0, 0}, {first, second});
-  return laws::named_alike(in, laws::renamings[1]) && laws::named_alike(in, laws::renamings[4]) && laws::ordered_alike(in);
+  return laws::named_alike(in, laws::renamings[1]) && laws::named_alike(in, laws::renamings[4]) &&
+         laws::ordered_alike(in);
 }
 template <axis_mask... I>
 constexpr bool all_hold_partial(std::integer_sequence<axis_mask, I...>) {

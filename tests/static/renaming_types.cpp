@@ -56,10 +56,10 @@ template <class T>
 using renamed_t = typename renamed<T>::type;
 
 template <class W, class D, int Cut>
-using rule = std::tuple_element_t<static_cast<std::size_t>(Cut),
-                                  std::tuple<void, mtf::split<D, typename W::a>, mtf::split<D, typename W::b>,
-                                             mtf::split<D, typename W::a, typename W::b>,
-                                             mtf::split<D, typename W::b, typename W::a>>>;
+using rule = std::tuple_element_t<
+    static_cast<std::size_t>(Cut),
+    std::tuple<void, mtf::split<D, typename W::a>, mtf::split<D, typename W::b>,
+               mtf::split<D, typename W::a, typename W::b>, mtf::split<D, typename W::b, typename W::a>>>;
 constexpr int cuts = 5;
 
 template <class W, class D, class E, int I, int J>
@@ -81,9 +81,10 @@ struct tensor {
   static constexpr auto spec = mtf::detail::sharding_of<shape_type, layout_type>;
 };
 template <class W, int Which>
-using partial = std::tuple_element_t<static_cast<std::size_t>(Which),
-                                     std::tuple<mtf::partial<>, mtf::partial<typename W::a>, mtf::partial<typename W::b>,
-                                                mtf::partial<typename W::a, typename W::b>>>;
+using partial =
+    std::tuple_element_t<static_cast<std::size_t>(Which),
+                         std::tuple<mtf::partial<>, mtf::partial<typename W::a>, mtf::partial<typename W::b>,
+                                    mtf::partial<typename W::a, typename W::b>>>;
 
 template <int I, int J, int P>
 struct one {
@@ -123,7 +124,8 @@ constexpr bool twos_alike(std::integer_sequence<int, First...> all) {
 static_assert(ones_alike(std::make_integer_sequence<int, 4 * cuts * cuts>{}));
 static_assert(twos_alike(std::make_integer_sequence<int, cuts * cuts>{}));
 // Not all of them are ok.
-static_assert(std::is_same_v<one<1, 1, 0>::verdict<there>, mtf::error_two_dims_on_one_axis<there::d, there::e, there::a>>);
+static_assert(
+    std::is_same_v<one<1, 1, 0>::verdict<there>, mtf::error_two_dims_on_one_axis<there::d, there::e, there::a>>);
 static_assert(std::is_same_v<one<0, 2, 2>::verdict<there>, mtf::error_dim_cut_where_partial<there::e, there::b>>);
 static_assert(std::is_same_v<decltype(two<1, 0, 2, 1>::verdict<there>()),
                              mtf::error_cut_differently<there::e, tensor<there, there::d, there::e, 1, 0>::layout_type,

@@ -9,21 +9,21 @@ namespace sweep {
 namespace {
 
 /// A tensor over a, b, c (or b, e) that the operation creates; under a layout that does not fit it is refused before.
-#define SWEEP_CREATES(NAME, DIMS, MORE, ...)                                                          \
-  struct NAME {                                                                                       \
-    SWEEP_HEAD(())                                                                                    \
-    static constexpr set more_dims = MORE;                                                            \
-    template <class Case>                                                                             \
-    static auto call(backend& on) {                                                                   \
-      using shape = mtf::shape<SWEEP_DIMS DIMS>;                                                      \
-      using layout = typename Case::layout;                                                           \
-      if constexpr (!mtf::tensor_verdict_t<shape, layout>::value) {                                   \
-        return mtf::refused{};                                                                        \
-      } else {                                                                                        \
-        using X [[maybe_unused]] = mtf::tensor<element, shape, layout, mtf::partial<>, backend>;       \
-        return __VA_ARGS__;                                                                           \
-      }                                                                                               \
-    }                                                                                                 \
+#define SWEEP_CREATES(NAME, DIMS, MORE, ...)                                                     \
+  struct NAME {                                                                                  \
+    SWEEP_HEAD(())                                                                               \
+    static constexpr set more_dims = MORE;                                                       \
+    template <class Case>                                                                        \
+    static auto call(backend& on) {                                                              \
+      using shape = mtf::shape<SWEEP_DIMS DIMS>;                                                 \
+      using layout = typename Case::layout;                                                      \
+      if constexpr (!mtf::tensor_verdict_t<shape, layout>::value) {                              \
+        return mtf::refused{};                                                                   \
+      } else {                                                                                   \
+        using X [[maybe_unused]] = mtf::tensor<element, shape, layout, mtf::partial<>, backend>; \
+        return __VA_ARGS__;                                                                      \
+      }                                                                                          \
+    }                                                                                            \
   };
 #define SWEEP_DIMS(...) __VA_ARGS__
 constexpr set abc = bit(0) | bit(1) | bit(2);
@@ -92,12 +92,14 @@ documentation text_of(std::vector<std::string> names, std::string call, std::str
 
 std::vector<operation> operations_of_creation() {
   constexpr std::size_t n = A * B * C;
-  auto const numbers_text = text_of({"full", "zeros", "ones"}, "full<X>(backend, n), zeros<X>(backend), ones<X>(backend)",
-                                    "Every element is the number.");
-  auto const random_text = text_of({"random_uniform", "random_normal", "random_truncated_normal"},
-                                   "random_uniform<X>(backend, key, low, high), random_normal<X>(backend, key, mean, stddev), "
-                                   "random_truncated_normal<X>(...)",
-                                   "Random numbers of the key and the element's position: the same for every layout.");
+  auto const numbers_text =
+      text_of({"full", "zeros", "ones"}, "full<X>(backend, n), zeros<X>(backend), ones<X>(backend)",
+              "Every element is the number.");
+  auto const random_text =
+      text_of({"random_uniform", "random_normal", "random_truncated_normal"},
+              "random_uniform<X>(backend, key, low, high), random_normal<X>(backend, key, mean, stddev), "
+              "random_truncated_normal<X>(...)",
+              "Random numbers of the key and the element's position: the same for every layout.");
   std::vector<int> const dims{0, 1, 2};
   auto const key = [](std::uint64_t seed) { return mtf::random_key(seed).bits(); };
   return {
@@ -114,18 +116,22 @@ std::vector<operation> operations_of_creation() {
                          text_of({"from_global"}, "from_global<X>(backend, numbers)",
                                  "The global tensor whose elements, row-major, are given alike on every rank."),
                          dims, by_position(n, [](std::size_t i) { return to_double(given()[i]); })),
-      entry<uniform>("random_uniform<X>(key, -1, 3)", random_text, dims, by_position(n, [=](std::size_t i) {
-                       auto const w = philox(key(3), i, 0);
-                       return -1 + 4 * unit(w[0], w[1]);
-                     })),
+      entry<uniform>("random_uniform<X>(key, -1, 3)", random_text, dims,
+                     by_position(n,
+                                 [=](std::size_t i) {
+                                   auto const w = philox(key(3), i, 0);
+                                   return -1 + 4 * unit(w[0], w[1]);
+                                 })),
       entry<normal>("random_normal<X>(key, 1, 2)", random_text, dims,
                     by_position(n, [=](std::size_t i) { return 1 + 2 * gauss(key(4), i, 0); })),
-      entry<truncated>("random_truncated_normal<X>(key, 1, 2)", random_text, dims, by_position(n, [=](std::size_t i) {
-                         std::uint32_t draw = 0;
-                         double z = gauss(key(6), i, draw);
-                         while (std::fabs(z) > 2) z = gauss(key(6), i, ++draw);
-                         return 1 + 2 * z;
-                       })),
+      entry<truncated>("random_truncated_normal<X>(key, 1, 2)", random_text, dims,
+                       by_position(n,
+                                   [=](std::size_t i) {
+                                     std::uint32_t draw = 0;
+                                     double z = gauss(key(6), i, draw);
+                                     while (std::fabs(z) > 2) z = gauss(key(6), i, ++draw);
+                                     return 1 + 2 * z;
+                                   })),
   };
 }
 

@@ -17,32 +17,32 @@
 #endif
 
 #define SWEEP_OPERANDS(...) mtf::detail::list<__VA_ARGS__>
-#define SWEEP_HEAD(OPERANDS)                   \
-  using operands = SWEEP_OPERANDS OPERANDS;    \
+#define SWEEP_HEAD(OPERANDS)                \
+  using operands = SWEEP_OPERANDS OPERANDS; \
   static constexpr int phase = __LINE__ % 2;
-#define SWEEP_OF_ONE(NAME, OPERANDS, ...)        \
-  struct NAME {                                  \
-    SWEEP_HEAD(OPERANDS)                         \
-    template <class Case, class X>               \
-    static auto call(backend&, X const& x) {     \
-      return __VA_ARGS__;                        \
-    }                                            \
+#define SWEEP_OF_ONE(NAME, OPERANDS, ...)    \
+  struct NAME {                              \
+    SWEEP_HEAD(OPERANDS)                     \
+    template <class Case, class X>           \
+    static auto call(backend&, X const& x) { \
+      return __VA_ARGS__;                    \
+    }                                        \
   };
-#define SWEEP_OF_TWO(NAME, OPERANDS, ...)                    \
-  struct NAME {                                              \
-    SWEEP_HEAD(OPERANDS)                                     \
-    template <class Case, class X, class Y>                  \
-    static auto call(backend&, X const& x, Y const& y) {     \
-      return __VA_ARGS__;                                    \
-    }                                                        \
+#define SWEEP_OF_TWO(NAME, OPERANDS, ...)                \
+  struct NAME {                                          \
+    SWEEP_HEAD(OPERANDS)                                 \
+    template <class Case, class X, class Y>              \
+    static auto call(backend&, X const& x, Y const& y) { \
+      return __VA_ARGS__;                                \
+    }                                                    \
   };
-#define SWEEP_OF_THREE(NAME, OPERANDS, ...)                             \
-  struct NAME {                                                         \
-    SWEEP_HEAD(OPERANDS)                                                \
-    template <class Case, class X, class Y, class Z>                    \
-    static auto call(backend&, X const& x, Y const& y, Z const& z) {    \
-      return __VA_ARGS__;                                               \
-    }                                                                   \
+#define SWEEP_OF_THREE(NAME, OPERANDS, ...)                          \
+  struct NAME {                                                      \
+    SWEEP_HEAD(OPERANDS)                                             \
+    template <class Case, class X, class Y, class Z>                 \
+    static auto call(backend&, X const& x, Y const& y, Z const& z) { \
+      return __VA_ARGS__;                                            \
+    }                                                                \
   };
 
 namespace sweep {
@@ -55,10 +55,14 @@ constexpr budget budget_on(int mesh) {
   // With an axis inside a node only sums over both axes are different.
   if (mesh_of[static_cast<std::size_t>(mesh)].inside_node != 0) return full ? budget{4, 32, 0, 0} : budget{1, 5, 0, 0};
   switch (mesh_of[static_cast<std::size_t>(mesh)].axes) {
-    case 0: return {1, 0, 0, 0};
-    case 1: return full ? budget{all, all, 8, 4} : budget{all, 4, 2, 2};
-    case 2: return full ? budget{all, 48, 24, 12} : budget{7, 7, 3, 3};
-    default: return full ? budget{all, 72, 24, 24} : budget{9, 9, 3, 3};
+    case 0:
+      return {1, 0, 0, 0};
+    case 1:
+      return full ? budget{all, all, 8, 4} : budget{all, 4, 2, 2};
+    case 2:
+      return full ? budget{all, 48, 24, 12} : budget{7, 7, 3, 3};
+    default:
+      return full ? budget{all, 72, 24, 24} : budget{9, 9, 3, 3};
   }
 }
 
@@ -66,8 +70,8 @@ template <class Op, int Mesh>
 std::span<typed_case const> cases_on() {
   constexpr bool sliced = MTF_SWEEP_SLICES > 0 && Mesh > 0;  // every slice compares with one rank
   return table<Op, Mesh,
-               chosen<signature_of<Op>(), Mesh, budget_on(Mesh), Op::phase + (special ? sizeof(element) : 0), sliced ? MTF_SWEEP_SLICE : 0,
-                      sliced ? MTF_SWEEP_SLICES : 1>>;
+               chosen<signature_of<Op>(), Mesh, budget_on(Mesh), Op::phase + (special ? sizeof(element) : 0),
+                      sliced ? MTF_SWEEP_SLICE : 0, sliced ? MTF_SWEEP_SLICES : 1>>;
 }
 template <class Op, int... Mesh>
 std::vector<std::span<typed_case const>> cases_on_all(std::integer_sequence<int, Mesh...>) {
@@ -128,7 +132,9 @@ class pointwise {
   }
   void define(operation& op) const {
     op.define = [me = *this](std::vector<numbers> const& x) { return me.values(x); };
-    op.gradient = [me = *this](std::vector<numbers> const& x, numbers const& w, std::size_t o) { return me.gradient(x, w, o); };
+    op.gradient = [me = *this](std::vector<numbers> const& x, numbers const& w, std::size_t o) {
+      return me.gradient(x, w, o);
+    };
   }
 
  private:
@@ -147,7 +153,8 @@ class pointwise {
       for (std::size_t o = 0; o < in_.size(); ++o) {
         from[o] = 0;
         for (int const d : in_[o])
-          from[o] = from[o] * static_cast<std::size_t>(extent_of[static_cast<std::size_t>(d)]) + i[static_cast<std::size_t>(d)];
+          from[o] = from[o] * static_cast<std::size_t>(extent_of[static_cast<std::size_t>(d)]) +
+                    i[static_cast<std::size_t>(d)];
       }
       visit(at, from);
     }

@@ -10,8 +10,8 @@ std::uint64_t payload(mesh_code const& m, place const& p) {
   return shard_size(m, p) * static_cast<std::uint64_t>(p.bytes);
 }
 
-/// What taking a sum over some axes sends: an all-reduce; where some of them run inside a node and others do not, only a
-/// part of it goes between nodes.
+/// What taking a sum over some axes sends: an all-reduce; where some of them run inside a node and others do not, only
+/// a part of it goes between nodes.
 void take_sum(std::vector<event>& when, mesh_code const& m, set axes, place const& p) {
   if (axes == 0) return;
   auto const all = payload(m, p), elements = shard_size(m, p);
@@ -49,10 +49,14 @@ set passing(std::vector<place> const& in, through how) {
   }
   set const still = ~all_axes(in);
   switch (how) {
-    case through::none: return 0;
-    case through::additive: return every & still;
-    case through::multiplicative: return any & ~twice & still;
-    case through::first: return in[0].partial & ~twice & still;
+    case through::none:
+      return 0;
+    case through::additive:
+      return every & still;
+    case through::multiplicative:
+      return any & ~twice & still;
+    case through::first:
+      return in[0].partial & ~twice & still;
   }
   return 0;
 }
@@ -280,10 +284,10 @@ namespace {
 /// Axes inside nodes and between them: what is least between nodes may go in two steps.
 bool mixed(mesh_code const& m, set axes) { return (axes & m.inside_node) != 0 && (axes & ~m.inside_node) != 0; }
 
-/// Design 5's table, axis by axis, where no dimension is cut over two axes and one changes from one axis to another only
-/// if that was idle and has the same size; false where it is not that simple. Slices first, then one reduce-scatter and
-/// permutes; all other axes that change go together: in one all-to-all if one of them cuts another dimension afterwards,
-/// else in one all-gather.
+/// Design 5's table, axis by axis, where no dimension is cut over two axes and one changes from one axis to another
+/// only if that was idle and has the same size; false where it is not that simple. Slices first, then one
+/// reduce-scatter and permutes; all other axes that change go together: in one all-to-all if one of them cuts another
+/// dimension afterwards, else in one all-gather.
 bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& sent) {
   for (int const d : now.dims) {
     unsigned const from = cut_of(now.cut, d), wanted = cut_of(to.cut, d);
@@ -298,7 +302,8 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
     for (int const d : now.dims) f(d, cut_of(now.cut, d), cut_of(to.cut, d));
   };
   each([&](int d, unsigned from, unsigned wanted) {  // idle: a slice
-    if (from == 0 && wanted != 0 && !in(now.axes() | now.partial, axis_at(wanted, 0))) now.cut = with_cut(now.cut, d, wanted);
+    if (from == 0 && wanted != 0 && !in(now.axes() | now.partial, axis_at(wanted, 0)))
+      now.cut = with_cut(now.cut, d, wanted);
   });
   set summed = 0;
   auto const whole = payload(m, now);
@@ -328,7 +333,8 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
   bool const moves = (taken_away & to.axes()) != 0;
   place after = now;
   after.cut = to.cut;
-  sent.push_back({moves ? collective::all_to_all : collective::all_gather, taken_away, payload(m, moves ? after : now)});
+  sent.push_back(
+      {moves ? collective::all_to_all : collective::all_gather, taken_away, payload(m, moves ? after : now)});
   return true;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What operations send, in closed form: one small function a kind of operation, as the documentation states it. They are
-// written from docs/design.md's table, not from the library's rules; a rule that changes must change here too.
+// What operations send, in closed form: one small function a kind of operation, as the documentation states it. They
+// are written from docs/design.md's table, not from the library's rules; a rule that changes must change here too.
 #include "oracle.hpp"
 
 namespace sweep::forms {

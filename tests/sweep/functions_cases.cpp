@@ -40,16 +40,20 @@ SWEEP_OF_ONE(not_equal_number, (real<a, b, c>), x != 1.0)
 
 documentation const functions{
     .names = {"exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "gelu", "silu", "square", "abs", "clip"},
-    .call = "exp(x) log(x) sqrt(x) rsqrt(x) tanh(x) sigmoid(x) relu(x) gelu(x) silu(x) square(x) abs(x) clip(x, low, high)",
-    .meaning = "The function of every element; gelu is the tanh approximation, silu is x sigmoid(x). The gradients of relu and abs "
-               "at 0 are 0, of clip at its bounds 1.",
+    .call =
+        "exp(x) log(x) sqrt(x) rsqrt(x) tanh(x) sigmoid(x) relu(x) gelu(x) silu(x) square(x) abs(x) clip(x, low, high)",
+    .meaning =
+        "The function of every element; gelu is the tanh approximation, silu is x sigmoid(x). The gradients of relu "
+        "and abs "
+        "at 0 are 0, of clip at its bounds 1.",
     .forward = "nothing",
     .backward = "nothing",
     .partial = "completed"};
 documentation const shifts{.names = {"operator+", "operator-", "operator/", "pow"},
                            .call = "x + n, n + x, x - n, n - x, n / x, pow(x, n)",
-                           .meaning = "Arithmetic of every element with a number; integers divide as in C++, whole exponents "
-                                      "are products.",
+                           .meaning =
+                               "Arithmetic of every element with a number; integers divide as in C++, whole exponents "
+                               "are products.",
                            .forward = "nothing",
                            .backward = "nothing",
                            .partial = "completed"};
@@ -100,11 +104,15 @@ operation integers(std::string name, documentation const& text, double (*f)(doub
 std::vector<operation> operations_of_functions() {
   constexpr auto scaled = forms::through::multiplicative;
   return {
-      entry<negate>("-x", scalings, [](double x) { return -x; }, -1, 1, scaled),
+      entry<negate>(
+          "-x", scalings, [](double x) { return -x; }, -1, 1, scaled),
       entry<exp>("exp(x)", functions, [](double x) { return std::exp(x); }),
-      entry<log>("log(x)", functions, [](double x) { return std::log(x); }, 0.5, 2),
-      entry<sqrt>("sqrt(x)", functions, [](double x) { return std::sqrt(x); }, 0.5, 2),
-      entry<rsqrt>("rsqrt(x)", functions, [](double x) { return 1 / std::sqrt(x); }, 0.5, 2),
+      entry<log>(
+          "log(x)", functions, [](double x) { return std::log(x); }, 0.5, 2),
+      entry<sqrt>(
+          "sqrt(x)", functions, [](double x) { return std::sqrt(x); }, 0.5, 2),
+      entry<rsqrt>(
+          "rsqrt(x)", functions, [](double x) { return 1 / std::sqrt(x); }, 0.5, 2),
       entry<tanh>("tanh(x)", functions, [](double x) { return std::tanh(x); }),
       entry<sigmoid>("sigmoid(x)", functions, [](double x) { return 1 / (1 + std::exp(-x)); }),
       entry<relu>("relu(x)", functions, [](double x) { return x <= 0 ? 0 : x; }),
@@ -115,24 +123,38 @@ std::vector<operation> operations_of_functions() {
       entry<silu>("silu(x)", functions, [](double x) { return x / (1 + std::exp(-x)); }),
       entry<square>("square(x)", functions, [](double x) { return x * x; }),
       entry<abs>("abs(x)", functions, [](double x) { return std::fabs(x); }),
-      entry<power>("pow(x, 1.5)", shifts, [](double x) { return std::pow(x, 1.5); }, 0.5, 2),
-      entry<whole_power>("pow(x, -3)", shifts, [](double x) { return 1 / (x * x * x); }, -2, -0.5),
+      entry<power>(
+          "pow(x, 1.5)", shifts, [](double x) { return std::pow(x, 1.5); }, 0.5, 2),
+      entry<whole_power>(
+          "pow(x, -3)", shifts, [](double x) { return 1 / (x * x * x); }, -2, -0.5),
       integers<divide_integers>("x / 3 of integers", shifts, [](double x) { return std::trunc(x / 3); }),
-      entry<clip>("clip(x, -0.5, 0.25)", functions, [](double x) { return x < -0.5 ? -0.5 : x > 0.25 ? 0.25 : x; }),
+      entry<clip>("clip(x, -0.5, 0.25)", functions, [](double x) { return x < -0.5   ? -0.5
+                                                                          : x > 0.25 ? 0.25
+                                                                                     : x; }),
       entry<add_number>("x + 0.75", shifts, [](double x) { return x + 0.75; }),
       entry<number_add>("0.75 + x", shifts, [](double x) { return x + 0.75; }),
       entry<subtract_number>("x - 0.75", shifts, [](double x) { return x - 0.75; }),
       entry<number_subtract>("0.75 - x", shifts, [](double x) { return 0.75 - x; }),
-      entry<multiply_number>("x * 0.75", scalings, [](double x) { return x * 0.75; }, -1, 1, scaled),
-      entry<number_multiply>("0.75 * x", scalings, [](double x) { return x * 0.75; }, -1, 1, scaled),
-      entry<divide_number>("x / 0.75", scalings, [](double x) { return x / 0.75; }, -1, 1, scaled),
-      entry<number_divide>("0.75 / x", shifts, [](double x) { return 0.75 / x; }, 0.5, 2),
-      comparison<less_number>("x < 0.25", [](double x) { return x < 0.25 ? 1.0 : 0.0; }, false),
-      comparison<greater_number>("x > 0.25", [](double x) { return x > 0.25 ? 1.0 : 0.0; }, false),
-      comparison<less_equal_number>("x <= 1", [](double x) { return x <= 1 ? 1.0 : 0.0; }, true),
-      comparison<greater_equal_number>("x >= 1", [](double x) { return x >= 1 ? 1.0 : 0.0; }, true),
-      comparison<equal_number>("x == 1", [](double x) { return x == 1 ? 1.0 : 0.0; }, true),
-      comparison<not_equal_number>("x != 1", [](double x) { return x != 1 ? 1.0 : 0.0; }, true),
+      entry<multiply_number>(
+          "x * 0.75", scalings, [](double x) { return x * 0.75; }, -1, 1, scaled),
+      entry<number_multiply>(
+          "0.75 * x", scalings, [](double x) { return x * 0.75; }, -1, 1, scaled),
+      entry<divide_number>(
+          "x / 0.75", scalings, [](double x) { return x / 0.75; }, -1, 1, scaled),
+      entry<number_divide>(
+          "0.75 / x", shifts, [](double x) { return 0.75 / x; }, 0.5, 2),
+      comparison<less_number>(
+          "x < 0.25", [](double x) { return x < 0.25 ? 1.0 : 0.0; }, false),
+      comparison<greater_number>(
+          "x > 0.25", [](double x) { return x > 0.25 ? 1.0 : 0.0; }, false),
+      comparison<less_equal_number>(
+          "x <= 1", [](double x) { return x <= 1 ? 1.0 : 0.0; }, true),
+      comparison<greater_equal_number>(
+          "x >= 1", [](double x) { return x >= 1 ? 1.0 : 0.0; }, true),
+      comparison<equal_number>(
+          "x == 1", [](double x) { return x == 1 ? 1.0 : 0.0; }, true),
+      comparison<not_equal_number>(
+          "x != 1", [](double x) { return x != 1 ? 1.0 : 0.0; }, true),
   };
 }
 

@@ -56,8 +56,9 @@ int run(char const* only) {
     std::fflush(stdout);
   }
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::printf("%d operations, %d cases, %d rightly refused, %d passes, %d with collectives compared, %d failures, %.1f s\n",
-              operations, all.cases, all.refused, all.runs, all.sends, all.failures, seconds);
+  std::printf(
+      "%d operations, %d cases, %d rightly refused, %d passes, %d with collectives compared, %d failures, %.1f s\n",
+      operations, all.cases, all.refused, all.runs, all.sends, all.failures, seconds);
   return all.failures > 0 || all.cases == 0 ? 1 : 0;
 }
 

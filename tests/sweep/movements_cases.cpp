@@ -47,7 +47,8 @@ struct to_global {
   SWEEP_HEAD((real<a, b, c>))
   template <class Case, class X>
   static auto call(backend& on, X const& x) {
-    using whole_tensor = mtf::tensor<element, typename X::shape_type, mtf::layout<typename X::mesh_type>, mtf::partial<>, backend>;
+    using whole_tensor =
+        mtf::tensor<element, typename X::shape_type, mtf::layout<typename X::mesh_type>, mtf::partial<>, backend>;
     return mtf::from_global<whole_tensor>(on, mtf::to_global(x));
   }
 };
@@ -55,7 +56,8 @@ struct item {
   SWEEP_HEAD((real<>))
   template <class Case, class X>
   static auto call(backend& on, X const& x) {
-    using whole_tensor = mtf::tensor<element, mtf::shape<>, mtf::layout<typename X::mesh_type>, mtf::partial<>, backend>;
+    using whole_tensor =
+        mtf::tensor<element, mtf::shape<>, mtf::layout<typename X::mesh_type>, mtf::partial<>, backend>;
     return mtf::full<whole_tensor>(on, to_double(mtf::item(x)));
   }
 };
@@ -80,17 +82,19 @@ std::vector<operation> operations_of_movements() {
       .names = {"relayout"},
       .call = "relayout<layout>(x)",
       .meaning = "The same tensor, cut as the layout says.",
-      .forward = "an axis that cuts a dimension: an all-gather where it cuts none afterwards, an all-to-all where it cuts "
-                  "another, a permute where another axis of its size takes its place. Several such axes go together where that "
-                  "sends no more: in one all-to-all, or one all-gather. An idle axis: nothing",
+      .forward =
+          "an axis that cuts a dimension: an all-gather where it cuts none afterwards, an all-to-all where it cuts "
+          "another, a permute where another axis of its size takes its place. Several such axes go together where that "
+          "sends no more: in one all-to-all, or one all-gather. An idle axis: nothing",
       .backward = "the reverse; a gradient that is partial over an axis that cuts x: a reduce-scatter",
       .partial = "a reduce-scatter over an axis that cuts a dimension afterwards; else stays partial"};
-  documentation const renames{.names = {"rename"},
-                              .call = "rename<from, to>(x)",
-                              .meaning = "The same tensor with a dimension by another name, cut as the layout says of that.",
-                              .forward = "as for relayout; nothing where both names are cut alike",
-                              .backward = "as for relayout",
-                              .partial = "as for relayout"};
+  documentation const renames{
+      .names = {"rename"},
+      .call = "rename<from, to>(x)",
+      .meaning = "The same tensor with a dimension by another name, cut as the layout says of that.",
+      .forward = "as for relayout; nothing where both names are cut alike",
+      .backward = "as for relayout",
+      .partial = "as for relayout"};
   documentation const repeats{
       .names = {"broadcast"},
       .call = "broadcast<dims...>(x)",
@@ -103,15 +107,17 @@ std::vector<operation> operations_of_movements() {
       .call = "embedding<vocabulary>(table, ids)",
       .meaning = "The rows of the table that the ids name.",
       .forward = "nothing; the result is partial over the axes of the vocabulary",
-      .backward = "nothing; the table's gradient is partial over the axes that cut the ids. A gradient that arrives "
-                  "partial over the vocabulary's axes is completed: one all-reduce of the result",
+      .backward =
+          "nothing; the table's gradient is partial over the axes that cut the ids. A gradient that arrives "
+          "partial over the vocabulary's axes is completed: one all-reduce of the result",
       .partial = "completed"};
-  documentation const casts{.names = {"cast"},
-                            .call = "cast<T>(x)",
-                            .meaning = "The values as elements of another type.",
-                            .forward = "nothing",
-                            .backward = "nothing",
-                            .partial = "completed where T is narrower, or not floating; else stays partial. Gradients likewise"};
+  documentation const casts{
+      .names = {"cast"},
+      .call = "cast<T>(x)",
+      .meaning = "The values as elements of another type.",
+      .forward = "nothing",
+      .backward = "nothing",
+      .partial = "completed where T is narrower, or not floating; else stays partial. Gradients likewise"};
 
   auto const rows_of = [](std::size_t stride_of_row, std::size_t stride_in_row, std::size_t width) {
     return [=](all x) {
@@ -134,36 +140,39 @@ std::vector<operation> operations_of_movements() {
                       unchanged, forms::complete()),
       entry<relayout>("relayout<layout>(x)", moves, unchanged, forms::relayout()),
       entry<rename>("rename<b, e>(x)", renames, unchanged, forms::rename(1, 4)),
-      entry<broadcast>("broadcast<a, b, c>(x[b])", repeats,
-                       [](all x) {
-                         numbers y;
-                         for (std::size_t i = 0; i < A; ++i)
-                           for (std::size_t j = 0; j < B; ++j) y.insert(y.end(), C, x[0][j]);
-                         return y;
-                       },
-                       forms::broadcast({0, 1, 2})),
-      entry<transpose>("transpose<c, a, b>(x)",
-                       {.names = {"transpose"},
-                        .call = "transpose<dims...>(x)",
-                        .meaning = "The same tensor stored in another order.",
-                        .forward = "nothing",
-                        .backward = "nothing",
-                        .partial = "stays partial"},
-                       [](all x) {
-                         numbers y;
-                         for (std::size_t k = 0; k < C; ++k)
-                           for (std::size_t i = 0; i < A; ++i)
-                             for (std::size_t j = 0; j < B; ++j) y.push_back(x[0][(i * B + j) * C + k]);
-                         return y;
-                       },
-                       forms::same({2, 0, 1})),
-      entry<cast>("cast<double>(cast<float>(x))", casts,
-                  [](all x) {
-                    numbers y;
-                    for (double const v : x[0]) y.push_back(to_double(from_double<narrower>(v)));
-                    return y;
-                  },
-                  forms::narrowed()),
+      entry<broadcast>(
+          "broadcast<a, b, c>(x[b])", repeats,
+          [](all x) {
+            numbers y;
+            for (std::size_t i = 0; i < A; ++i)
+              for (std::size_t j = 0; j < B; ++j) y.insert(y.end(), C, x[0][j]);
+            return y;
+          },
+          forms::broadcast({0, 1, 2})),
+      entry<transpose>(
+          "transpose<c, a, b>(x)",
+          {.names = {"transpose"},
+           .call = "transpose<dims...>(x)",
+           .meaning = "The same tensor stored in another order.",
+           .forward = "nothing",
+           .backward = "nothing",
+           .partial = "stays partial"},
+          [](all x) {
+            numbers y;
+            for (std::size_t k = 0; k < C; ++k)
+              for (std::size_t i = 0; i < A; ++i)
+                for (std::size_t j = 0; j < B; ++j) y.push_back(x[0][(i * B + j) * C + k]);
+            return y;
+          },
+          forms::same({2, 0, 1})),
+      entry<cast>(
+          "cast<double>(cast<float>(x))", casts,
+          [](all x) {
+            numbers y;
+            for (double const v : x[0]) y.push_back(to_double(from_double<narrower>(v)));
+            return y;
+          },
+          forms::narrowed()),
       entry<cast_wider>("cast<double>(ids)", casts, unchanged, forms::complete()),
       entry<stop_gradient>("stop_gradient(x)",
                            {.names = {"stop_gradient"},
@@ -176,25 +185,26 @@ std::vector<operation> operations_of_movements() {
       entry<embedding>("embedding<a>(table[a, c], ids[b])", lookups, rows_of(C, 1, C), forms::embedding(0, {1, 2})),
       entry<embedding_turned>("embedding<a>(table[d, a], ids[c, b])", lookups, rows_of(1, A, D),
                               forms::embedding(0, {2, 1, 3})),
-      entry<dropout>("dropout(x, 0.4, key)",
-                     {.names = {"dropout"},
-                      .call = "dropout(x, rate, key)",
-                      .meaning = "Each element is 0 with probability rate, else divided by 1 - rate; the same for every layout.",
-                      .forward = "nothing",
-                      .backward = "nothing",
-                      .partial = "stays partial"},
-                     [](all x) {
-                       numbers y;
-                       for (std::size_t i = 0; i < x[0].size(); ++i) {
-                         // Eight neighbours share a counter; a half word below rate * 2^16 drops its element.
-                         auto const words = philox(mtf::random_key(5).bits(), i / 8, 0);
-                         auto const half = words[i % 8 / 2] >> (16 * (i % 2)) & 0xffffU;
-                         double const dropped = std::floor(0.4 * 0x1p16 + 0.5);
-                         y.push_back(half < dropped ? 0 : x[0][i] / (1 - dropped / 0x1p16));
-                       }
-                       return y;
-                     },
-                     forms::same({0, 1, 2})),
+      entry<dropout>(
+          "dropout(x, 0.4, key)",
+          {.names = {"dropout"},
+           .call = "dropout(x, rate, key)",
+           .meaning = "Each element is 0 with probability rate, else divided by 1 - rate; the same for every layout.",
+           .forward = "nothing",
+           .backward = "nothing",
+           .partial = "stays partial"},
+          [](all x) {
+            numbers y;
+            for (std::size_t i = 0; i < x[0].size(); ++i) {
+              // Eight neighbours share a counter; a half word below rate * 2^16 drops its element.
+              auto const words = philox(mtf::random_key(5).bits(), i / 8, 0);
+              auto const half = words[i % 8 / 2] >> (16 * (i % 2)) & 0xffffU;
+              double const dropped = std::floor(0.4 * 0x1p16 + 0.5);
+              y.push_back(half < dropped ? 0 : x[0][i] / (1 - dropped / 0x1p16));
+            }
+            return y;
+          },
+          forms::same({0, 1, 2})),
       entry<to_global>("to_global(x)",
                        {.names = {"to_global"},
                         .call = "to_global(x)",

@@ -17,8 +17,8 @@ std::vector<operation> all_operations() {
   return MTF_SWEEP_ONLY();
 #else
   std::vector<operation> all;
-  for (auto const& some : {operations_of_functions(), operations_of_pairs(), operations_of_contractions(), operations_of_rows(),
-                           operations_of_movements(), operations_of_creation()})
+  for (auto const& some : {operations_of_functions(), operations_of_pairs(), operations_of_contractions(),
+                           operations_of_rows(), operations_of_movements(), operations_of_creation()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 #endif

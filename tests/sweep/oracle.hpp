@@ -1,7 +1,7 @@
 #pragma once
-// What the sweep holds the library to: for every operation its documentation, its definition in plain loops over doubles,
-// and in closed form what it sends. Nothing here calls the library; of its headers only the plain record of a collective
-// is used.
+// What the sweep holds the library to: for every operation its documentation, its definition in plain loops over
+// doubles, and in closed form what it sends. Nothing here calls the library; of its headers only the plain record of a
+// collective is used.
 #include <functional>
 #include <span>
 #include <string>
@@ -96,26 +96,26 @@ struct documentation {
   std::vector<std::string> names;  // the public names that it documents
   std::string call;                // how they are written
   std::string meaning;
-  std::string forward, backward;   // what a cut dimension costs
-  std::string partial;             // what becomes of partial operands
+  std::string forward, backward;  // what a cut dimension costs
+  std::string partial;            // what becomes of partial operands
 };
 
 /// One operation as the sweep knows it: an instance of a public one, on operands of certain dimensions.
 struct operation {
-  std::string name;                    // as in C++
-  documentation text;                  // several instances may share one
+  std::string name;    // as in C++
+  documentation text;  // several instances may share one
   std::vector<operand_info> in;
   std::function<numbers(std::vector<numbers> const&)> define;
   closed_form sends;
   bool differentiable = true;
-  bool takes_layout = false;           // the layout of the result is given
-  bool sums = false;                   // it adds elements up, or multiplies by what it added up
-  bool masks = false;                  // it multiplies by 0 what it hides
-  bool chained = false;                // it multiplies sums that need not be taken yet
-  bool never_works = false;            // the dimensions of its operands do not go together under any layout
-  /// Gradients in another way than by differences of all of define(): of elementwise functions element by element, by hand
-  /// where differences do not see them (a rounded value, a stopped gradient). Of operand i
-  /// for the weights of the result.
+  bool takes_layout = false;  // the layout of the result is given
+  bool sums = false;          // it adds elements up, or multiplies by what it added up
+  bool masks = false;         // it multiplies by 0 what it hides
+  bool chained = false;       // it multiplies sums that need not be taken yet
+  bool never_works = false;   // the dimensions of its operands do not go together under any layout
+  /// Gradients in another way than by differences of all of define(): of elementwise functions element by element, by
+  /// hand where differences do not see them (a rounded value, a stopped gradient). Of operand i for the weights of the
+  /// result.
   std::function<numbers(std::vector<numbers> const&, numbers const& weights, std::size_t i)> gradient;
   std::vector<std::span<typed_case const>> cases;
 };

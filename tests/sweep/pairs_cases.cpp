@@ -20,10 +20,10 @@ SWEEP_OF_TWO(add_row, (real<a, b, c>, real<c>), x + y)
 SWEEP_OF_TWO(add_to_row, (real<b>, real<b, a>), x + y)
 SWEEP_OF_TWO(subtract, (real<a, b, c>, real<a, b, c>), x - y)
 SWEEP_OF_TWO(subtract_scalar, (real<b, c>, real<>), x - y)
-SWEEP_OF_TWO(multiply, (real<a, b, c>, real<a, b, c>), x * y)
-SWEEP_OF_TWO(multiply_turned, (real<b, a>, real<a, b, c>), x * y)
-SWEEP_OF_TWO(multiply_overlapping, (real<a, c>, real<c, d>), x * y)
-SWEEP_OF_TWO(multiply_scalar, (real<>, real<a, b>), x * y)
+SWEEP_OF_TWO(multiply, (real<a, b, c>, real<a, b, c>), x* y)
+SWEEP_OF_TWO(multiply_turned, (real<b, a>, real<a, b, c>), x* y)
+SWEEP_OF_TWO(multiply_overlapping, (real<a, c>, real<c, d>), x* y)
+SWEEP_OF_TWO(multiply_scalar, (real<>, real<a, b>), x* y)
 SWEEP_OF_TWO(divide, (real<a, b>, real<a, b>), x / y)
 SWEEP_OF_TWO(divide_row, (real<a, b, c>, real<b>), x / y)
 SWEEP_OF_TWO(max, (real<a, b, c>, real<b>), mtf::max(x, y))
@@ -35,38 +35,43 @@ SWEEP_OF_TWO(less_equal, (real<a, b>, real<a, b>), x <= y)
 SWEEP_OF_TWO(greater_equal, (real<b>, real<a, b>), x >= y)
 SWEEP_OF_TWO(equal, (real<a, b>, real<a, b>), x == y)
 SWEEP_OF_TWO(not_equal, (real<a, b>, real<b>), x != y)
-SWEEP_OF_ONE(used_thrice, (real<a, b>), x * x + x)
-SWEEP_OF_TWO(outer, (real<a>, real<b>), x * y)
+SWEEP_OF_ONE(used_thrice, (real<a, b>), x* x + x)
+SWEEP_OF_TWO(outer, (real<a>, real<b>), x* y)
 SWEEP_OF_THREE(where, (real<a, b>, real<a, b, c>, real<c>), mtf::where(x > 0.0, y, z))
 SWEEP_OF_THREE(map, (real<a, b, c>, real<c>, real<b, a>), mtf::map(fused{}, x, y, z))
 
-documentation const sums{.names = {"operator+", "operator-"},
-                         .call = "x + y, x - y",
-                         .meaning = "The sum or difference, element by element; operands are repeated along the dimensions that they lack.",
-                         .forward = "nothing",
-                         .backward = "nothing; the gradient of an operand that lacks the dimension is partial over its axes",
-                         .partial = "stays partial where both are; else completed"};
+documentation const sums{
+    .names = {"operator+", "operator-"},
+    .call = "x + y, x - y",
+    .meaning = "The sum or difference, element by element; operands are repeated along the dimensions that they lack.",
+    .forward = "nothing",
+    .backward = "nothing; the gradient of an operand that lacks the dimension is partial over its axes",
+    .partial = "stays partial where both are; else completed"};
 documentation const products{.names = {"operator*"},
                              .call = "x * y",
                              .meaning = "The product, element by element, likewise.",
                              .forward = "nothing",
-                             .backward = "as for x + y; a gradient that arrives partial where an operand stayed so is "
-                                         "completed: one all-reduce of the result",
-                             .partial = "stays partial where only one operand is and the other is not cut there; else "
-                                        "completed. The other's gradient becomes partial there"};
+                             .backward =
+                                 "as for x + y; a gradient that arrives partial where an operand stayed so is "
+                                 "completed: one all-reduce of the result",
+                             .partial =
+                                 "stays partial where only one operand is and the other is not cut there; else "
+                                 "completed. The other's gradient becomes partial there"};
 documentation const quotients{.names = {"operator/"},
                               .call = "x / y",
                               .meaning = "The quotient, element by element, likewise.",
                               .forward = "nothing",
                               .backward = "as for x * y",
                               .partial = "x as in x * y; y is completed"};
-documentation const others{.names = {"max", "min", "pow", "where", "map"},
-                           .call = "max(x, y) min(x, y) pow(x, y) where(c, x, y) map(f, x, y, ...)",
-                           .meaning = "The function, element by element, likewise; pow for x > 0; f is the user's own. "
-                                      "max and min are NaN where an operand is; where the two are equal, each gets half of the gradient.",
-                           .forward = "nothing",
-                           .backward = "as for x + y",
-                           .partial = "completed, unless f says where it is linear"};
+documentation const others{
+    .names = {"max", "min", "pow", "where", "map"},
+    .call = "max(x, y) min(x, y) pow(x, y) where(c, x, y) map(f, x, y, ...)",
+    .meaning =
+        "The function, element by element, likewise; pow for x > 0; f is the user's own. "
+        "max and min are NaN where an operand is; where the two are equal, each gets half of the gradient.",
+    .forward = "nothing",
+    .backward = "as for x + y",
+    .partial = "completed, unless f says where it is linear"};
 documentation const comparisons{
     .names = {"operator<", "operator>", "operator<=", "operator>=", "operator==", "operator!="},
     .call = "x < y, x > y, x <= y, x >= y, x == y, x != y",
@@ -81,7 +86,9 @@ template <class Op>
 operation entry(std::string name, documentation const& text, std::vector<int> out, two f,
                 forms::through how = forms::through::none) {
   operation op = with_cases<Op>(std::move(name), text);
-  pointwise(out, {op.in[0].dims, op.in[1].dims}, [f](std::vector<double> const& x) { return f(x[0], x[1]); }).define(op);
+  pointwise(out, {op.in[0].dims, op.in[1].dims}, [f](std::vector<double> const& x) {
+    return f(x[0], x[1]);
+  }).define(op);
   op.sends = forms::elementwise(how, out);
   return op;
 }
@@ -126,13 +133,25 @@ std::vector<operation> operations_of_pairs() {
       with_range(entry<divide_row>("x / row", quotients, {0, 1, 2}, over, first), 1, 0.5, 2),
       off_kinks(entry<max>("max(x, row)", others, {0, 1, 2}, larger)),
       off_kinks(entry<min>("min(x, y)", others, {0, 1}, smaller)),
-      with_range(with_range(entry<pow>("pow(x, row)", others, {0, 1}, [](double x, double y) { return std::pow(x, y); }), 0, 0.5, 2), 1, 0.25, 2),
-      without_gradient(entry<less>("x < row", comparisons, {0, 1}, [](double x, double y) { return x < y ? 1.0 : 0.0; }), false),
-      without_gradient(entry<greater>("x > y", comparisons, {0, 1}, [](double x, double y) { return x > y ? 1.0 : 0.0; }), false),
-      without_gradient(entry<less_equal>("x <= y", comparisons, {0, 1}, [](double x, double y) { return x <= y ? 1.0 : 0.0; }), true),
-      without_gradient(entry<greater_equal>("row >= x", comparisons, {0, 1}, [](double x, double y) { return x >= y ? 1.0 : 0.0; }), true),
-      without_gradient(entry<equal>("x == y", comparisons, {0, 1}, [](double x, double y) { return x == y ? 1.0 : 0.0; }), true),
-      without_gradient(entry<not_equal>("x != row", comparisons, {0, 1}, [](double x, double y) { return x != y ? 1.0 : 0.0; }), true),
+      with_range(
+          with_range(entry<pow>("pow(x, row)", others, {0, 1}, [](double x, double y) { return std::pow(x, y); }), 0,
+                     0.5, 2),
+          1, 0.25, 2),
+      without_gradient(
+          entry<less>("x < row", comparisons, {0, 1}, [](double x, double y) { return x < y ? 1.0 : 0.0; }), false),
+      without_gradient(
+          entry<greater>("x > y", comparisons, {0, 1}, [](double x, double y) { return x > y ? 1.0 : 0.0; }), false),
+      without_gradient(
+          entry<less_equal>("x <= y", comparisons, {0, 1}, [](double x, double y) { return x <= y ? 1.0 : 0.0; }),
+          true),
+      without_gradient(
+          entry<greater_equal>("row >= x", comparisons, {0, 1}, [](double x, double y) { return x >= y ? 1.0 : 0.0; }),
+          true),
+      without_gradient(
+          entry<equal>("x == y", comparisons, {0, 1}, [](double x, double y) { return x == y ? 1.0 : 0.0; }), true),
+      without_gradient(
+          entry<not_equal>("x != row", comparisons, {0, 1}, [](double x, double y) { return x != y ? 1.0 : 0.0; }),
+          true),
   };
   {
     // One tensor in several places: completed once, its gradients added before anything is sent.
@@ -147,7 +166,9 @@ std::vector<operation> operations_of_pairs() {
   {
     operation op = with_cases<where>("where(x > 0, y, row)", others);
     op.in[0].grid = 1.0 / 256;
-    pointwise({0, 1, 2}, {{0, 1}, {0, 1, 2}, {2}}, [](std::vector<double> const& x) { return x[0] > 0 ? x[1] : x[2]; }).define(op);
+    pointwise({0, 1, 2}, {{0, 1}, {0, 1, 2}, {2}}, [](std::vector<double> const& x) {
+      return x[0] > 0 ? x[1] : x[2];
+    }).define(op);
     op.sends = [form = forms::elementwise(none, {0, 1, 2})](situation const& s) {
       answer a = form(s);
       a.gradients[0] = 0;  // nothing flows into a condition

@@ -6,7 +6,8 @@
 namespace sweep {
 
 inline std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter, std::uint32_t draw) {
-  std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32U), draw, 0};
+  std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32U), draw,
+                                 0};
   std::array<std::uint32_t, 2> k{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32U)};
   for (int round = 0; round < 10; ++round) {
     std::uint64_t const p0 = std::uint64_t{0xD2511F53U} * c[0], p1 = std::uint64_t{0xCD9E8D57U} * c[2];

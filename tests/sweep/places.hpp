@@ -1,6 +1,6 @@
 #pragma once
-// Where the sweep's tensors lie, as numbers: five dimensions, eight meshes, and codes for layouts. A case of the sweep is
-// a few such numbers; typed.hpp makes types of them, the oracle (oracle.hpp) reads them without the library.
+// Where the sweep's tensors lie, as numbers: five dimensions, eight meshes, and codes for layouts. A case of the sweep
+// is a few such numbers; typed.hpp makes types of them, the oracle (oracle.hpp) reads them without the library.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -48,8 +48,14 @@ inline constexpr int mesh_count = 3;
 inline constexpr std::array<mesh_code, mesh_count> mesh_of{{{0, {1, 1, 1}}, {2, {1, 2, 1}}, {2, {2, 2, 1}}}};
 #else
 inline constexpr int mesh_count = 8;
-inline constexpr std::array<mesh_code, mesh_count> mesh_of{
-    {{0, {1, 1, 1}}, {1, {2, 1, 1}}, {1, {3, 1, 1}}, {1, {4, 1, 1}}, {2, {2, 2, 1}}, {2, {2, 3, 1}}, {3, {2, 2, 2}}, {2, {2, 2, 1}, bit(1)}}};
+inline constexpr std::array<mesh_code, mesh_count> mesh_of{{{0, {1, 1, 1}},
+                                                            {1, {2, 1, 1}},
+                                                            {1, {3, 1, 1}},
+                                                            {1, {4, 1, 1}},
+                                                            {2, {2, 2, 1}},
+                                                            {2, {2, 3, 1}},
+                                                            {3, {2, 2, 2}},
+                                                            {2, {2, 2, 1}, bit(1)}}};
 #endif
 
 /// A layout: six bits a dimension, in them the axes that cut it, outermost first, as two bits each of axis + 1.
@@ -87,7 +93,9 @@ struct case_code {
   cuts layout = 0, other = 0;
   std::uint32_t partial = 0;
   int other_operand = -1;
-  [[nodiscard]] constexpr set partial_of(int operand) const { return (partial >> static_cast<unsigned>(3 * operand)) & 7U; }
+  [[nodiscard]] constexpr set partial_of(int operand) const {
+    return (partial >> static_cast<unsigned>(3 * operand)) & 7U;
+  }
 };
 constexpr std::uint32_t partial_bits(int operand, set axes) { return axes << static_cast<unsigned>(3 * operand); }
 
@@ -95,7 +103,7 @@ constexpr std::uint32_t partial_bits(int operand, set axes) { return axes << sta
 struct signature {
   int operands = 0;
   std::array<set, 6> dims{};
-  set more_dims = 0;         // dimensions of the result alone: layouts cut them too
+  set more_dims = 0;  // dimensions of the result alone: layouts cut them too
   bool takes_layout = false;
   [[nodiscard]] constexpr set all() const {
     set s = more_dims;
@@ -125,7 +133,8 @@ class generator {
     place(axis + 1, l);
     for (int d = 0; d < dim_count; ++d)
       if (in(all_, d))
-        for (int i = 0; i <= depth(cut_of(l, d)); ++i) place(axis + 1, with_cut(l, d, with_axis(cut_of(l, d), i, axis)));
+        for (int i = 0; i <= depth(cut_of(l, d)); ++i)
+          place(axis + 1, with_cut(l, d, with_axis(cut_of(l, d), i, axis)));
   }
   constexpr void found(cuts l) {
     int const n = count_++;
@@ -257,7 +266,8 @@ struct chosen {
   }();
   static constexpr std::array<case_code, size> cases = [] {
     std::array<case_code, size> kept{};
-    picker p{.total = total_of<S, Mesh>, .most = Most, .phase = Phase, .slice = Slice, .slices = Slices, .out = kept.data()};
+    picker p{
+        .total = total_of<S, Mesh>, .most = Most, .phase = Phase, .slice = Slice, .slices = Slices, .out = kept.data()};
     generator(S, mesh_of[static_cast<std::size_t>(Mesh)], p).run();
     return kept;
   }();

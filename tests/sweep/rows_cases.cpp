@@ -27,7 +27,8 @@ SWEEP_OF_ONE(logsumexp_a, (real<b, a>), mtf::logsumexp<a>(x))
 SWEEP_OF_ONE(causal, (real<c, b, e>), mtf::causal_softmax<b, e>(x, 1.5))
 SWEEP_OF_ONE(causal_turned, (real<e, c, b>), mtf::causal_softmax<b, e>(x))
 SWEEP_OF_THREE(attention, (real<c, b, d>, real<c, e, d>, real<e, c, d>), mtf::causal_attention<b, e, d>(x, y, z, 0.7))
-SWEEP_OF_THREE(attention_turned, (real<d, c, b>, real<e, d, c>, real<c, d, e>), mtf::causal_attention<b, e, d>(x, y, z, -1.1))
+SWEEP_OF_THREE(attention_turned, (real<d, c, b>, real<e, d, c>, real<c, d, e>),
+               mtf::causal_attention<b, e, d>(x, y, z, -1.1))
 SWEEP_OF_THREE(layer_norm_a, (real<b, a, c>, real<a>, real<a>), mtf::layer_norm<a>(x, y, z, 1e-3))
 SWEEP_OF_THREE(layer_norm_b, (real<a, b>, real<b>, real<b>), mtf::layer_norm<b>(x, y, z))
 SWEEP_OF_TWO(rms_norm_a, (real<c, b, a>, real<a>), mtf::rms_norm<a>(x, y, 1e-3))
@@ -37,72 +38,83 @@ SWEEP_OF_TWO(loss_b, (real<a, b, c>, whole<c, a>), mtf::cross_entropy<b>(x, y))
 
 documentation const sums{.names = {"sum", "mean"},
                          .call = "sum<dims...>(x), mean<dims...>(x)",
-                         .meaning = "The sum or mean along the dimensions; along all if none is named. Means of integers and "
-                                    "bools are float, sums of bools counts.",
+                         .meaning =
+                             "The sum or mean along the dimensions; along all if none is named. Means of integers and "
+                             "bools are float, sums of bools counts.",
                          .forward = "nothing; the result is partial over the axes of a summed dimension",
-                         .backward = "nothing; a gradient that arrives partial over an axis that cuts x is completed: one "
-                                     "all-reduce of the result",
+                         .backward =
+                             "nothing; a gradient that arrives partial over an axis that cuts x is completed: one "
+                             "all-reduce of the result",
                          .partial = "stays partial"};
 documentation const weighted_means{
     .names = {"weighted_mean"},
     .call = "weighted_mean<dims...>(x, weights)",
     .meaning = "sum(x weights) / sum(weights), both along the dimensions or all, of all ranks.",
-    .forward = "one all-reduce of the sum of the weights over the axes of a summed dimension; the result is partial over them",
+    .forward =
+        "one all-reduce of the sum of the weights over the axes of a summed dimension; the result is partial over them",
     .backward = "as for a product, two sums and a quotient",
     .partial = "x stays partial, weights are completed"};
-documentation const extremes{.names = {"reduce_max", "reduce_min"},
-                             .call = "reduce_max<dims...>(x), reduce_min<dims...>(x)",
-                             .meaning = "The largest or smallest element along the dimensions, or all, NaN if there is one; the gradient "
-                                        "goes to every element that equals it.",
-                             .forward = "one all-reduce of the result over the axes of a reduced dimension",
-                             .backward = "as for sum",
-                             .partial = "completed"};
-documentation const softmaxes{.names = {"softmax", "log_softmax", "causal_softmax"},
-                              .call = "softmax<dim>(x, scale), log_softmax<dim>(x), causal_softmax<query, key>(x, scale)",
-                              .meaning = "exp(scale x) normalized to sum 1 along the dimension, or its logarithm; causal: "
-                                         "over the keys whose position does not exceed the query's.",
-                              .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
-                              .backward = "along the dimension: one all-reduce of one number a row; others: nothing",
-                              .partial = "completed"};
+documentation const extremes{
+    .names = {"reduce_max", "reduce_min"},
+    .call = "reduce_max<dims...>(x), reduce_min<dims...>(x)",
+    .meaning =
+        "The largest or smallest element along the dimensions, or all, NaN if there is one; the gradient "
+        "goes to every element that equals it.",
+    .forward = "one all-reduce of the result over the axes of a reduced dimension",
+    .backward = "as for sum",
+    .partial = "completed"};
+documentation const softmaxes{
+    .names = {"softmax", "log_softmax", "causal_softmax"},
+    .call = "softmax<dim>(x, scale), log_softmax<dim>(x), causal_softmax<query, key>(x, scale)",
+    .meaning =
+        "exp(scale x) normalized to sum 1 along the dimension, or its logarithm; causal: "
+        "over the keys whose position does not exceed the query's.",
+    .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
+    .backward = "along the dimension: one all-reduce of one number a row; others: nothing",
+    .partial = "completed"};
 documentation const attentions{
     .names = {"causal_attention"},
     .call = "causal_attention<query, key, head>(q, k, v, scale)",
-    .meaning = "The sum over the keys of softmax(scale q k) v, the softmax over the keys whose position does not exceed the "
-               "query's.",
-    .forward = "the head: one all-reduce of the scores; the key: two all-reduces of one number a row of scores, and the result "
-               "is partial over its axes; others: nothing. With any of the three cut the scores are stored",
-    .backward = "the key: one all-reduce of one number a row of scores; the head: one of the scores. The gradient of q is "
-                "partial over the key's axes, those of k and v over the query's",
+    .meaning =
+        "The sum over the keys of softmax(scale q k) v, the softmax over the keys whose position does not exceed the "
+        "query's.",
+    .forward =
+        "the head: one all-reduce of the scores; the key: two all-reduces of one number a row of scores, and the "
+        "result "
+        "is partial over its axes; others: nothing. With any of the three cut the scores are stored",
+    .backward =
+        "the key: one all-reduce of one number a row of scores; the head: one of the scores. The gradient of q is "
+        "partial over the key's axes, those of k and v over the query's",
     .partial = "completed"};
 documentation const logsumexps{
     .names = {"logsumexp"},
     .call = "logsumexp<dim>(x)",
     .meaning = "log sum exp along the dimension, which the result lacks.",
     .forward = "along the dimension: two all-reduces of the result; others: nothing",
-    .backward = "nothing; a gradient that arrives partial over the dimension's axes is completed: one all-reduce of the result",
+    .backward =
+        "nothing; a gradient that arrives partial over the dimension's axes is completed: one all-reduce of the result",
     .partial = "completed"};
 documentation const layer_norms{
     .names = {"layer_norm"},
     .call = "layer_norm<dim>(x, gamma, beta, epsilon)",
     .meaning = "(x - mean) / sqrt(variance + epsilon) gamma + beta along the dimension.",
     .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
-    .backward = "along the dimension: one all-reduce of two numbers a row. The gradients of gamma and beta are partial "
-                "over the axes of the other dimensions; a gradient that arrives partial is completed",
+    .backward =
+        "along the dimension: one all-reduce of two numbers a row. The gradients of gamma and beta are partial "
+        "over the axes of the other dimensions; a gradient that arrives partial is completed",
     .partial = "completed"};
-documentation const rms_norms{
-    .names = {"rms_norm"},
-    .call = "rms_norm<dim>(x, gamma, epsilon)",
-    .meaning = "x / sqrt(mean of squares + epsilon) gamma along the dimension.",
-    .forward = "along the dimension: one all-reduce of one number a row; others: nothing",
-    .backward = "as for layer_norm",
-    .partial = "completed"};
-documentation const losses{
-    .names = {"cross_entropy"},
-    .call = "cross_entropy<classes>(logits, labels)",
-    .meaning = "-log softmax(logits)[label] along the classes; labels are int32.",
-    .forward = "the classes: an all-reduce of one number a row and one of two; others: nothing",
-    .backward = "as for logsumexp",
-    .partial = "completed"};
+documentation const rms_norms{.names = {"rms_norm"},
+                              .call = "rms_norm<dim>(x, gamma, epsilon)",
+                              .meaning = "x / sqrt(mean of squares + epsilon) gamma along the dimension.",
+                              .forward = "along the dimension: one all-reduce of one number a row; others: nothing",
+                              .backward = "as for layer_norm",
+                              .partial = "completed"};
+documentation const losses{.names = {"cross_entropy"},
+                           .call = "cross_entropy<classes>(logits, labels)",
+                           .meaning = "-log softmax(logits)[label] along the classes; labels are int32.",
+                           .forward = "the classes: an all-reduce of one number a row and one of two; others: nothing",
+                           .backward = "as for logsumexp",
+                           .partial = "completed"};
 
 /// Several operations one after the other, each of which has a form of its own.
 closed_form composed(set gone) {
@@ -203,7 +215,9 @@ numbers causal_of(numbers const& x, double scale, std::array<std::size_t, 3> str
 using strides = std::array<std::size_t, 3>;
 numbers attention_of(all x, double scale, strides q, strides k, strides v) {
   numbers y(x[0].size());
-  auto const at = [](strides const& by, std::size_t i, std::size_t s, std::size_t h) { return i * by[0] + s * by[1] + h * by[2]; };
+  auto const at = [](strides const& by, std::size_t i, std::size_t s, std::size_t h) {
+    return i * by[0] + s * by[1] + h * by[2];
+  };
   for (std::size_t i = 0; i < C; ++i)
     for (std::size_t n = 0; n < B; ++n) {
       numbers weight;

@@ -15,7 +15,7 @@ namespace sweep {
 
 namespace {
 
-constexpr double exact = 1e-12;         // between layouts, and forward between the library and the definition
+constexpr double exact = 1e-12;          // between layouts, and forward between the library and the definition
 constexpr double differentiated = 1e-6;  // between gradients and central differences
 
 std::string text_of(mesh_code const& m, set axes) {
@@ -29,7 +29,8 @@ std::string text_of(cuts l) {
   for (int d = 0; d < dim_count; ++d) {
     if (cut_of(l, d) == 0) continue;
     s += (s.empty() ? "" : ";") + std::string(name_of_dim[static_cast<std::size_t>(d)]) + ":";
-    for (int k = 0; k < depth(cut_of(l, d)); ++k) s += (k > 0 ? "+" : "") + std::string(1, "pqr"[axis_at(cut_of(l, d), k)]);
+    for (int k = 0; k < depth(cut_of(l, d)); ++k)
+      s += (k > 0 ? "+" : "") + std::string(1, "pqr"[axis_at(cut_of(l, d), k)]);
   }
   return "\"" + s + "\"";
 }
@@ -49,8 +50,8 @@ std::string text_of(mesh_code const& m, std::vector<event> const& all) {
 }
 
 std::string text_of(recipe const& made) {
-  return std::string(", ") + (made.in_domain ? "numbers of its domain" : "special numbers") + (made.nan ? ", NaN" : "") +
-         (made.infinite ? ", infinities" : "");
+  return std::string(", ") + (made.in_domain ? "numbers of its domain" : "special numbers") +
+         (made.nan ? ", NaN" : "") + (made.infinite ? ", infinities" : "");
 }
 
 /// Everything about an operation that does not depend on a case.
@@ -134,11 +135,15 @@ struct held_before {
   set alike = 0, unlike = 0;
   [[nodiscard]] bool possible() const {
     switch (what) {
-      case content::alike: return alike != 0;
+      case content::alike:
+        return alike != 0;
       case content::unlike:
-      case content::both: return unlike != alike;
-      case content::known: return (alike | unlike) != 0;
-      default: return true;
+      case content::both:
+        return unlike != alike;
+      case content::known:
+        return (alike | unlike) != 0;
+      default:
+        return true;
     }
   }
   /// How many gradients it is.
@@ -171,7 +176,8 @@ class rota {
     for (std::size_t o = 0; o < met_.size(); ++o)
       for (std::size_t c = 0; c < contents; ++c) {
         bool const always_complete = static_cast<content>(c) == content::alike && could_[o][c] == 0;
-        if (could_[o][0] != 0 && !always_complete && std::popcount(met_[o][c]) < std::clamp(std::popcount(could_[o][c]), 1, 2))
+        if (could_[o][0] != 0 && !always_complete &&
+            std::popcount(met_[o][c]) < std::clamp(std::popcount(could_[o][c]), 1, 2))
           return "the slot of operand " + std::to_string(o) + " held \"" + name_of_content[c] + "\" on too few meshes";
       }
     return {};
@@ -233,12 +239,18 @@ numbers from_device(backend& on, mtf::backend::buffer<backend> const& memory, st
 }
 numbers from_device(backend& on, mtf::element e, mtf::backend::buffer<backend> const& memory, std::size_t n) {
   switch (e) {
-    case mtf::element::f64: return from_device<double>(on, memory, n);
-    case mtf::element::f32: return from_device<float>(on, memory, n);
-    case mtf::element::i32: return from_device<std::int32_t>(on, memory, n);
-    case mtf::element::i64: return from_device<std::int64_t>(on, memory, n);
-    case mtf::element::boolean: return from_device<bool>(on, memory, n);
-    case mtf::element::bf16: return from_device<mtf::bfloat16>(on, memory, n);
+    case mtf::element::f64:
+      return from_device<double>(on, memory, n);
+    case mtf::element::f32:
+      return from_device<float>(on, memory, n);
+    case mtf::element::i32:
+      return from_device<std::int32_t>(on, memory, n);
+    case mtf::element::i64:
+      return from_device<std::int64_t>(on, memory, n);
+    case mtf::element::boolean:
+      return from_device<bool>(on, memory, n);
+    case mtf::element::bf16:
+      return from_device<mtf::bfloat16>(on, memory, n);
   }
   throw std::logic_error("sweep: no element type");
 }
@@ -267,11 +279,11 @@ outcome pass(problem const& q, typed_case const& t, situation const& s, answer c
     bool const real = q.op->in[o].elements == kind::real;
     numbers const mine = share(s.mesh, s.in[o], q.op->in[o].elements, q.salt + o, q.in[o], rank);
     x[o].memory = real ? to_device<element>(on, mine) : to_device<std::int32_t>(on, mine);
-    if (real && q.op->differentiable)
-      x[o].slot = mtf::backend::ref(new slot(tape, *t.in[o]));
+    if (real && q.op->differentiable) x[o].slot = mtf::backend::ref(new slot(tape, *t.in[o]));
     if (!x[o].slot || before.empty()) continue;
     auto const& b = before[o];
-    bool const over_others = b.what == content::unlike || b.what == content::both || (b.what == content::known && b.alike == 0);
+    bool const over_others =
+        b.what == content::unlike || b.what == content::both || (b.what == content::known && b.alike == 0);
     set const axes = b.what == content::complete ? 0 : over_others ? b.unlike : b.alike;
     auto memory = to_device<element>(on, earlier(o, axes));
     if (b.what == content::known) mtf::detail::completed<element>(*t.in[o], axes, memory);
@@ -305,7 +317,8 @@ outcome pass(problem const& q, typed_case const& t, situation const& s, answer c
     std::vector<set> axes;
     x[o].slot->each([&](auto const& g) { axes.push_back(g.partial); });
     std::ranges::sort(axes);
-    if (std::ranges::adjacent_find(axes) != axes.end()) r.broken = "a slot does not add what is partial over the same axes";
+    if (std::ranges::adjacent_find(axes) != axes.end())
+      r.broken = "a slot does not add what is partial over the same axes";
     auto const g = x[o].slot->take();
     r.gradients.push_back(from_device<element>(on, g.memory, n));
     r.partial.push_back(g.memory ? g.partial : 0U);
@@ -353,11 +366,16 @@ std::string compare(mtf::sharding const& found, place const& want) {
     same = found[k].extent == extent_of[static_cast<std::size_t>(d)] && found[k].cut.size == depth(six);
     for (int i = 0; same && i < depth(six); ++i) same = found[k].cut[i] == axis_at(six, i);
   }
-  return same ? std::string() : "the result's type does not say the cuts or partial axes that follow from the operation";
+  return same ? std::string()
+              : "the result's type does not say the cuts or partial axes that follow from the operation";
 }
 
 situation situated(operation const& op, typed_case const& t) {
-  situation s{.mesh = mesh_of[static_cast<std::size_t>(t.mesh)], .in = {}, .layout = t.code.layout, .target = t.code.other, .seed = 0};
+  situation s{.mesh = mesh_of[static_cast<std::size_t>(t.mesh)],
+              .in = {},
+              .layout = t.code.layout,
+              .target = t.code.other,
+              .seed = 0};
   for (std::size_t o = 0; o < op.in.size(); ++o) {
     int const k = static_cast<int>(o);
     s.in.push_back({.dims = op.in[o].dims,
@@ -369,10 +387,12 @@ situation situated(operation const& op, typed_case const& t) {
 }
 std::string text_of(operation const& op, typed_case const& t, situation const& s) {
   std::string where = op.name + ", mesh " + text_of(s.mesh) + ", layout " + text_of(t.code.layout);
-  if (t.code.other_operand >= 0) where += ", operand " + std::to_string(t.code.other_operand) + " " + text_of(t.code.other);
+  if (t.code.other_operand >= 0)
+    where += ", operand " + std::to_string(t.code.other_operand) + " " + text_of(t.code.other);
   if (op.takes_layout) where += ", to " + text_of(t.code.other);
   for (std::size_t o = 0; o < s.in.size(); ++o)
-    if (s.in[o].partial != 0) where += ", operand " + std::to_string(o) + " partial over " + text_of(s.mesh, s.in[o].partial);
+    if (s.in[o].partial != 0)
+      where += ", operand " + std::to_string(o) + " partial over " + text_of(s.mesh, s.in[o].partial);
   return where;
 }
 
@@ -382,8 +402,9 @@ answer answered(operation const& op, situation const& s, typed_case const& t) {
   return a;
 }
 
-/// The passes once more, backward into slots that hold something already: what was there must be added to, nobody else's
-/// memory written to, and nothing else sent. `first`: what the passes left in empty slots. A text if anything is wrong.
+/// The passes once more, backward into slots that hold something already: what was there must be added to, nobody
+/// else's memory written to, and nothing else sent. `first`: what the passes left in empty slots. A text if anything is
+/// wrong.
 std::string pass_again(team& ranks, problem const& q, typed_case const& t, situation const& s, answer const& want,
                        std::vector<outcome> const& first, rota& turns) {
   auto const& m = s.mesh;
@@ -391,13 +412,13 @@ std::string pass_again(team& ranks, problem const& q, typed_case const& t, situa
   for (std::size_t o = 0; o < before.size(); ++o) {
     if (q.op->in[o].elements != kind::real) continue;
     set const free = (bit(m.axes) - 1U) & ~s.in[o].axes(), alike = first[0].partial[o];
-    set const unlike = (t.code.layout + s.seed) % 2 == 0 ? free & ~alike : free;  // the other axes, or these with others
+    set const unlike =
+        (t.code.layout + s.seed) % 2 == 0 ? free & ~alike : free;  // the other axes, or these with others
     before[o] = turns.next(o, t.mesh, {.alike = alike, .unlike = unlike != alike ? unlike : 0U});
   }
   std::vector<outcome> found(first.size());
-  std::string const error = ranks.run(m, [&](int rank, backend& on) {
-    found[static_cast<std::size_t>(rank)] = pass(q, t, s, want, rank, on, before);
-  });
+  std::string const error = ranks.run(
+      m, [&](int rank, backend& on) { found[static_cast<std::size_t>(rank)] = pass(q, t, s, want, rank, on, before); });
   if (!error.empty()) return error;
   for (std::size_t o = 0; o < before.size(); ++o) {
     if (before[o].what == content::nothing) continue;
@@ -412,16 +433,18 @@ std::string pass_again(team& ranks, problem const& q, typed_case const& t, situa
       return compare(m, p, shards, expected, tolerance, (name + (complete ? "completed, " : "") + with).c_str());
     };
     for (bool const complete : {false, true}) {
-      if (auto wrong = compared(q.gradients[o], complete, differentiated, "against the definition"); !wrong.empty()) return wrong;
+      if (auto wrong = compared(q.gradients[o], complete, differentiated, "against the definition"); !wrong.empty())
+        return wrong;
       if (q.one_rank_gradients.size() <= o) continue;
-      if (auto wrong = compared(q.one_rank_gradients[o], complete, exact, "against one rank"); !wrong.empty()) return wrong;
+      if (auto wrong = compared(q.one_rank_gradients[o], complete, exact, "against one rank"); !wrong.empty())
+        return wrong;
     }
   }
   for (std::size_t r = 0; r < found.size(); ++r) {
     if (!found[r].broken.empty()) return "rank " + std::to_string(r) + ": " + found[r].broken;
     if (want.sends_known && found[r].backward != want.backward)
-      return "rank " + std::to_string(r) + " sent backward, into slots that held something, " + text_of(m, found[r].backward) +
-             "; expected " + text_of(m, want.backward);
+      return "rank " + std::to_string(r) + " sent backward, into slots that held something, " +
+             text_of(m, found[r].backward) + "; expected " + text_of(m, want.backward);
   }
   return {};
 }
@@ -463,7 +486,8 @@ tally judge::run(operation const& op) {
         works = can_lie(m, want.out);
       }
       bool const refused = t.no_tensors || t.refused;
-      if (works && refused) fail(t.no_tensors ? "refused (an operand), though it could work" : "refused, though it could work");
+      if (works && refused)
+        fail(t.no_tensors ? "refused (an operand), though it could work" : "refused, though it could work");
       if (!works && !refused) fail("accepted, though it cannot work");
       if (!works && refused) ++count.refused;
       if (!works || refused) continue;
@@ -562,8 +586,9 @@ tally judge::run_special(operation const& op) {
           auto const fail = [&](std::string what) {
             if (what.empty()) return;
             ++count.failures;
-            failures_.push_back({text_of(op, t, s) + (seed == 0 ? "" : ", gradient partial over " + text_of(m, seed)) + text_of(made),
-                                 std::move(what)});
+            failures_.push_back(
+                {text_of(op, t, s) + (seed == 0 ? "" : ", gradient partial over " + text_of(m, seed)) + text_of(made),
+                 std::move(what)});
           };
           std::vector<outcome> found(static_cast<std::size_t>(m.ranks()));
           std::string const error = machines_->ranks.run(

@@ -10,10 +10,10 @@ namespace sweep {
 
 /// How often what was looked at, of one operation.
 struct tally {
-  int cases = 0;     // typed calls: (operation, mesh, layouts, partial operands)
-  int refused = 0;   // of them, rightly refused
-  int runs = 0;      // forward and backward passes
-  int sends = 0;     // of them, with collectives compared in both passes
+  int cases = 0;    // typed calls: (operation, mesh, layouts, partial operands)
+  int refused = 0;  // of them, rightly refused
+  int runs = 0;     // forward and backward passes
+  int sends = 0;    // of them, with collectives compared in both passes
   int failures = 0;
 };
 

@@ -69,7 +69,8 @@ bool can_meet(mesh_code const& m, std::vector<place> const& all) {
 
 double term(double value, std::uint64_t salt, std::size_t position, int index, int terms, kind elements) {
   auto const drawn = [&](int i) {  // in [-2, 2)
-    std::uint64_t z = salt * 0x9e3779b97f4a7c15ULL + position * 0xbf58476d1ce4e5b9ULL + static_cast<std::uint64_t>(i + 1);
+    std::uint64_t z =
+        salt * 0x9e3779b97f4a7c15ULL + position * 0xbf58476d1ce4e5b9ULL + static_cast<std::uint64_t>(i + 1);
     z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
     z ^= z >> 31U;

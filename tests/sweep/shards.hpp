@@ -26,8 +26,8 @@ bool can_lie(mesh_code const& m, place const& p);
 bool can_meet(mesh_code const& m, std::vector<place> const& all);
 
 /// The term of a value that a rank holds, of `terms` that add up to it: large and unequal, so that a sum over the wrong
-/// ranks, or one term twice, cannot pass. Of a special value one rank has all and the others -0.0, which changes no number
-/// that it is added to.
+/// ranks, or one term twice, cannot pass. Of a special value one rank has all and the others -0.0, which changes no
+/// number that it is added to.
 double term(double value, std::uint64_t salt, std::size_t position, int index, int terms, kind elements);
 
 /// The index of a rank among those that differ from it along `axes` only.

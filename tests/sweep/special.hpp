@@ -1,14 +1,16 @@
 #pragma once
-// The sweep of special values: every operation again, in a type and with extents of its own (CMakeLists.txt), some dimensions
-// and axes of extent 1, on inputs made of NaN, infinities, both zeros, subnormal numbers, the largest ones, and ties.
+// The sweep of special values: every operation again, in a type and with extents of its own (CMakeLists.txt), some
+// dimensions and axes of extent 1, on inputs made of NaN, infinities, both zeros, subnormal numbers, the largest ones,
+// and ties.
 //
-// The law is that all layouts agree with one rank, to the bit (any NaN is NaN) where no sum is taken: for other shapes of
-// shards kernels may add in another order, and ranks do. And one rank agrees with the definition, NaN included, within
-// what the type rounds.
+// The law is that all layouts agree with one rank, to the bit (any NaN is NaN) where no sum is taken: for other shapes
+// of shards kernels may add in another order, and ranks do. And one rank agrees with the definition, NaN included,
+// within what the type rounds.
 //
 // What cannot agree, for numbers as they are, is not asked:
 //   a sum of large numbers may overflow in one order alone: operations with sums, backward included, get none;
-//   a sum that is not taken yet, with terms x and 0, times infinity is NaN: cases with partial operands or gradients get
+//   a sum that is not taken yet, with terms x and 0, times infinity is NaN: cases with partial operands or gradients
+//   get
 //     finite numbers in the domain of the function, where its derivatives are finite too, and NaN. Operations that
 //     multiply by sums of their own, which need not be taken yet either, get no infinities;
 //   the sign of a zero that terms make: that of -(x - x) is not that of -x + x;
@@ -29,10 +31,8 @@ struct recipe {
   bool in_domain = false;  // but for NaN
   bool for_partial = false;
 };
-inline constexpr std::array<recipe, 4> recipes{{{},
-                                                {.nan = true},
-                                                {.nan = true, .infinite = true},
-                                                {.nan = true, .in_domain = true, .for_partial = true}}};
+inline constexpr std::array<recipe, 4> recipes{
+    {{}, {.nan = true}, {.nan = true, .infinite = true}, {.nan = true, .in_domain = true, .for_partial = true}}};
 #ifndef MTF_SWEEP_DRAWS
 #define MTF_SWEEP_DRAWS 4
 #endif
@@ -61,8 +61,11 @@ inline numbers drawn(operand_info const& o, recipe const& r, bool sums, std::mt1
   if (r.in_domain) std::erase_if(some, [&](double x) { return o.low > 0 || x < o.low || x > o.high; });
   std::vector<double> rare;
   if (r.nan) rare.insert(rare.end(), {std::nan(""), -std::nan(""), std::nan("0x20000000")});
-  if (r.infinite) rare.insert(rare.end(), {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()});
-  auto const one_of = [&](std::vector<double> const& of) { return of[static_cast<std::size_t>(below(static_cast<double>(of.size())))]; };
+  if (r.infinite)
+    rare.insert(rare.end(), {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()});
+  auto const one_of = [&](std::vector<double> const& of) {
+    return of[static_cast<std::size_t>(below(static_cast<double>(of.size())))];
+  };
   numbers x(global_size(o.dims));
   for (double& v : x) {
     double const ordinary = o.low + (o.high - o.low) * (below(1) < 0.5 ? below(1) : std::floor(below(8)) / 8);
@@ -87,8 +90,8 @@ inline bool agree(double x, double want, agreement const& how, double scale) {
 }
 
 /// What the ranks hold together against the global tensor; a text where they do not agree.
-inline std::string compare(mesh_code const& m, place const& p, std::vector<numbers const*> const& shards, numbers const& want,
-                           agreement const& how, char const* what) {
+inline std::string compare(mesh_code const& m, place const& p, std::vector<numbers const*> const& shards,
+                           numbers const& want, agreement const& how, char const* what) {
   double scale = 1;
   for (double const v : want)
     if (std::isfinite(v)) scale = std::max(scale, std::abs(v));

@@ -1,6 +1,6 @@
 #pragma once
-// From codes to types: what one case costs the compiler is here. Only the operation itself is typed; everything around it
-// sees a case through `typed_case`, a few pointers.
+// From codes to types: what one case costs the compiler is here. Only the operation itself is typed; everything around
+// it sees a case through `typed_case`, a few pointers.
 //
 // A refused call must compile, so that the sweep can see that it is refused: with `never` true the library's sentences
 // are silent, and the call returns `mtf::refused`, as it does after the sentence.
@@ -84,9 +84,9 @@ auto rule_of() {
     return mtf::detail::list<
         mtf::split<D, typename Mesh::template at<axis_at(Six, 0)>, typename Mesh::template at<axis_at(Six, 1)>>>{};
   else
-    return mtf::detail::list<mtf::split<D, typename Mesh::template at<axis_at(Six, 0)>,
-                                        typename Mesh::template at<axis_at(Six, 1)>,
-                                        typename Mesh::template at<axis_at(Six, 2)>>>{};
+    return mtf::detail::list<
+        mtf::split<D, typename Mesh::template at<axis_at(Six, 0)>, typename Mesh::template at<axis_at(Six, 1)>,
+                   typename Mesh::template at<axis_at(Six, 2)>>>{};
 }
 template <class Mesh, class... Split>
 auto layout_with(mtf::detail::list<Split...>) -> mtf::layout<Mesh, Split...>;
@@ -146,9 +146,11 @@ struct typed_case {
   void (*call)(backend&, erased const*, erased&) = nullptr;
 };
 
-template <class Op, int Mesh, cuts Layout, cuts Other, std::uint32_t Partial, int OtherOperand, class Arguments, class Index>
+template <class Op, int Mesh, cuts Layout, cuts Other, std::uint32_t Partial, int OtherOperand, class Arguments,
+          class Index>
 struct typed;
-template <class Op, int Mesh, cuts Layout, cuts Other, std::uint32_t Partial, int OtherOperand, class... Arg, std::size_t... I>
+template <class Op, int Mesh, cuts Layout, cuts Other, std::uint32_t Partial, int OtherOperand, class... Arg,
+          std::size_t... I>
 struct typed<Op, Mesh, Layout, Other, Partial, OtherOperand, mtf::detail::list<Arg...>, std::index_sequence<I...>> {
   using mesh = typename meshes::template at<static_cast<std::size_t>(Mesh)>;
   using layout = layout_from_t<mesh, Layout>;
@@ -166,9 +168,10 @@ struct typed<Op, Mesh, Layout, Other, Partial, OtherOperand, mtf::detail::list<A
     else
       return true;
   }
-  static constexpr bool tensors =
-      layout::checked::value && target() &&
-      ((layout_of<I>::checked::value && mtf::tensor_verdict_t<typename Arg::shape, layout_of<I>, partial_of<I>>::value) && ...);
+  static constexpr bool tensors = layout::checked::value && target() &&
+                                  ((layout_of<I>::checked::value &&
+                                    mtf::tensor_verdict_t<typename Arg::shape, layout_of<I>, partial_of<I>>::value) &&
+                                   ...);
 
   static void call(backend& on, [[maybe_unused]] erased const* x, erased& out) {
     out = without_type(Op::template call<typed>(on, operand<Arg, I>(restored<typename Arg::element>(x[I]))...).value());
@@ -177,7 +180,8 @@ struct typed<Op, Mesh, Layout, Other, Partial, OtherOperand, mtf::detail::list<A
     typed_case t{.mesh = Mesh, .code = {Layout, Other, Partial, OtherOperand}};
     if constexpr (tensors) {
       t.no_tensors = false;
-      using result = decltype(Op::template call<typed>(std::declval<backend&>(), std::declval<operand<Arg, I> const&>()...));
+      using result =
+          decltype(Op::template call<typed>(std::declval<backend&>(), std::declval<operand<Arg, I> const&>()...));
       if constexpr (!std::is_same_v<result, mtf::refused>) {
         t.refused = false;
         ((t.in[I] = &operand<Arg, I>::spec), ...);

@@ -25,8 +25,8 @@
 
 namespace mtf {
 
-/// When the sums that gradients are partial over are taken: by who uses them, as where those of several batches are added
-/// first; or each one while the backward pass computes the next.
+/// When the sums that gradients are partial over are taken: by who uses them, as where those of several batches are
+/// added first; or each one while the backward pass computes the next.
 enum class completed_gradients : std::uint8_t { later, overlapped };
 
 namespace detail {
@@ -38,11 +38,11 @@ inline constexpr bool is_scalar_tensor<tensor<T, shape<>, L, P, B>> = true;
 
 /// The verdict on what gradients are taken in: a structure of tensors, as a template.
 template <class Params>
-using parameters_verdict_t =
-    std::conditional_t<is_structure<Params> || std::is_same_v<Params, refused>, fields_verdict_t<Params>, error_not_parameters<Params>>;
+using parameters_verdict_t = std::conditional_t<is_structure<Params> || std::is_same_v<Params, refused>,
+                                                fields_verdict_t<Params>, error_not_parameters<Params>>;
 
-/// The verdict on a function whose gradients are taken in its first argument. Each is asked only if those before hold: a
-/// function that is called with other arguments than it was written for may not compile.
+/// The verdict on a function whose gradients are taken in its first argument. Each is asked only if those before hold:
+/// a function that is called with other arguments than it was written for may not compile.
 template <class F, class Params, class... Args>
 auto loss_verdict() {
   if constexpr (!parameters_verdict_t<Params>::value) {
@@ -50,8 +50,10 @@ auto loss_verdict() {
   } else if constexpr (!callable_t<F, Params const&, Args const&...>::value) {
     return callable_t<F, Params const&, Args const&...>{};
   } else {
-    using value = std::remove_cvref_t<decltype(std::declval<F const&>()(std::declval<Params const&>(), std::declval<Args const&>()...))>;
-    return std::conditional_t<is_scalar_tensor<value> || std::is_same_v<value, refused>, ok, error_loss_is_not_scalar<value>>{};
+    using value = std::remove_cvref_t<decltype(std::declval<F const&>()(std::declval<Params const&>(),
+                                                                        std::declval<Args const&>()...))>;
+    return std::conditional_t<is_scalar_tensor<value> || std::is_same_v<value, refused>, ok,
+                              error_loss_is_not_scalar<value>>{};
   }
 }
 template <class F, class... Args>
@@ -117,8 +119,8 @@ struct value_and_gradients {
 
 namespace detail {
 
-/// Fills `value` and `gradients`. They are not returned: GCC 12 copies arrays of tensors without counting when it evaluates a
-/// constant expression (it copies their bits), and a plan's figure of memory would be off.
+/// Fills `value` and `gradients`. They are not returned: GCC 12 copies arrays of tensors without counting when it
+/// evaluates a constant expression (it copies their bits), and a plan's figure of memory would be off.
 template <class Cut, class F, class Params, class Value, class Gradients, class... Args>
 constexpr void differentiate(completed_gradients when, F const& f, Params const& params, Value& value,
                              Gradients& gradients, Args const&... args) {
@@ -149,8 +151,7 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
       gradient_of_a_gradient();
     // In constant expressions nvcc 13.0 destroys only the first element of an array that is a member.
     if constexpr (!backend_type::holds_data)
-      walk_tensors(
-          backend, [](auto const&, auto& t) { t = std::remove_cvref_t<decltype(t)>(); }, tracked);
+      walk_tensors(backend, [](auto const&, auto& t) { t = std::remove_cvref_t<decltype(t)>(); }, tracked);
   }
   // From here on the nodes alone hold the parameters' slots.
   if (result) {
@@ -178,9 +179,9 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
 /// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
 /// gradients for every tensor of `params`. Reverse mode: the operations on parameters are recorded and run backwards,
 /// each freeing what it kept. `Cut`, the optimizer's, says what of the gradients completed_gradients::overlapped
-/// completes. A parameter that was never given a value, and a function that is being differentiated already (gradients of
-/// gradients are not computed), are a user_error. Refused: parameters that are no structure of tensors, arguments that f
-/// does not take, a value that is not a scalar tensor.
+/// completes. A parameter that was never given a value, and a function that is being differentiated already (gradients
+/// of gradients are not computed), are a user_error. Refused: parameters that are no structure of tensors, arguments
+/// that f does not take, a value that is not a scalar tensor.
 template <class Cut = state_cut_over<>, class F>
 constexpr auto value_and_grad(F f, completed_gradients when = completed_gradients::later) {
   return [f, when]<class Params, class... Args>(Params const& params, Args const&... args) {

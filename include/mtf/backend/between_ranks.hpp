@@ -15,8 +15,8 @@ namespace mtf::backend {
 
 constexpr std::size_t size_of(element type) { return static_cast<std::size_t>(bytes_of(type)); }
 
-/// Two elements combined; bfloat16 in float, rounded after each pair; max and min as order.hpp says. For bool, sum and max
-/// mean "any", min means "all".
+/// Two elements combined; bfloat16 in float, rounded after each pair; max and min as order.hpp says. For bool, sum and
+/// max mean "any", min means "all".
 template <combine Op, class T>
 constexpr T combined(T a, T b) {
   using compute = compute_t<T>;

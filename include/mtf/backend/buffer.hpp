@@ -15,7 +15,7 @@ struct block final : kept_by<Backend> {
   int references = 1;
   Backend* backend;
   void* data;
-  std::size_t bytes;  // its own: 0 if it is a part of another block
+  std::size_t bytes;   // its own: 0 if it is a part of another block
   ref<block> whole{};  // that one
   axis_mask completed_axes = 0;
   ref<block> completed{};       // the sum over these axes; null: it was taken in place

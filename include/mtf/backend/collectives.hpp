@@ -1,5 +1,6 @@
 #pragma once
-// The collectives that a backend between ranks provides, and their counters. One object stands for one rank of one mesh.
+// The collectives that a backend between ranks provides, and their counters. One object stands for one rank of one
+// mesh.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,17 +26,21 @@ constexpr char const* name_of(collective kind) {
 constexpr std::uint64_t bytes_sent(collective kind, std::uint64_t payload, int p) {
   auto const n = static_cast<std::uint64_t>(p);
   switch (kind) {
-    case collective::all_reduce: return 2 * (payload * (n - 1) / n);
+    case collective::all_reduce:
+      return 2 * (payload * (n - 1) / n);
     case collective::reduce_scatter:
-    case collective::all_to_all: return payload * (n - 1) / n;
-    case collective::all_gather: return payload * (n - 1);
-    case collective::permute: return payload;
+    case collective::all_to_all:
+      return payload * (n - 1) / n;
+    case collective::all_gather:
+      return payload * (n - 1);
+    case collective::permute:
+      return payload;
   }
   return 0;
 }
 
-/// The elements that one rank puts into a collective over p ranks that is called with `count`: calls that divide their input
-/// over the ranks count one part.
+/// The elements that one rank puts into a collective over p ranks that is called with `count`: calls that divide their
+/// input over the ranks count one part.
 constexpr std::size_t payload_count(collective kind, std::size_t count, int p) {
   bool const divided = kind == collective::reduce_scatter || kind == collective::all_to_all;
   return divided ? count * static_cast<std::size_t>(p) : count;
@@ -60,7 +65,8 @@ class collectives {
     virtual ~request() = default;
     virtual void wait() = 0;
   };
-  /// Owns a started operation; empty if it is over. (Not std::unique_ptr: <memory> would be a sixth of what including the core costs.)
+  /// Owns a started operation; empty if it is over. (Not std::unique_ptr: <memory> would be a sixth of what including
+  /// the core costs.)
   class handle {
    public:
     handle() = default;
@@ -96,7 +102,8 @@ class collectives {
     note(collective::all_reduce, axes, type, count);
     return do_start_all_reduce(axes, op, type, in, out, count);
   }
-  /// `in` holds one block of `count` elements for each rank of the group; out = the sum of the blocks meant for this rank.
+  /// `in` holds one block of `count` elements for each rank of the group; out = the sum of the blocks meant for this
+  /// rank.
   void reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
     note(collective::reduce_scatter, axes, type, count);
     do_reduce_scatter(axes, type, in, out, count);

@@ -1,6 +1,6 @@
 #pragma once
-// What a backend is: memory, collectives between its ranks, notes of what is going on, and `run`, which does a primitive.
-// docs/design.md tells how to write one; backend/host.hpp has all but `run` for memory of the host.
+// What a backend is: memory, collectives between its ranks, notes of what is going on, and `run`, which does a
+// primitive. docs/design.md tells how to write one; backend/host.hpp has all but `run` for memory of the host.
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -47,8 +47,8 @@ concept backend_listens = requires(B& b, sharding const& tensor, float const* ma
   b.made(made, tensor);
 };
 
-/// Everything that operations ask of the type of their last parameter, `Backend`. `run` is asked for each primitive that
-/// a program uses, and for no other; `holds_data` is false of the trace alone.
+/// Everything that operations ask of the type of their last parameter, `Backend`. `run` is asked for each primitive
+/// that a program uses, and for no other; `holds_data` is false of the trace alone.
 template <class B>
 concept computes = backend_memory<B> && backend_collectives<B> && backend_listens<B> && requires(B& b) {
   { B::holds_data } -> std::convertible_to<bool>;

@@ -70,8 +70,8 @@ struct machine_limits {
   double bandwidth = 0;  // of memory, bytes a second
 };
 
-/// The table for people, the longest first: calls, milliseconds, share of the time, GFLOP/s or GB/s, and that as a share of
-/// the limit. `seconds`: what the profiled steps took; what no primitive took is the library's own.
+/// The table for people, the longest first: calls, milliseconds, share of the time, GFLOP/s or GB/s, and that as a
+/// share of the limit. `seconds`: what the profiled steps took; what no primitive took is the library's own.
 inline std::string describe(profile_table const& table, double seconds, machine_limits const& limits) {
   auto rows = table.rows();
   std::sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) { return a.seconds > b.seconds; });
@@ -88,8 +88,8 @@ inline std::string describe(profile_table const& table, double seconds, machine_
     auto const kind = static_cast<std::size_t>(r.bound);
     parts[kind] += r.seconds;
     double const speed = (r.bound == limit::matrix ? r.flops : r.bytes) / r.seconds;
-    line("%-18s %-9s %-13s %7ld %9.2f %6.1f%%  %8.2f %s", r.operation, name_of(r.when), kinds[kind],
-         r.calls, 1e3 * r.seconds, 100 * r.seconds / seconds, speed / 1e9, r.bound == limit::matrix ? "GFLOP/s" : "GB/s");
+    line("%-18s %-9s %-13s %7ld %9.2f %6.1f%%  %8.2f %s", r.operation, name_of(r.when), kinds[kind], r.calls,
+         1e3 * r.seconds, 100 * r.seconds / seconds, speed / 1e9, r.bound == limit::matrix ? "GFLOP/s" : "GB/s");
     if (r.bound != limit::network)
       line(" %3.0f%%", 100 * speed / (r.bound == limit::matrix ? limits.flops : limits.bandwidth));
     text += '\n';

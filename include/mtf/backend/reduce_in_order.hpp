@@ -13,8 +13,8 @@
 
 namespace mtf::backend {
 
-/// out[0..count) = in[0][begin + i] op in[1][begin + i] op ...; `out` may be in[r] + begin for any r. Sums of bfloat16 are
-/// taken in float and rounded once.
+/// out[0..count) = in[0][begin + i] op in[1][begin + i] op ...; `out` may be in[r] + begin for any r. Sums of bfloat16
+/// are taken in float and rounded once.
 template <combine Op, class T>
 void reduce_elements(std::vector<void const*> const& in, std::size_t begin, std::size_t count, void* out) {
   using A = compute_t<T>;

@@ -7,11 +7,12 @@
 
 namespace mtf::backend {
 
-/// What a backend without data owns until its end, however its counts go: in constant expressions GCC before 14 destroys
-/// by-value arguments as they were passed, not as the function left them (its bug 111284), and GCC 12 does not count what
-/// `condition ? x : X(...)` copies. We write neither; should a user's function, only the plan's figure of memory is off.
-/// (`destroy`, and no virtual destructor: nvcc 13.0 aborts when a constant expression deletes a template's instance by its
-/// base, and GCC 12 wants such destructors spelled out.)
+/// What a backend without data owns until its end, however its counts go: in constant expressions GCC before 14
+/// destroys by-value arguments as they were passed, not as the function left them (its bug 111284), and GCC 12 does not
+/// count what `condition ? x : X(...)` copies. We write neither; should a user's function, only the plan's figure of
+/// memory is off.
+/// (`destroy`, and no virtual destructor: nvcc 13.0 aborts when a constant expression deletes a template's instance by
+/// its base, and GCC 12 wants such destructors spelled out.)
 class kept {
  public:
   constexpr virtual void destroy() = 0;
@@ -52,9 +53,7 @@ class ref {
   constexpr T* get() const { return at_; }
   constexpr explicit operator bool() const { return at_ != nullptr; }
   /// Of memory: nobody else holds it, nor what it is a part of. Other memory is not written: tensors are values.
-  [[nodiscard]] constexpr bool unique() const {
-    return at_->references == 1 && (!at_->whole || at_->whole.unique());
-  }
+  [[nodiscard]] constexpr bool unique() const { return at_->references == 1 && (!at_->whole || at_->whole.unique()); }
 
  private:
   T* at_ = nullptr;

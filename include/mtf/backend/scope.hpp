@@ -18,13 +18,14 @@ constexpr char const* name_of(pass when) {
 
 namespace backend {
 
-/// As long as it lives, the backend works for the operation `name` on a tensor that lies as `tensor` says; without a name,
-/// on another tensor of the operation in progress. `tensor` must outlive the backend's records: operations pass constants.
-/// `parameter`: the path, innermost name first, of the parameter whose gradient it is.
+/// As long as it lives, the backend works for the operation `name` on a tensor that lies as `tensor` says; without a
+/// name, on another tensor of the operation in progress. `tensor` must outlive the backend's records: operations pass
+/// constants. `parameter`: the path, innermost name first, of the parameter whose gradient it is.
 template <class Backend>
 class operation {
  public:
-  constexpr operation(Backend& b, char const* name, sharding const& tensor, std::array<char const*, 3> const& parameter = {})
+  constexpr operation(Backend& b, char const* name, sharding const& tensor,
+                      std::array<char const*, 3> const& parameter = {})
       : backend_(&b) {
     b.enter(name, tensor, parameter);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// The backend that holds no data. Operations on it type-check with the core alone, and run in constant expressions: what
-// remains is the list of their collectives (mtf/plan/plan.hpp). A type without a backend has this one.
+// The backend that holds no data. Operations on it type-check with the core alone, and run in constant expressions:
+// what remains is the list of their collectives (mtf/plan/plan.hpp). A type without a backend has this one.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <mtf/backend/collectives.hpp>
-#include <mtf/backend/ref.hpp>
 #include <mtf/backend/primitives/cost.hpp>
+#include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -24,9 +24,9 @@ struct planned_collective {
   axis_mask axes = 0;
   std::uint64_t payload = 0;  // bytes that the rank puts in, as collectives::event counts them
   pass when = pass::forward;
-  char const* operation = "";                 // what sends
-  sharding const* tensor = nullptr;   // what is sent, or is worked on
-  std::array<char const*, 3> parameter{};     // of which parameter it is the gradient: its path, innermost first, or nulls
+  char const* operation = "";              // what sends
+  sharding const* tensor = nullptr;        // what is sent, or is worked on
+  std::array<char const*, 3> parameter{};  // of which parameter it is the gradient: its path, innermost first, or nulls
 
   /// The same collective; which of several equal tensors it concerns does not matter.
   constexpr bool operator==(planned_collective const& o) const {

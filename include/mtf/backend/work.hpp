@@ -68,8 +68,8 @@ struct reduction {
   bool operator==(reduction const&) const = default;
 };
 
-/// Where the gradient of a map's operand goes (null: it is not wanted): with the strides of the result; or, of an operand
-/// that is one dense row of more than one element, repeated for all others, the sum over them.
+/// Where the gradient of a map's operand goes (null: it is not wanted): with the strides of the result; or, of an
+/// operand that is one dense row of more than one element, repeated for all others, the sum over them.
 struct map_gradient {
   void* at = nullptr;
   bool row = false;

@@ -51,11 +51,15 @@ inline constexpr element element_of = std::is_same_v<T, float>          ? elemen
 constexpr int bytes_of(element e) {
   switch (e) {
     case element::f64:
-    case element::i64: return 8;
+    case element::i64:
+      return 8;
     case element::f32:
-    case element::i32: return 4;
-    case element::bf16: return 2;
-    case element::boolean: return 1;
+    case element::i32:
+      return 4;
+    case element::bf16:
+      return 2;
+    case element::boolean:
+      return 1;
   }
   return 0;
 }

@@ -60,9 +60,9 @@ struct rule {
 
 /// The verdict on a dimension that this many processors do not divide.
 template <class D, int Processors>
-using not_divisible = error_not_divisible<D, D::extent, Processors,
-                                          nearest<D::extent / Processors * Processors,
-                                                  D::extent / Processors * Processors + Processors>>;
+using not_divisible =
+    error_not_divisible<D, D::extent, Processors,
+                        nearest<D::extent / Processors * Processors, D::extent / Processors * Processors + Processors>>;
 
 template <class S>
 concept rule_type = requires { typename S::dim_type; };

@@ -195,15 +195,17 @@ struct parsed_layout {
   template <std::size_t I, std::size_t... K>
   struct rule<I, std::index_sequence<K...>> {
     static constexpr entry e = entry_at(Rules.view(), I);
-    using type = split<nth<named<D...>(Rules.view(), e.key), D...>,
-                       typename Mesh::template at<axes_in<Mesh>::find(Rules.view(), part_at(Rules.view(), e.value, K))>...>;
+    using type =
+        split<nth<named<D...>(Rules.view(), e.key), D...>,
+              typename Mesh::template at<axes_in<Mesh>::find(Rules.view(), part_at(Rules.view(), e.value, K))>...>;
   };
   template <class>
   struct from;
   template <std::size_t... I>
   struct from<std::index_sequence<I...>> {
-    using type = layout<Mesh, typename rule<I, std::make_index_sequence<part_count(
-                                                   Rules.view(), entry_at(Rules.view(), I).value)>>::type...>;
+    using type = layout<
+        Mesh,
+        typename rule<I, std::make_index_sequence<part_count(Rules.view(), entry_at(Rules.view(), I).value)>>::type...>;
   };
   using type = typename from<std::make_index_sequence<checked::value ? entry_count(Rules.view()) : 0>>::type;
 };
@@ -214,8 +216,8 @@ struct parsed_layout {
 template <fixed_string Text>
 using mesh_of = typename detail::parsed_mesh<Text>::type;
 
-/// The layout that a mesh and rules in text name; the dimensions that rules may name follow. Refused: a name that is not
-/// among them, and what `layout` refuses.
+/// The layout that a mesh and rules in text name; the dimensions that rules may name follow. Refused: a name that is
+/// not among them, and what `layout` refuses.
 template <fixed_string Mesh, fixed_string Rules, dimension... Dims>
 using layout_of = typename detail::parsed_layout<mesh_of<Mesh>, Rules, Dims...>::type;
 

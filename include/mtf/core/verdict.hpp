@@ -1,7 +1,7 @@
 #pragma once
-// What the compiler refuses: one verdict type for each rule. A rule computes a verdict, `ok` or an error that carries the
-// user's own names; concepts and tests ask it, and `detail::require` turns it into one compiler error with a sentence.
-// docs/errors.md explains each with its cause and its remedy.
+// What the compiler refuses: one verdict type for each rule. A rule computes a verdict, `ok` or an error that carries
+// the user's own names; concepts and tests ask it, and `detail::require` turns it into one compiler error with a
+// sentence. docs/errors.md explains each with its cause and its remedy.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -127,8 +127,7 @@ struct require<ok> {};
 
 template <class D>
 struct require<error_dim_twice<D>> {
-  static_assert(never<D>,
-                "mtf: a shape names a dimension twice: give one of them another name, e.g. by mtf::rename");
+  static_assert(never<D>, "mtf: a shape names a dimension twice: give one of them another name, e.g. by mtf::rename");
 };
 template <class A>
 struct require<error_axis_twice<A>> {
@@ -142,8 +141,7 @@ struct require<error_two_dims_on_one_axis<D1, D2, A>> {
 };
 template <class D, class A>
 struct require<error_dim_cut_where_partial<D, A>> {
-  static_assert(never<A>,
-                "mtf: a tensor cannot be partial over a mesh axis that also cuts one of its dimensions");
+  static_assert(never<A>, "mtf: a tensor cannot be partial over a mesh axis that also cuts one of its dimensions");
 };
 template <class D, std::int64_t E, int P, class F>
 struct require<error_not_divisible<D, E, P, F>> {
@@ -211,7 +209,8 @@ struct require<error_element_types_differ<T1, T2>> {
 };
 template <class T>
 struct require<error_element_type<T>> {
-  static_assert(never<T>, "mtf: an operation does not take tensors of this element type: convert them by mtf::cast<T>(x)");
+  static_assert(never<T>,
+                "mtf: an operation does not take tensors of this element type: convert them by mtf::cast<T>(x)");
 };
 template <class T, class N>
 struct require<error_fractional_number<T, N>> {
@@ -236,14 +235,16 @@ struct require<error_loss_is_not_scalar<L>> {
 
 template <class D, class L>
 struct require<error_unused_rule<D, L>> {
-  static_assert(never<D>, "mtf: a layout cuts a dimension that no tensor of the planned program has: drop the rule, or mend "
-                          "the program");
+  static_assert(never<D>,
+                "mtf: a layout cuts a dimension that no tensor of the planned program has: drop the rule, or mend "
+                "the program");
 };
 
 template <auto C, class O, auto P>
 struct require<error_communicates<C, O, P>> {
-  static_assert(never<O>, "mtf: a function inside without_communication communicates; error_communicates<collective, axes, "
-                          "pass> is the first that it would do");
+  static_assert(never<O>,
+                "mtf: a function inside without_communication communicates; error_communicates<collective, axes, "
+                "pass> is the first that it would do");
 };
 template <auto Q, std::uint64_t P, std::uint64_t A>
 struct require<error_over_budget<Q, P, A>> {
@@ -251,28 +252,33 @@ struct require<error_over_budget<Q, P, A>> {
 };
 template <class G>
 struct require<error_not_a_mesh<G>> {
-  static_assert(never<G>, "mtf: a mesh is expected first, such as mtf::mesh<rows, cols>, or a layout's, where::mesh_type");
+  static_assert(never<G>,
+                "mtf: a mesh is expected first, such as mtf::mesh<rows, cols>, or a layout's, where::mesh_type");
 };
 template <class... G>
 struct require<error_not_a_split<G...>> {
-  static_assert(never<list<G...>>, "mtf: a rule of a layout is a split, of a dimension, then the axes that cut it: "
-                             "mtf::split<batch, rows>");
+  static_assert(never<list<G...>>,
+                "mtf: a rule of a layout is a split, of a dimension, then the axes that cut it: "
+                "mtf::split<batch, rows>");
 };
 template <class G, class E>
 struct require<error_not_elements<G, E>> {
-  static_assert(never<G>, "mtf: from_global takes the elements as they are in the tensor, as a std::vector, std::array or "
-                          "std::span of its element type; error_not_elements<given, element type>");
+  static_assert(never<G>,
+                "mtf: from_global takes the elements as they are in the tensor, as a std::vector, std::array or "
+                "std::span of its element type; error_not_elements<given, element type>");
 };
 template <class F, class... A>
 struct require<error_not_callable<F, A...>> {
-  static_assert(never<F>, "mtf: a function cannot be called with the arguments that it would get; "
-                          "error_not_callable<function, arguments...>");
+  static_assert(never<F>,
+                "mtf: a function cannot be called with the arguments that it would get; "
+                "error_not_callable<function, arguments...>");
 };
 template <class N>
 struct require<error_no_derivative<N>> {
-  static_assert(never<N>,
-                "mtf: a function given to map calls one of plain numbers, such as std::exp, so it has no derivative: call "
-                "mtf::math::exp; or, where none is wanted, give its argument a type, [](float x)");
+  static_assert(
+      never<N>,
+      "mtf: a function given to map calls one of plain numbers, such as std::exp, so it has no derivative: call "
+      "mtf::math::exp; or, where none is wanted, give its argument a type, [](float x)");
 };
 template <class G>
 struct require<error_not_parameters<G>> {
@@ -286,19 +292,22 @@ struct require<error_without_fields<S>> {
 };
 template <template <template <class...> class> class S, std::size_t T, std::size_t L>
 struct require<error_fields<S, T, L>> {
-  static_assert(never<S<list>>,
-                "mtf: the MTF_FIELDS of a structure do not name each of its tensors once; error_fields<structure, tensors "
-                "in it, tensors named>");
+  static_assert(
+      never<S<list>>,
+      "mtf: the MTF_FIELDS of a structure do not name each of its tensors once; error_fields<structure, tensors "
+      "in it, tensors named>");
 };
 template <class G>
 struct require<error_not_an_input<G>> {
-  static_assert(never<G>, "mtf: plan_of takes, after the function, what stands for its arguments: "
-                          "mtf::parameters<structure>{} and mtf::input<element type, dimensions...>{}");
+  static_assert(never<G>,
+                "mtf: plan_of takes, after the function, what stands for its arguments: "
+                "mtf::parameters<structure>{} and mtf::input<element type, dimensions...>{}");
 };
 template <class F>
 struct require<error_captures<F>> {
-  static_assert(never<F>, "mtf: a function that runs in a constant expression must capture nothing: pass what it needs as "
-                          "arguments");
+  static_assert(never<F>,
+                "mtf: a function that runs in a constant expression must capture nothing: pass what it needs as "
+                "arguments");
 };
 
 /// The first verdict that is not ok.

@@ -67,15 +67,15 @@ struct dual {
     return {q, -q * b.d / b.v};
   }
 
-#define MTF_COMPARE(OP)                                                                                   \
-  friend MTF_FUNCTION constexpr bool operator OP(dual a, dual b) { return a.v OP b.v; }                   \
-  template <plain_number N>                                                                                      \
-  friend MTF_FUNCTION constexpr bool operator OP(dual a, N b) {                                           \
-    return a.v OP static_cast<T>(b);                                                                      \
-  }                                                                                                       \
-  template <plain_number N>                                                                                      \
-  friend MTF_FUNCTION constexpr bool operator OP(N a, dual b) {                                           \
-    return static_cast<T>(a) OP b.v;                                                                      \
+#define MTF_COMPARE(OP)                                                                 \
+  friend MTF_FUNCTION constexpr bool operator OP(dual a, dual b) { return a.v OP b.v; } \
+  template <plain_number N>                                                             \
+  friend MTF_FUNCTION constexpr bool operator OP(dual a, N b) {                         \
+    return a.v OP static_cast<T>(b);                                                    \
+  }                                                                                     \
+  template <plain_number N>                                                             \
+  friend MTF_FUNCTION constexpr bool operator OP(N a, dual b) {                         \
+    return static_cast<T>(a) OP b.v;                                                    \
   }
   MTF_COMPARE(<)
   MTF_COMPARE(>)
@@ -84,8 +84,8 @@ struct dual {
   MTF_COMPARE(==)
 #undef MTF_COMPARE
 
-  /// A function of plain numbers, such as std::exp, was called: it has no derivative. The widest type alone, and only where
-  /// just that is wanted: one overload of std::exp fits, and in `x > 0 ? x : 0.0f` the number becomes a dual.
+  /// A function of plain numbers, such as std::exp, was called: it has no derivative. The widest type alone, and only
+  /// where just that is wanted: one overload of std::exp fits, and in `x > 0 ? x : 0.0f` the number becomes a dual.
   template <class N>
     requires std::is_same_v<N, long double>
   operator N() const {  // NOLINT: implicit by purpose
@@ -130,7 +130,8 @@ inline constexpr bool has_derivative_of = false;
 template <std::size_t I, class F, std::size_t... J, class... X>
 inline constexpr bool has_derivative_of<I, F, std::index_sequence<J...>, X...> =
     std::is_invocable_v<F const&, std::conditional_t<I == J, dual<X>, X>...>;
-/// Can f, a function of numbers X, be called with a dual number as its I-th argument? Otherwise it has no derivative there.
+/// Can f, a function of numbers X, be called with a dual number as its I-th argument? Otherwise it has no derivative
+/// there.
 template <std::size_t I, class F, class... X>
 inline constexpr bool has_derivative = has_derivative_of<I, F, std::index_sequence_for<X...>, X...>;
 

@@ -3,9 +3,9 @@
 // to std::exp, and to std::sqrt for its errno, scalar unless -ffast-math changes the meaning of everything else. double
 // goes to the standard library, device code to the device's own functions. NaN is kept by all of them.
 //
-// The constants are derived by scripts/derive_fast_math.py, which prints them as they stand here. Errors are in units of the
-// last place of the result, ulp: the largest over all floats, with and without fused multiply-adds, on GCC and Clang.
-// tests/local/fast_math_test.cpp holds the functions to them. exp, log and sqrt never decrease.
+// The constants are derived by scripts/derive_fast_math.py, which prints them as they stand here. Errors are in units
+// of the last place of the result, ulp: the largest over all floats, with and without fused multiply-adds, on GCC and
+// Clang. tests/local/fast_math_test.cpp holds the functions to them. exp, log and sqrt never decrease.
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -135,8 +135,8 @@ MTF_INLINE float fast_log(float x) {
   return bitwise_select(x == 0.0F, -infinity, result);
 }
 
-/// The hyperbolic tangent to 5.7 ulp (4.9 where multiply-adds are fused), odd, 1 from 7.96 on and never beyond: a rational
-/// approximation. (One by fast_exp is slower, and cancels near 0.)
+/// The hyperbolic tangent to 5.7 ulp (4.9 where multiply-adds are fused), odd, 1 from 7.96 on and never beyond: a
+/// rational approximation. (One by fast_exp is slower, and cancels near 0.)
 MTF_INLINE float fast_tanh(float x) {
   constexpr float bound = 0x1.f99eb8p5F;
   float const square = x * x, z = square > bound ? bound : square;

@@ -1,6 +1,6 @@
 #pragma once
-// Elementwise functions on numbers, for use in function objects given to `mtf::map`: they take float, double and the dual
-// numbers by which mtf differentiates, and vectorize on the host.
+// Elementwise functions on numbers, for use in function objects given to `mtf::map`: they take float, double and the
+// dual numbers by which mtf differentiates, and vectorize on the host.
 #include <cstdint>
 #include <limits>
 #include <type_traits>

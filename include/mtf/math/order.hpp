@@ -1,6 +1,6 @@
 #pragma once
-// The larger and the smaller of two numbers, as maximum and minimum of IEEE 754-2019: NaN where one of them is, and -0 less
-// than 0. So those of many numbers are the same to the bit in whatever order ranks and lanes take them.
+// The larger and the smaller of two numbers, as maximum and minimum of IEEE 754-2019: NaN where one of them is, and -0
+// less than 0. So those of many numbers are the same to the bit in whatever order ranks and lanes take them.
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -12,13 +12,15 @@ namespace mtf::math {
 
 /// Integers that stand for numbers of type T, in their order.
 template <class T>
-using order_t = std::conditional_t<std::is_same_v<T, float>, std::int32_t, std::conditional_t<std::is_same_v<T, double>, std::int64_t, T>>;
+using order_t = std::conditional_t<std::is_same_v<T, float>, std::int32_t,
+                                   std::conditional_t<std::is_same_v<T, double>, std::int64_t, T>>;
 
-/// What the bits of a floating number, with those of the magnitude inverted if it is negative, lack to its place: -infinity
-/// is first; all NaN, of either sign, come after infinity.
+/// What the bits of a floating number, with those of the magnitude inverted if it is negative, lack to its place:
+/// -infinity is first; all NaN, of either sign, come after infinity.
 template <class T>
-inline constexpr auto order_shift = std::bit_cast<std::make_unsigned_t<order_t<T>>>(std::numeric_limits<T>::infinity()) +
-                                    static_cast<std::make_unsigned_t<order_t<T>>>(std::numeric_limits<order_t<T>>::min()) + 1U;
+inline constexpr auto order_shift =
+    std::bit_cast<std::make_unsigned_t<order_t<T>>>(std::numeric_limits<T>::infinity()) +
+    static_cast<std::make_unsigned_t<order_t<T>>>(std::numeric_limits<order_t<T>>::min()) + 1U;
 
 /// The bits with those of the magnitude inverted if the sign is set.
 template <class I>
@@ -31,7 +33,8 @@ template <class T>
 MTF_INLINE constexpr order_t<T> order_of(T x) {
   if constexpr (std::is_floating_point_v<T>)
     return static_cast<order_t<T>>(
-        static_cast<std::make_unsigned_t<order_t<T>>>(with_magnitude_in_order(std::bit_cast<order_t<T>>(x))) + order_shift<T>);
+        static_cast<std::make_unsigned_t<order_t<T>>>(with_magnitude_in_order(std::bit_cast<order_t<T>>(x))) +
+        order_shift<T>);
   else
     return x;
 }

@@ -31,8 +31,10 @@ template <auto const& Plan, budget Limit>
 consteval bool within_budget() {
   constexpr auto bytes = Plan.bytes_sent_per_rank(), count = Plan.count(), memory = Plan.peak_bytes;
   using verdict = detail::first_failed_t<
-      std::conditional_t<bytes <= Limit.bytes_sent, ok, error_over_budget<budgeted::bytes_sent, bytes, Limit.bytes_sent>>,
-      std::conditional_t<count <= Limit.collectives, ok, error_over_budget<budgeted::collectives, count, Limit.collectives>>,
+      std::conditional_t<bytes <= Limit.bytes_sent, ok,
+                         error_over_budget<budgeted::bytes_sent, bytes, Limit.bytes_sent>>,
+      std::conditional_t<count <= Limit.collectives, ok,
+                         error_over_budget<budgeted::collectives, count, Limit.collectives>>,
       std::conditional_t<memory <= Limit.memory, ok, error_over_budget<budgeted::memory, memory, Limit.memory>>>;
   using checked [[maybe_unused]] = checked_t<verdict>;
   return true;

@@ -9,10 +9,10 @@
 
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/trace.hpp>
+#include <mtf/core/describe.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
-#include <mtf/core/describe.hpp>
 #include <mtf/plan/plan.hpp>
 
 namespace mtf {
@@ -33,15 +33,16 @@ std::string describe(plan<C, L, W> const& p) {
   auto const axes = [&](axis_mask m) {
     std::string text;
     for (int a = 0; a < p.mesh.rank; ++a)
-      if ((m >> static_cast<unsigned>(a)) & 1U) text += (text.empty() ? "" : "+") + std::string(p.axis_names[static_cast<std::size_t>(a)]);
+      if ((m >> static_cast<unsigned>(a)) & 1U)
+        text += (text.empty() ? "" : "+") + std::string(p.axis_names[static_cast<std::size_t>(a)]);
     return text;
   };
   std::string text;
   auto const line = [&](std::string const& times, char const* when, char const* kind, std::string const& over,
                         std::string const& sent, std::string const& what) {
     std::array<char, 300> row{};
-    std::snprintf(row.data(), row.size(), "%6s  %-8s  %-14s  %-10s  %10s  %s\n", times.c_str(), when, kind, over.c_str(),
-                  sent.c_str(), what.c_str());
+    std::snprintf(row.data(), row.size(), "%6s  %-8s  %-14s  %-10s  %10s  %s\n", times.c_str(), when, kind,
+                  over.c_str(), sent.c_str(), what.c_str());
     text += row.data();
   };
   line("times", "pass", "collective", "over", "sent each", "of");
@@ -49,19 +50,22 @@ std::string describe(plan<C, L, W> const& p) {
     auto const& c = p.collectives[i];
     std::string what = c.operation;
     for (auto const* name : c.parameter)
-      if (name != nullptr) what = what.substr(0, what.find(' ')) + ' ' + name + (what.find(' ') == std::string::npos ? "" : "." + what.substr(what.find(' ') + 1));
+      if (name != nullptr)
+        what = what.substr(0, what.find(' ')) + ' ' + name +
+               (what.find(' ') == std::string::npos ? "" : "." + what.substr(what.find(' ') + 1));
     if (c.tensor != nullptr) what += " " + describe(*c.tensor, p.axis_names);
     line(std::to_string(p.times(i)), name_of(c.when), name_of(c.kind), axes(c.axes),
          bytes(bytes_sent(c.kind, c.payload, p.mesh.size(c.axes))), what);
   }
-  text += "sent by each rank in one step: " + bytes(p.bytes_sent_per_rank()) + " in " + std::to_string(p.count()) + " collectives\n";
-  for (auto const kind : {collective::all_reduce, collective::reduce_scatter, collective::all_gather, collective::all_to_all,
-                          collective::permute})
+  text += "sent by each rank in one step: " + bytes(p.bytes_sent_per_rank()) + " in " + std::to_string(p.count()) +
+          " collectives\n";
+  for (auto const kind : {collective::all_reduce, collective::reduce_scatter, collective::all_gather,
+                          collective::all_to_all, collective::permute})
     for (axis_mask m = 1; m < 1U << static_cast<unsigned>(p.mesh.rank); ++m) {
       auto const same = [&](planned_collective const& c) { return c.kind == kind && c.axes == m; };
       if (auto const n = p.count(same); n > 0)
-        text += "  " + std::string(name_of(kind)) + " over " + axes(m) + ": " + bytes(p.bytes_sent_per_rank(same)) + " in " +
-                std::to_string(n) + "\n";
+        text += "  " + std::string(name_of(kind)) + " over " + axes(m) + ": " + bytes(p.bytes_sent_per_rank(same)) +
+                " in " + std::to_string(n) + "\n";
     }
   text += "tensors that contractions copy into another order: " + std::to_string(p.reordered) + "\n";
   text += "memory of tensors on a rank: " + bytes(p.peak_bytes) + "\n";

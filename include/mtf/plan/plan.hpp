@@ -22,10 +22,11 @@ struct plan {
   mesh_shape mesh;
   std::array<std::string_view, mesh_shape::max_axes> axis_names{};
   std::array<planned_collective, Collectives> collectives{};
-  std::array<planned_loop, Loops> loops{};  // an outer one after those inside it
+  std::array<planned_loop, Loops> loops{};      // an outer one after those inside it
   std::array<planned_work, Operations> work{};  // what a rank computes: forward, backward, the norm of the gradients
-  std::uint64_t reordered = 0;   // tensors that contractions copy into another order, which no strides could express
-  std::uint64_t peak_bytes = 0;  // of tensors on a rank at one time: parameters, inputs, what is kept for backward, gradients
+  std::uint64_t reordered = 0;  // tensors that contractions copy into another order, which no strides could express
+  std::uint64_t peak_bytes =
+      0;  // of tensors on a rank at one time: parameters, inputs, what is kept for backward, gradients
 
   /// How often the i-th collective is done in one step.
   [[nodiscard]] constexpr std::uint64_t times(std::size_t i) const {
@@ -109,7 +110,8 @@ struct plan {
   }
 
  private:
-  void unroll(std::vector<mtf::collectives::event>& all, std::size_t first, std::size_t last, std::size_t loops_left) const {
+  void unroll(std::vector<mtf::collectives::event>& all, std::size_t first, std::size_t last,
+              std::size_t loops_left) const {
     for (std::size_t i = first; i < last;) {
       std::size_t l = loops_left;
       while (l > 0 && !(loops[l - 1].first == i && loops[l - 1].last <= last)) --l;

@@ -69,7 +69,8 @@ using planned_argument = decltype(stand_in<place<float, Layout, trace>, In>::val
 
 /// The verdict on a function that is to run in a constant expression.
 template <class F>
-using captures_nothing_t = std::conditional_t<std::is_empty_v<F> && std::is_default_constructible_v<F>, ok, error_captures<F>>;
+using captures_nothing_t =
+    std::conditional_t<std::is_empty_v<F> && std::is_default_constructible_v<F>, ok, error_captures<F>>;
 
 /// The verdict on a function that is to be planned, and what stands for its arguments.
 template <class Layout, class F, class... In>
@@ -145,7 +146,8 @@ class planned_program {
   static constexpr std::size_t unused_rule() { return what_the_planned_function_does.unused_rule; }
   static constexpr auto make() {
     constexpr auto& recorded = what_the_planned_function_does;
-    plan<recorded.size, recorded.loop_count, recorded.operations> p{.mesh = mesh_type::shape(), .axis_names = mesh_type::axis_names};
+    plan<recorded.size, recorded.loop_count, recorded.operations> p{.mesh = mesh_type::shape(),
+                                                                    .axis_names = mesh_type::axis_names};
     for (std::size_t i = 0; i < recorded.size; ++i) p.collectives[i] = recorded.collectives[i];
     for (std::size_t i = 0; i < recorded.loop_count; ++i) p.loops[i] = recorded.loops[i];
     for (std::size_t i = 0; i < recorded.operations; ++i) p.work[i] = recorded.work[i];
@@ -175,7 +177,8 @@ struct rule_verdict<layout<Mesh, Split...>, I> {
 /// object without state, such as a lambda that captures nothing; it runs in a constant expression. (Where one call has
 /// two arguments that both communicate, forward or backward, C++ leaves open which comes first, and the plan may have
 /// them the other way round than the run: give them names.) Refused: a rule of the layout for a dimension that no
-/// tensor of the program has, a function that captures, other arguments than it takes, a loss that is not a scalar tensor.
+/// tensor of the program has, a function that captures, other arguments than it takes, a loss that is not a scalar
+/// tensor.
 template <layout_type Layout, completed_gradients When = completed_gradients::later, class Cut = state_cut_over<>,
           class F, class... In>
 constexpr auto plan_of(F, In...) {

@@ -89,7 +89,8 @@ struct watched {
 template <class F, class... X>
 class quiet_program {
   using mesh_type = typename first_mesh<typename mesh_in<X>::type...>::type;
-  using tape_type = tape<std::conditional_t<true, trace, F>>;  // not before it is needed: including this header is to be cheap
+  using tape_type =
+      tape<std::conditional_t<true, trace, F>>;  // not before it is needed: including this header is to be cheap
 
   static constexpr planned_collective first_sent() {
     trace b(mesh_type::shape());
@@ -116,7 +117,8 @@ class quiet_program {
     else if constexpr (what_the_function_sends.axes == 0)
       return ok{};
     else
-      return error_communicates<what_the_function_sends.kind, decltype(named(partial_of<mesh_type, what_the_function_sends.axes>{})),
+      return error_communicates<what_the_function_sends.kind,
+                                decltype(named(partial_of<mesh_type, what_the_function_sends.axes>{})),
                                 what_the_function_sends.when>{};
   }
 
@@ -126,10 +128,10 @@ class quiet_program {
 
 }  // namespace detail
 
-/// A function that calls f and must not communicate: neither forward nor, given a complete gradient of its result, backward
-/// (its arguments' gradients may come out partial). Checked by the compiler, which runs f on tensors without data. f is a
-/// function object without state; its arguments are tensors, structures of tensors, or values whose default serves the check.
-/// Refused: an f that communicates, or captures, or does not take its arguments.
+/// A function that calls f and must not communicate: neither forward nor, given a complete gradient of its result,
+/// backward (its arguments' gradients may come out partial). Checked by the compiler, which runs f on tensors without
+/// data. f is a function object without state; its arguments are tensors, structures of tensors, or values whose
+/// default serves the check. Refused: an f that communicates, or captures, or does not take its arguments.
 template <class F>
 constexpr auto without_communication(F f) {
   using verdict1 = detail::captures_nothing_t<F>;

@@ -1,6 +1,7 @@
 #pragma once
-// Structures of tensors: one description, `template <template <class...> class Tensor> struct mlp`, of which parameters,
-// gradients and optimizer state are instances. MTF_FIELDS makes it a Boost.Hana Struct, so that it can be walked.
+// Structures of tensors: one description, `template <template <class...> class Tensor> struct mlp`, of which
+// parameters, gradients and optimizer state are instances. MTF_FIELDS makes it a Boost.Hana Struct, so that it can be
+// walked.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,14 +29,13 @@
 #define MTF_FOR_EACH_STEP(MACRO, A, ...) MACRO(A) __VA_OPT__(, MTF_FOR_EACH_AGAIN MTF_PARENS(MACRO, __VA_ARGS__))
 #define MTF_FOR_EACH_AGAIN() MTF_FOR_EACH_STEP
 
-#define MTF_ACCESSOR(NAME)                                         \
-  ::boost::hana::make_pair(BOOST_HANA_STRING(#NAME), [](auto&& s) -> decltype(auto) { \
-    return (static_cast<decltype(s)&&>(s).NAME);                   \
-  })
+#define MTF_ACCESSOR(NAME)                           \
+  ::boost::hana::make_pair(BOOST_HANA_STRING(#NAME), \
+                           [](auto&& s) -> decltype(auto) { return (static_cast<decltype(s)&&>(s).NAME); })
 
 /// Inside a structure of tensors, names its fields in order: tensors, other such structures, or std::arrays of these.
-#define MTF_FIELDS(...)                                                                      \
-  struct hana_accessors_impl {                                                               \
+#define MTF_FIELDS(...)                                                                                          \
+  struct hana_accessors_impl {                                                                                   \
     static constexpr auto apply() { return ::boost::hana::make_tuple(MTF_FOR_EACH(MTF_ACCESSOR, __VA_ARGS__)); } \
   }
 
@@ -132,8 +132,8 @@ struct path {
   }
 };
 
-/// Equal layers are an array. Where nothing is computed, a few stand for all of them, so that a plan's cost does not grow
-/// with depth: the first, the two last, and one for those between.
+/// Equal layers are an array. Where nothing is computed, a few stand for all of them, so that a plan's cost does not
+/// grow with depth: the first, the two last, and one for those between.
 struct layer_group {
   std::size_t at = 0, count = 0;
 };
@@ -150,8 +150,8 @@ constexpr void share_between(S& s) {
     for (std::size_t i = 2; i + 2 < s.size(); ++i) s[i] = s[1];
 }
 
-/// Calls f(path, field...) for each tensor. On a trace the elements of arrays are walked by groups, as loops of its plan;
-/// the elements of a group are made equal.
+/// Calls f(path, field...) for each tensor. On a trace the elements of arrays are walked by groups, as loops of its
+/// plan; the elements of a group are made equal.
 template <class Trace, class F, class S, class... Rest>
 constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
   using plain = std::remove_cv_t<S>;
@@ -200,8 +200,8 @@ constexpr void walk_tensors([[maybe_unused]] Backend& b, F&& f, S& s, Rest&... r
 
 }  // namespace detail
 
-/// Calls f(name, field, same field of each other structure...) for every tensor of a structure, in order of declaration.
-/// Names are paths such as "blocks.3.w1".
+/// Calls f(name, field, same field of each other structure...) for every tensor of a structure, in order of
+/// declaration. Names are paths such as "blocks.3.w1".
 template <class F, class S, class... Rest>
 void for_each_tensor(F&& f, S& s, Rest&... rest) {
   auto const named = [&](detail::path const& p, auto&... x) { f(std::string_view(p.text()), x...); };

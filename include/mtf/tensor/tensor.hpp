@@ -30,13 +30,14 @@ namespace detail {
 [[noreturn]] inline void has_no_value(std::string const& what, sharding const& tensor) {
   std::string dims;
   for (int d = 0; d < tensor.rank; ++d) dims += (d == 0 ? "" : ", ") + std::string(tensor[d].name);
-  throw user_error(what + " [" + dims +
-                   "] has no value: it was declared and never filled; fill it by mtf::zeros, mtf::from_global, a random "
-                   "initialization or the result of an operation");
+  throw user_error(
+      what + " [" + dims +
+      "] has no value: it was declared and never filled; fill it by mtf::zeros, mtf::from_global, a random "
+      "initialization or the result of an operation");
 }
 
-/// What a tensor's type says, but for its backend. Rules are asked of descriptions: a program that is planned, and runs on
-/// one backend or two, computes each once.
+/// What a tensor's type says, but for its backend. Rules are asked of descriptions: a program that is planned, and runs
+/// on one backend or two, computes each once.
 template <class T, class Shape, class Layout, class Partial>
 struct described {
   using description = described;
@@ -55,10 +56,10 @@ struct described {
 
 }  // namespace detail
 
-/// A global array over the dimensions of `Shape`, cut over the mesh as `Layout` says; each rank holds its shard, dense and
-/// row-major. Over the axes of `Partial` each rank holds one term of a sum that is not taken yet. Copies share memory and
-/// are cheap, and are values: memory that someone else holds too is never written. Refused: a layout that is not injective
-/// on the shape.
+/// A global array over the dimensions of `Shape`, cut over the mesh as `Layout` says; each rank holds its shard, dense
+/// and row-major. Over the axes of `Partial` each rank holds one term of a sum that is not taken yet. Copies share
+/// memory and are cheap, and are values: memory that someone else holds too is never written. Refused: a layout that is
+/// not injective on the shape.
 template <class T, class Shape, class Layout, class Partial, class Backend>
 class tensor : public detail::described<T, Shape, Layout, Partial> {
  public:

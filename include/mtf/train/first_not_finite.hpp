@@ -15,10 +15,11 @@
 
 namespace mtf {
 
-/// Calls `step()` and tells the first operation whose result is not finite, in the order of the program and on any rank:
-/// its name and pass as a profile has them, and the tensor as a plan has it (backward: its gradient), such as
+/// Calls `step()` and tells the first operation whose result is not finite, in the order of the program and on any
+/// rank: its name and pass as a profile has them, and the tensor as a plan has it (backward: its gradient), such as
 /// "einsum forward [batch/data, d_ff]". Tensors of `params` that are not finite come first, "parameter blocks.0.w1
-/// [d_model, d_ff]". Empty if all are finite. All ranks call it, with the same program; `b` is a backend that can be watched, as Kokkos' is.
+/// [d_model, d_ff]". Empty if all are finite. All ranks call it, with the same program; `b` is a backend that can be
+/// watched, as Kokkos' is.
 template <class Backend, class Params, class Step>
 std::string first_not_finite(Backend& b, Params const& params, Step const& step) {
   std::array<std::string_view, mesh_shape::max_axes> axes{};
@@ -32,7 +33,8 @@ std::string first_not_finite(Backend& b, Params const& params, Step const& step)
       [&](std::string_view name, auto const& x) {
         using X = std::remove_cvref_t<decltype(x)>;
         axes = X::mesh_type::axis_names;
-        if (!watch.found()) watch.note("parameter " + std::string(name), X::spec, b.all_finite(X::local_size, x.value().data()));
+        if (!watch.found())
+          watch.note("parameter " + std::string(name), X::spec, b.all_finite(X::local_size, x.value().data()));
       },
       params);
   step();

@@ -1,6 +1,6 @@
 #pragma once
-// Optimizers: they complete the gradients, once a step, and update the parameters. Those that no gradient came to are left
-// alone, as is memory that someone else holds: copies of tensors share it, but are values.
+// Optimizers: they complete the gradients, once a step, and update the parameters. Those that no gradient came to are
+// left alone, as is memory that someone else holds: copies of tensors share it, but are values.
 #include <string_view>
 #include <type_traits>
 
@@ -104,12 +104,12 @@ struct adamw_options {
 };
 
 /// Adam with decoupled weight decay and bias correction (Loshchilov & Hutter 2019). `Decay` says by name and tensor
-/// which parameters decay. Its state is cut like the parameters, and further as `Cut` says, a state_cut_over. A copy of an
-/// optimizer is one of its own.
+/// which parameters decay. Its state is cut like the parameters, and further as `Cut` says, a state_cut_over. A copy of
+/// an optimizer is one of its own.
 ///
-/// Of bfloat16 parameters the state is float, and an update is computed in float and rounded once; there is no second copy
-/// of them in float. Their gradients are bfloat16: sums between ranks are taken in float and rounded once, between threads
-/// and through a node's shared memory, but by MPI after each pair.
+/// Of bfloat16 parameters the state is float, and an update is computed in float and rounded once; there is no second
+/// copy of them in float. Their gradients are bfloat16: sums between ranks are taken in float and rounded once, between
+/// threads and through a node's shared memory, but by MPI after each pair.
 template <class Params, class Decay = decay_weights, class Cut = state_cut_over<>>
 class adamw {
  public:
@@ -119,11 +119,11 @@ class adamw {
       for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, *s);
   }
 
-  /// One update; returns the gradients' global norm before clipping. In place, but where someone else holds a parameter's
-  /// memory, who keeps it as it was. A parameter whose gradient is zero, since nothing flowed there, stays with its state
-  /// as it is, and counts no step; if the norm is not finite, all do. Completes each gradient: one all-reduce a tensor
-  /// over the axes over which it is partial. Where the state is cut further: a reduce-scatter, and an all-gather of the
-  /// updated parameter.
+  /// One update; returns the gradients' global norm before clipping. In place, but where someone else holds a
+  /// parameter's memory, who keeps it as it was. A parameter whose gradient is zero, since nothing flowed there, stays
+  /// with its state as it is, and counts no step; if the norm is not finite, all do. Completes each gradient: one
+  /// all-reduce a tensor over the axes over which it is partial. Where the state is cut further: a reduce-scatter, and
+  /// an all-gather of the updated parameter.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm<Cut>(b, gradients);
@@ -145,7 +145,11 @@ class adamw {
           detail::make_own(p);
           detail::make_own(m);
           detail::make_own(v);
-          b.run(primitives::adamw<T>{decltype(part)::local_size, detail::part_of_parameter<Cut>(p), m.value().data(), v.value().data(), part.value().data(), static_cast<A>(learning_rate), static_cast<A>(options_.beta1), static_cast<A>(options_.beta2), static_cast<A>(options_.epsilon), static_cast<A>(decay), static_cast<A>(correction1), static_cast<A>(correction2), static_cast<A>(factor)});
+          b.run(primitives::adamw<T>{decltype(part)::local_size, detail::part_of_parameter<Cut>(p), m.value().data(),
+                                     v.value().data(), part.value().data(), static_cast<A>(learning_rate),
+                                     static_cast<A>(options_.beta1), static_cast<A>(options_.beta2),
+                                     static_cast<A>(options_.epsilon), static_cast<A>(decay),
+                                     static_cast<A>(correction1), static_cast<A>(correction2), static_cast<A>(factor)});
           detail::share_parts<Cut>(p);
         },
         params, gradients, first_, second_, updates_);
@@ -175,7 +179,8 @@ class sgd {
     for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, momentum_);
   }
 
-  /// One update; returns the gradients' global norm before clipping. What it writes, leaves alone and sends: as for adamw.
+  /// One update; returns the gradients' global norm before clipping. What it writes, leaves alone and sends: as for
+  /// adamw.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     double const norm = global_norm<Cut>(b, gradients);
@@ -193,7 +198,9 @@ class sgd {
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
           detail::make_own(p);
           detail::make_own(u);
-          b.run(primitives::sgd<T>{decltype(part)::local_size, detail::part_of_parameter<Cut>(p), u.value().data(), part.value().data(), static_cast<A>(learning_rate), static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor)});
+          b.run(primitives::sgd<T>{decltype(part)::local_size, detail::part_of_parameter<Cut>(p), u.value().data(),
+                                   part.value().data(), static_cast<A>(learning_rate),
+                                   static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor)});
           detail::share_parts<Cut>(p);
         },
         params, gradients, momentum_);

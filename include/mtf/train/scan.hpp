@@ -24,13 +24,12 @@ inline void layers_send_different_things_backwards() {}
 template <class T>
 constexpr std::vector<axis_mask> partial_axes(ref<gradient_slot<trace, T>> const& slot) {
   std::vector<axis_mask> all;
-  if (slot)
-    slot->each([&](auto const& g) { all.push_back(g.partial); });
+  if (slot) slot->each([&](auto const& g) { all.push_back(g.partial); });
   return all;
 }
 
-/// A group of equal layers on the tape. Its nodes lie between two marks: running backwards, the plan's loop begins at the
-/// end. One run stands for all, so the gradient must leave the group as it enters it.
+/// A group of equal layers on the tape. Its nodes lie between two marks: running backwards, the plan's loop begins at
+/// the end. One run stands for all, so the gradient must leave the group as it enters it.
 template <class T>
 struct layer_loop {
   int references = 1;
@@ -93,9 +92,10 @@ constexpr X scan_traced(trace& b, Layers const& layers, X const& from, Body cons
 
 }  // namespace detail
 
-/// body(layers[n - 1], ... body(layers[1], body(layers[0], x, 0), 1) ..., n - 1): a stack of equal layers, each a structure
-/// of tensors. The body returns a tensor of the type that it takes, and does the same for every layer: its number is for
-/// naming random numbers. Written so, a stack of any depth costs a plan what four layers cost, and stays a loop in it.
+/// body(layers[n - 1], ... body(layers[1], body(layers[0], x, 0), 1) ..., n - 1): a stack of equal layers, each a
+/// structure of tensors. The body returns a tensor of the type that it takes, and does the same for every layer: its
+/// number is for naming random numbers. Written so, a stack of any depth costs a plan what four layers cost, and stays
+/// a loop in it.
 template <class Layer, std::size_t N, operand X, class Body>
 constexpr X scan(std::array<Layer, N> const& layers, X const& from, Body const& body) {
   if constexpr (tensor_type<X>)

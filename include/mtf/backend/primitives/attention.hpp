@@ -46,5 +46,4 @@ struct attention_vjp {
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(4 * (of.query_elements() + of.key_elements())); }
 };
 
-
 }  // namespace mtf::primitives

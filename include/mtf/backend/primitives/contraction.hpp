@@ -28,5 +28,4 @@ struct contract {
   }
 };
 
-
 }  // namespace mtf::primitives

@@ -1,6 +1,6 @@
 #pragma once
-// What a primitive costs, of the numbers that it is given: bytes that must be moved, each operand once, and the operations
-// of products. Plans add them up before anything runs, profiles hold them against the time.
+// What a primitive costs, of the numbers that it is given: bytes that must be moved, each operand once, and the
+// operations of products. Plans add them up before anything runs, profiles hold them against the time.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace mtf {
 /// What bounds the speed of a primitive: the matrix units, memory, or what lies between ranks.
 enum class limit : std::uint8_t { matrix, memory, network };
 
-/// A unit of work that a backend does on one rank's shards: a small value with its name, the bytes that it moves and, of
-/// products, its floating-point operations. `backend.run(p)` does it.
+/// A unit of work that a backend does on one rank's shards: a small value with its name, the bytes that it moves and,
+/// of products, its floating-point operations. `backend.run(p)` does it.
 template <class P>
 concept primitive = requires(P const& p) {
   { P::name } -> std::same_as<char const* const&>;

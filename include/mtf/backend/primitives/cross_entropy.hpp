@@ -1,6 +1,6 @@
 #pragma once
-// Cross entropy of logits [outer, n, inner] with a global class number for each row: none where it is negative, NaN where it
-// is not below `classes`, their global number.
+// Cross entropy of logits [outer, n, inner] with a global class number for each row: none where it is negative, NaN
+// where it is not below `classes`, their global number.
 #include <cstdint>
 
 #include <mtf/backend/primitives/cost.hpp>
@@ -42,8 +42,8 @@ struct cross_entropy_vjp {
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
 };
 
-/// With global maxima: the sums of exponentials of the classes here, then the labels' logits (0 where not here); both are
-/// summed over ranks.
+/// With global maxima: the sums of exponentials of the classes here, then the labels' logits (0 where not here); both
+/// are summed over ranks.
 template <class T>
 struct cross_entropy_local {
   static constexpr char const* name = "mtf::cross_entropy_local";
@@ -73,6 +73,5 @@ struct cross_entropy_finish {
 
   [[nodiscard]] constexpr double bytes() const { return 4 * bytes_moved<T>(n); }
 };
-
 
 }  // namespace mtf::primitives

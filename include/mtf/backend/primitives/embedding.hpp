@@ -9,8 +9,8 @@ namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
 
-/// out[c] = table[ids[c]]; zeros where that row is not here, NaN where the table of all ranks, of vocab_global rows, ends
-/// before it.
+/// out[c] = table[ids[c]]; zeros where that row is not here, NaN where the table of all ranks, of vocab_global rows,
+/// ends before it.
 template <class T>
 struct take_rows {
   static constexpr char const* name = "mtf::take_rows";
@@ -33,6 +33,5 @@ struct add_rows {
 
   [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(count * width); }
 };
-
 
 }  // namespace mtf::primitives

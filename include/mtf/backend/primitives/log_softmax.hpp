@@ -96,5 +96,4 @@ struct logsumexp_finish {
   [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(n); }
 };
 
-
 }  // namespace mtf::primitives

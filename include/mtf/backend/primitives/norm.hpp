@@ -1,6 +1,6 @@
 #pragma once
-// Layer norm (Centered) and RMS norm (not; mean is then unused, beta null) of rows, whole or in the pieces that a dimension
-// split over ranks needs. gamma, beta: [n].
+// Layer norm (Centered) and RMS norm (not; mean is then unused, beta null) of rows, whole or in the pieces that a
+// dimension split over ranks needs. gamma, beta: [n].
 #include <type_traits>
 
 #include <mtf/backend/primitives/cost.hpp>
@@ -28,8 +28,8 @@ struct norm {
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
 };
 
-/// Gradients of norm; dgamma and dbeta are overwritten, with the sums over this rank's rows. dx is added to what is there if
-/// `accumulate`, which only dense rows (of.inner = 1) may be.
+/// Gradients of norm; dgamma and dbeta are overwritten, with the sums over this rank's rows. dx is added to what is
+/// there if `accumulate`, which only dense rows (of.inner = 1) may be.
 template <bool Centered, class T>
 struct norm_vjp {
   static constexpr char const* name = "mtf::norm_vjp";
@@ -127,6 +127,5 @@ struct norm_vjp_apply {
 
   [[nodiscard]] constexpr double bytes() const { return (accumulate ? 4 : 3) * bytes_moved<T>(of); }
 };
-
 
 }  // namespace mtf::primitives

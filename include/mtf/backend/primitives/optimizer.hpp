@@ -34,8 +34,9 @@ struct sgd {
   T const* g;
   A lr, momentum_factor, weight_decay, grad_scale;
 
-  [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(n) + (momentum == nullptr ? 0 : 2) * bytes_moved<A>(n); }
+  [[nodiscard]] constexpr double bytes() const {
+    return 3 * bytes_moved<T>(n) + (momentum == nullptr ? 0 : 2) * bytes_moved<A>(n);
+  }
 };
-
 
 }  // namespace mtf::primitives

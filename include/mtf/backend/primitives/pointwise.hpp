@@ -51,8 +51,8 @@ struct map {
   }
 };
 
-/// dx[i] = dy * (derivative of f in argument i), where it is wanted; dy has the strides of operand 0. dx[i] may be dy only
-/// if it is the last one wanted, and no row.
+/// dx[i] = dy * (derivative of f in argument i), where it is wanted; dy has the strides of operand 0. dx[i] may be dy
+/// only if it is the last one wanted, and no row.
 template <class F, class R, class... T>
 struct map_vjp {
   static constexpr char const* name = "mtf::map_vjp";
@@ -77,7 +77,8 @@ constexpr map<F, R, T...> map_of(F f, loops<1 + static_cast<int>(sizeof...(T))> 
 }
 template <class F, class R, class... T>
 constexpr map_vjp<F, R, T...> map_vjp_of(F f, loops<1 + static_cast<int>(sizeof...(T))> const& of,
-                                         std::array<map_gradient, sizeof...(T)> const& dx, R const* dy, T const*... in) {
+                                         std::array<map_gradient, sizeof...(T)> const& dx, R const* dy,
+                                         T const*... in) {
   return {f, of, dx, dy, {in...}};
 }
 
@@ -102,6 +103,5 @@ struct iota {
 
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
 };
-
 
 }  // namespace mtf::primitives

@@ -58,5 +58,4 @@ struct dropout {
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of.local); }
 };
 
-
 }  // namespace mtf::primitives

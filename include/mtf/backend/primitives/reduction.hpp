@@ -18,7 +18,9 @@ struct reduce {
   T const* in;
   bool accumulate = false;
 
-  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of.kept, 0) + bytes_moved<T>(of.kept, 1) * static_cast<double>(of.reduced.size()); }
+  [[nodiscard]] constexpr double bytes() const {
+    return bytes_moved<T>(of.kept, 0) + bytes_moved<T>(of.kept, 1) * static_cast<double>(of.reduced.size());
+  }
 };
 
 /// *out += sum x^2.
@@ -31,6 +33,5 @@ struct square_sum {
 
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(n); }
 };
-
 
 }  // namespace mtf::primitives

@@ -1,6 +1,6 @@
 #pragma once
-// Softmax of rows, whole or in the pieces that a dimension split over ranks needs. Tensors [outer, n, inner]; statistics
-// have one A, the compute type, a row.
+// Softmax of rows, whole or in the pieces that a dimension split over ranks needs. Tensors [outer, n, inner];
+// statistics have one A, the compute type, a row.
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/element.hpp>
@@ -121,6 +121,5 @@ struct softmax_vjp_apply {
 
   [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(of); }
 };
-
 
 }  // namespace mtf::primitives

@@ -13,7 +13,8 @@ struct or_none_fits : F {
   using F::operator();
   none_fits operator()(...) const;
 };
-/// A call that does not compile, which the compiler says; once, as Clang passes over a function that it has refused before.
+/// A call that does not compile, which the compiler says; once, as Clang passes over a function that it has refused
+/// before.
 template <class F, class... Args>
 struct call_fails : failed {};
 template <class F, class... Args>
@@ -30,11 +31,12 @@ auto callable_verdict() {
     else
       return ok{};
   } else {
-    return std::conditional_t<std::is_invocable_v<F const&, Args...>, ok, error_not_callable<F, std::remove_cvref_t<Args>...>>{};
+    return std::conditional_t<std::is_invocable_v<F const&, Args...>, ok,
+                              error_not_callable<F, std::remove_cvref_t<Args>...>>{};
   }
 }
-/// The verdict on calling f: error_not_callable where none of its call operators takes such arguments. is_invocable cannot
-/// tell that from a function whose body does not compile.
+/// The verdict on calling f: error_not_callable where none of its call operators takes such arguments. is_invocable
+/// cannot tell that from a function whose body does not compile.
 template <class F, class... Args>
 using callable_t = decltype(callable_verdict<F, Args...>());
 

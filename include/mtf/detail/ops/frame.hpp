@@ -1,8 +1,10 @@
 #pragma once
-// What every operation is made of: names and their verdicts, shardings and the loops over shards, the backend's memory and
-// its notes of what is going on, the tape, and the way back from values to types. An operation includes this, what else it
-// uses, and the operations that it is composed of.
+// What every operation is made of: names and their verdicts, shardings and the loops over shards, the backend's memory
+// and its notes of what is going on, the tape, and the way back from values to types. An operation includes this, what
+// else it uses, and the operations that it is composed of.
+#include <mtf/backend/buffer.hpp>
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/dim.hpp>
@@ -13,8 +15,6 @@
 #include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
-#include <mtf/backend/buffer.hpp>
-#include <mtf/backend/ref.hpp>
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/ops/operands.hpp>
 #include <mtf/detail/sharding/shard.hpp>

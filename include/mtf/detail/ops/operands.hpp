@@ -84,7 +84,8 @@ auto operands_verdict() {
 
 /// The verdict on what a rule found among its operands.
 template <class Rule, class... X>
-using operands_verdict_t = decltype(operands_verdict<Rule, typename first_t<X...>::mesh_type, typename X::description...>());
+using operands_verdict_t =
+    decltype(operands_verdict<Rule, typename first_t<X...>::mesh_type, typename X::description...>());
 template <class... X>
 using same_mesh_t = decltype(same_mesh_verdict<typename X::description...>());
 template <class... X>
@@ -92,8 +93,8 @@ using same_element_t = decltype(same_element_verdict<typename X::description...>
 
 /// Operands of an operation that means nothing on integers and conditions.
 template <class... X>
-using floating_t = first_failed_t<std::conditional_t<is_floating<typename X::element_type>, ok,
-                                                     error_element_type<typename X::element_type>>...>;
+using floating_t = first_failed_t<
+    std::conditional_t<is_floating<typename X::element_type>, ok, error_element_type<typename X::element_type>>...>;
 
 /// The verdict on one dimension that an operation names: it must be one of the tensor's, with the same extent.
 template <class Shape, class D>

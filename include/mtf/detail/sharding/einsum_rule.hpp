@@ -68,7 +68,8 @@ class einsum_derivation {
   };
 
   /// Dense strides for a copy of `s` whose dimensions are in the order batch, first, second.
-  constexpr void dense(sharding const& s, std::array<index, max_rank>& stride, bool (einsum_derivation::*early)(std::uint64_t) const,
+  constexpr void dense(sharding const& s, std::array<index, max_rank>& stride,
+                       bool (einsum_derivation::*early)(std::uint64_t) const,
                        bool (einsum_derivation::*middle)(std::uint64_t) const, sharding const& order) const {
     index n = 1;
     for (int pass = 2; pass >= 0; --pass)
@@ -106,9 +107,9 @@ class einsum_derivation {
     std::array<std::array<index, max_rank>, 3> stride{};
     std::array<sharding const*, 3> const of{&a_, &b_, &c_};
     for (std::size_t o = 0; o < 3; ++o)
-      for (int d = 0; d < of[o]->rank; ++d)
-        stride[o][static_cast<std::size_t>(d)] = of[o]->local_stride(d, mesh_);
-    // Copies are in canonical order: batch, m, k; batch, k, n; batch, m, n, each group in the order of c, or of a for k.
+      for (int d = 0; d < of[o]->rank; ++d) stride[o][static_cast<std::size_t>(d)] = of[o]->local_stride(d, mesh_);
+    // Copies are in canonical order: batch, m, k; batch, k, n; batch, m, n, each group in the order of c, or of a for
+    // k.
     sharding order = c_;
     for (int d = 0; d < a_.rank; ++d)
       if (!order.has(a_[d].id) && order.rank < max_rank) order.push(a_[d]);
@@ -175,7 +176,9 @@ class einsum_derivation {
     return fits(w.m, w.a_m, w.k, w.a_k) && fits(w.k, w.b_k, w.n, w.b_n) && (w.n == 1 || w.c_n == 1);
   }
   /// A matrix that libraries take: one of its two strides is 1.
-  static constexpr bool fits(index n1, index s1, index n2, index s2) { return n1 == 1 || n2 == 1 || s1 == 1 || s2 == 1; }
+  static constexpr bool fits(index n1, index s1, index n2, index s2) {
+    return n1 == 1 || n2 == 1 || s1 == 1 || s2 == 1;
+  }
 
   /// Merges neighbours that both operands o1, o2 (and o3) step through alike.
   static constexpr void merge(group& g, std::size_t o1, std::size_t o2, std::size_t o3) {
@@ -211,7 +214,8 @@ class einsum_derivation {
   sharding a_, b_, c_;
 };
 
-constexpr local_einsum derive_local_einsum(mesh_shape const& mesh, sharding const& a, sharding const& b, sharding const& c) {
+constexpr local_einsum derive_local_einsum(mesh_shape const& mesh, sharding const& a, sharding const& b,
+                                           sharding const& c) {
   return einsum_derivation(mesh, a, b, c).derive();
 }
 

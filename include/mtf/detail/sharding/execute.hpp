@@ -18,7 +18,8 @@ namespace mtf::detail {
 
 /// The shard taken apart into the blocks of a message, or put together again.
 template <class T, class Backend>
-constexpr buffer<Backend> rearranged(Backend& b, loops<2> const& copy, buffer<Backend> const& from, index elements, index offset = 0) {
+constexpr buffer<Backend> rearranged(Backend& b, loops<2> const& copy, buffer<Backend> const& from, index elements,
+                                     index offset = 0) {
   if (is_identity(copy, elements)) return from;
   auto out = make_buffer<T>(b, copy.size());
   b.run(primitives::copy<T, T>{copy, data_of<T>(out), data_of<T>(from, offset)});
@@ -45,14 +46,19 @@ constexpr buffer<Backend> execute(Backend& b, step const& s, sharding const& bef
   T* to = data_of<T>(out);
   auto const count = static_cast<std::size_t>(s.elements_in), arrives = static_cast<std::size_t>(s.elements_out);
   switch (s.kind) {
-    case step_kind::slice: break;
-    case step_kind::all_reduce: b.all_reduce(s.axes, combine::sum, in, to, count); break;
+    case step_kind::slice:
+      break;
+    case step_kind::all_reduce:
+      b.all_reduce(s.axes, combine::sum, in, to, count);
+      break;
     case step_kind::reduce_scatter: {
       auto const message = packed(s.axes);
       b.reduce_scatter(s.axes, data_of<T>(message), to, arrives);
       break;
     }
-    case step_kind::all_gather: b.all_gather(s.axes, in, to, count); return unpacked(out);
+    case step_kind::all_gather:
+      b.all_gather(s.axes, in, to, count);
+      return unpacked(out);
     case step_kind::all_to_all: {
       auto const message = packed(s.axes);
       b.all_to_all(s.axes, data_of<T>(message), to, arrives / static_cast<std::size_t>(s.parts));

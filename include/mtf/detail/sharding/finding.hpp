@@ -10,7 +10,15 @@ namespace mtf::detail {
 
 /// What a rule found wrong, by position: operand i's dimension di and operand j's dimension dj, and an axis.
 struct finding {
-  enum class kind : std::uint8_t { none, extents, cuts, two_dims_on_axis, cut_where_partial, unknown_output, outer_product };
+  enum class kind : std::uint8_t {
+    none,
+    extents,
+    cuts,
+    two_dims_on_axis,
+    cut_where_partial,
+    unknown_output,
+    outer_product
+  };
   kind what = kind::none;
   int i = 0, di = 0, j = 0, dj = 0, axis = 0;
 };

@@ -33,8 +33,8 @@ constexpr bool is_identity(loops<2> const& l, index n) {
   return l.rank == 1 && l.stride[0][0] == 1 && l.stride[1][0] == 1 && l.extent[0] == n;
 }
 
-/// What a message consists of: one block for each rank along the axes of the step, cut wherever the shard is cut before or
-/// after.
+/// What a message consists of: one block for each rank along the axes of the step, cut wherever the shard is cut before
+/// or after.
 constexpr sharding block_of(sharding const& before, sharding const& after) {
   sharding s = before;
   for (int d = 0; d < s.rank; ++d)
@@ -55,9 +55,11 @@ constexpr index block_stride(mesh_shape const& mesh, int axis, sharding const& s
   return 0;
 }
 
-/// The blocks of a message, in the order of the ranks along `axes`, each dense, taken out of a shard from `pack_offset` on
+/// The blocks of a message, in the order of the ranks along `axes`, each dense, taken out of a shard from `pack_offset`
+/// on
 /// (`pack`) or put into one. A slice is the message of one block, along no axes.
-constexpr loops<2> block_copy(mesh_shape const& mesh, axis_mask axes, sharding const& shard, sharding const& block, bool pack) {
+constexpr loops<2> block_copy(mesh_shape const& mesh, axis_mask axes, sharding const& shard, sharding const& block,
+                              bool pack) {
   copy_loops c;
   auto const push = [&](index extent, index in_message, index in_shard) {
     c.push(extent, pack ? in_message : in_shard, pack ? in_shard : in_message);
@@ -74,10 +76,12 @@ constexpr loops<2> block_copy(mesh_shape const& mesh, axis_mask axes, sharding c
   return c.l;
 }
 /// Along axes that are not the step's, a rank sends the blocks of its own coordinate.
-constexpr index pack_offset(mesh_shape const& mesh, axis_mask axes, sharding const& shard, sharding const& block, int rank) {
+constexpr index pack_offset(mesh_shape const& mesh, axis_mask axes, sharding const& shard, sharding const& block,
+                            int rank) {
   index at = 0;
   for (int a = 0; a < mesh.rank; ++a)
-    if (((axes >> static_cast<unsigned>(a)) & 1U) == 0) at += mesh.coordinate(rank, a) * block_stride(mesh, a, shard, block);
+    if (((axes >> static_cast<unsigned>(a)) & 1U) == 0)
+      at += mesh.coordinate(rank, a) * block_stride(mesh, a, shard, block);
   return at;
 }
 
@@ -87,9 +91,10 @@ constexpr index shard_begin(sharding const& s, mesh_shape const& mesh, int rank)
   for (int d = 0; d < s.rank; ++d) at += shard_offset(s, d, mesh, rank) * s.global_stride(d);
   return at;
 }
-/// The rank of this rank's group along `axes` whose shard of `theirs` is this rank's shard of `mine`. Of n ranks with equal
-/// shards on either side the i-th belongs to the i-th.
-constexpr int counterpart(mesh_shape const& mesh, axis_mask axes, sharding const& mine, sharding const& theirs, int rank) {
+/// The rank of this rank's group along `axes` whose shard of `theirs` is this rank's shard of `mine`. Of n ranks with
+/// equal shards on either side the i-th belongs to the i-th.
+constexpr int counterpart(mesh_shape const& mesh, axis_mask axes, sharding const& mine, sharding const& theirs,
+                          int rank) {
   index const shard = shard_begin(mine, mesh, rank);
   int const group = mesh.group_of(rank, axes);
   int before = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// The rules that every operation on several tensors shares: which dimensions the operands have together, whether they are
-// cut alike, what is partial in the result, and which operands must be completed first.
+// The rules that every operation on several tensors shares: which dimensions the operands have together, whether they
+// are cut alike, what is partial in the result, and which operands must be completed first.
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace mtf::detail {
 template <std::size_t N>
 struct operand_rule {
   finding wrong;
-  sharding together;                        // all dimensions, in order of first appearance; partial: what may pass
-  std::array<axis_mask, N> complete{};      // axes over which each operand is completed first
+  sharding together;                    // all dimensions, in order of first appearance; partial: what may pass
+  std::array<axis_mask, N> complete{};  // axes over which each operand is completed first
 };
 
 /// Merges the operands of one operation. The union of their dimensions must lie on the mesh without two of them on one
@@ -65,10 +65,17 @@ constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, line
   }
   axis_mask pass = 0;
   switch (linear) {
-    case linearity::none: break;
-    case linearity::additive: pass = every; break;
-    case linearity::multiplicative: pass = any & ~two; break;
-    case linearity::first: pass = N > 0 ? in[0].partial & ~two : 0; break;
+    case linearity::none:
+      break;
+    case linearity::additive:
+      pass = every;
+      break;
+    case linearity::multiplicative:
+      pass = any & ~two;
+      break;
+    case linearity::first:
+      pass = N > 0 ? in[0].partial & ~two : 0;
+      break;
   }
   pass &= ~all.cut_axes();
   all.partial = pass;

@@ -18,10 +18,10 @@ namespace mtf::detail {
 /// Derives the steps from a sharding to another of the same dimensions in the same order. `to.partial` is a subset of
 /// `from.partial`: a relayout completes sums, it does not open them.
 ///
-/// The steps are those that send the fewest bytes; of equal ones those that send fewer between nodes, then those of fewer
-/// collectives, then those over fewer ranks. Only the axes that lie differently before and after take part. Where slices
-/// and one collective are enough, these are the steps; otherwise they are the shortest path (Dijkstra's) through the ways
-/// in which these axes can lie. tests/relayout_laws.hpp has the laws.
+/// The steps are those that send the fewest bytes; of equal ones those that send fewer between nodes, then those of
+/// fewer collectives, then those over fewer ranks. Only the axes that lie differently before and after take part. Where
+/// slices and one collective are enough, these are the steps; otherwise they are the shortest path (Dijkstra's) through
+/// the ways in which these axes can lie. tests/relayout_laws.hpp has the laws.
 class relayout_derivation {
  public:
   constexpr relayout_derivation(mesh_shape const& mesh, sharding const& from, sharding const& to)
@@ -42,10 +42,11 @@ class relayout_derivation {
   }
 
  private:
-  /// How the changed axes lie: a byte for each, what it does and, where it cuts, its position among the changed axes there.
+  /// How the changed axes lie: a byte for each, what it does and, where it cuts, its position among the changed axes
+  /// there.
   using place = std::uint64_t;
   static constexpr int most_axes = 3, most_dims = 3, most_places = 729;  // in the search
-  static constexpr unsigned idle = 0, summed = 1, cuts = 2;  // cuts + d: cuts dimension d
+  static constexpr unsigned idle = 0, summed = 1, cuts = 2;              // cuts + d: cuts dimension d
   static constexpr unsigned field(place p, int k) { return static_cast<unsigned>(p >> (8 * k)) & 0xffU; }
   static constexpr unsigned role(place p, int k) { return field(p, k) & 0xfU; }
   static constexpr unsigned position(place p, int k) { return field(p, k) >> 4U; }
@@ -60,7 +61,8 @@ class relayout_derivation {
     for (int d = 0; d < from.rank; ++d) {
       auto const &f = from[d].cut, &t = to[d].cut;
       auto& common = base_[d].cut = {};
-      while (common.size < f.size && common.size < t.size && f[common.size] == t[common.size]) common.push(f[common.size]);
+      while (common.size < f.size && common.size < t.size && f[common.size] == t[common.size])
+        common.push(f[common.size]);
       changed |= (f.mask() | t.mask()) & ~common.mask();
     }
     if (changed == 0) return;
@@ -151,7 +153,11 @@ class relayout_derivation {
         sliced |= axis;
       else
         parts *= extent(k);
-      what |= x == summed ? (y == idle ? completes : scatters) : x == idle ? slices : y == idle ? gathers : x != y ? moves : reorders;
+      what |= x == summed ? (y == idle ? completes : scatters)
+              : x == idle ? slices
+              : y == idle ? gathers
+              : x != y    ? moves
+                          : reorders;
       if (x >= cuts) loses |= 1U << x;
       if (y >= cuts) gains |= 1U << y;
     }
@@ -166,8 +172,8 @@ class relayout_derivation {
     axis_mask const group = changed | inside(u, v);
     return {true, step_kind::permute, group, mesh_.size(group)};
   }
-  /// The blocks of a message are copied by one loop nest (those of three axes always are): a loop for each axis, and one
-  /// for each dimension cut by it and what is inside, and for what is outside of all.
+  /// The blocks of a message are copied by one loop nest (those of three axes always are): a loop for each axis, and
+  /// one for each dimension cut by it and what is inside, and for what is outside of all.
   static constexpr bool is_one_copy(axis_mask axes, unsigned loses, unsigned gains) {
     int const lost = std::popcount(loses), gained = std::popcount(gains);
     return std::popcount(axes) + (lost > gained ? lost : gained) + 1 <= max_rank;
@@ -176,7 +182,8 @@ class relayout_derivation {
   constexpr axis_mask inside(place u, place v) const {
     axis_mask m = 0;
     for (int k = 0; k < count_; ++k)
-      if (role(u, k) >= cuts && outside(u, k) != outside(v, k)) m |= 1U << static_cast<unsigned>(axis_[static_cast<std::size_t>(k)]);
+      if (role(u, k) >= cuts && outside(u, k) != outside(v, k))
+        m |= 1U << static_cast<unsigned>(axis_[static_cast<std::size_t>(k)]);
     return m;
   }
   constexpr int outside(place p, int k) const {
@@ -221,8 +228,8 @@ class relayout_derivation {
   }
   constexpr price plus(price p, edge const& e, index before, index after) const {
     if (e.kind == step_kind::slice) return p;
-    auto const payload =
-        static_cast<std::uint64_t>(payload_of(e.kind, e.parts, before, after)) * static_cast<std::uint64_t>(mesh_.size());
+    auto const payload = static_cast<std::uint64_t>(payload_of(e.kind, e.parts, before, after)) *
+                         static_cast<std::uint64_t>(mesh_.size());
     auto const sent = [&](collective kind, std::uint64_t n, axis_mask axes, int parts) {
       auto const bytes = bytes_sent(kind, n, parts);
       p.bytes += bytes;
@@ -260,8 +267,8 @@ class relayout_derivation {
     out_.push(s);
   }
 
-  // ---- the search: up to three axes on the dimensions that change and one more, up to three, in every way; more axes or
-  // dimensions only as before, as after, or idle
+  // ---- the search: up to three axes on the dimensions that change and one more, up to three, in every way; more axes
+  // or dimensions only as before, as after, or idle
 
   struct node {
     place at;
@@ -351,16 +358,17 @@ class relayout_derivation {
           positions |= 1U << position(p, l);
           parts *= extent(l);
         }
-      if (positions != (1U << there) - 1U || base_.local_extent(static_cast<int>(d - cuts), mesh_) % parts != 0) return false;
+      if (positions != (1U << there) - 1U || base_.local_extent(static_cast<int>(d - cuts), mesh_) % parts != 0)
+        return false;
     }
     return true;
   }
 
-  /// At least the price of a path from here on. Each rank receives what it wants and does not hold; where one dimension is cut
-  /// over one axis and has to be over another, some rank holds nothing that it wants. While sums over n ranks are to be taken
-  /// no shard is smaller than n times the least there can be: taken in stages, the last of which leaves w, they send at least
-  /// n - 1 times that and what w is more, and what is wanted more than w arrives after them. One collective takes sums or
-  /// undoes cuts, not both.
+  /// At least the price of a path from here on. Each rank receives what it wants and does not hold; where one dimension
+  /// is cut over one axis and has to be over another, some rank holds nothing that it wants. While sums over n ranks
+  /// are to be taken no shard is smaller than n times the least there can be: taken in stages, the last of which leaves
+  /// w, they send at least n - 1 times that and what w is more, and what is wanted more than w arrives after them. One
+  /// collective takes sums or undoes cuts, not both.
   constexpr price least_from(place at) const {
     bool cut_wrong = false, apart = false;
     int summands = 1, all = 1;
@@ -380,7 +388,8 @@ class relayout_derivation {
     auto const unit = static_cast<std::uint64_t>(mesh_.size());
     price p{static_cast<std::uint64_t>(size_of(to_)) * unit, 0, cut_wrong ? 1 : 0, 0};
     if (summands > 1) {
-      p.bytes += static_cast<std::uint64_t>(base_size_) * (unit / static_cast<std::uint64_t>(all)) * static_cast<std::uint64_t>(summands - 2);
+      p.bytes += static_cast<std::uint64_t>(base_size_) * (unit / static_cast<std::uint64_t>(all)) *
+                 static_cast<std::uint64_t>(summands - 2);
       ++p.collectives;
     } else if (!apart) {
       p.bytes -= static_cast<std::uint64_t>(base_size_ / parts) * unit;

@@ -11,7 +11,15 @@
 
 namespace mtf::detail {
 
-enum class step_kind : std::uint8_t { slice, all_reduce, reduce_scatter, all_gather, all_to_all, permute, scattered_all_reduce };
+enum class step_kind : std::uint8_t {
+  slice,
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  permute,
+  scattered_all_reduce
+};
 
 /// One step of a relayout, from the sharding before it to `after`:
 ///   slice                 each rank keeps a part of its shard
@@ -21,8 +29,8 @@ enum class step_kind : std::uint8_t { slice, all_reduce, reduce_scatter, all_gat
 ///   all_to_all            `axes` cut other dimensions than before, or some of them none
 ///   permute               each rank takes over the shard of one rank of its group along `axes`
 ///   scattered_all_reduce  reduce-scatter over `inner_axes`, all-reduce over `axes`, all-gather over `inner_axes`
-/// Messages of a reduce-scatter or all-to-all hold only what is wanted: where `after` is cut over idle axes as well, that
-/// slice is taken on the way.
+/// Messages of a reduce-scatter or all-to-all hold only what is wanted: where `after` is cut over idle axes as well,
+/// that slice is taken on the way.
 struct step {
   step_kind kind = step_kind::slice;
   axis_mask axes = 0, inner_axes = 0;
@@ -55,11 +63,16 @@ constexpr index payload_of(step const& s) { return payload_of(s.kind, s.parts, s
 /// The collective of a step of one.
 constexpr collective collective_of(step_kind kind) {
   switch (kind) {
-    case step_kind::reduce_scatter: return collective::reduce_scatter;
-    case step_kind::all_gather: return collective::all_gather;
-    case step_kind::all_to_all: return collective::all_to_all;
-    case step_kind::permute: return collective::permute;
-    default: return collective::all_reduce;
+    case step_kind::reduce_scatter:
+      return collective::reduce_scatter;
+    case step_kind::all_gather:
+      return collective::all_gather;
+    case step_kind::all_to_all:
+      return collective::all_to_all;
+    case step_kind::permute:
+      return collective::permute;
+    default:
+      return collective::all_reduce;
   }
 }
 
@@ -71,7 +84,8 @@ constexpr std::uint64_t bytes_of(step const& s, mesh_shape const& mesh, int elem
   int const inner = mesh.size(s.inner_axes);
   auto const share = payload / static_cast<std::uint64_t>(inner);
   return bytes_sent(collective::reduce_scatter, payload, inner) +
-         bytes_sent(collective::all_reduce, share, mesh.size(s.axes)) + bytes_sent(collective::all_gather, share, inner);
+         bytes_sent(collective::all_reduce, share, mesh.size(s.axes)) +
+         bytes_sent(collective::all_gather, share, inner);
 }
 constexpr std::uint64_t bytes_of(steps const& all, mesh_shape const& mesh, int element_size) {
   std::uint64_t sum = 0;

@@ -74,10 +74,17 @@ class completion {
     for (std::size_t first = 0; first < small_.size(); ++first) {
       if (!small_[first].memory) continue;  // went with an earlier one
       switch (small_[first].type) {
-        case element::f32: send_together<float>(first); break;
-        case element::f64: send_together<double>(first); break;
-        case element::bf16: send_together<bfloat16>(first); break;
-        default: break;
+        case element::f32:
+          send_together<float>(first);
+          break;
+        case element::f64:
+          send_together<double>(first);
+          break;
+        case element::bf16:
+          send_together<bfloat16>(first);
+          break;
+        default:
+          break;
       }
     }
     small_.clear();
@@ -133,8 +140,8 @@ class completion {
       count += s.times;
     });
     operation<Backend> const together(*backend_, "small gradients", several);
-    operation<Backend> const alone(*backend_, count == 1 ? "gradient" : nullptr, count == 1 ? *small_[first].where : several,
-                                   small_[first].parameter);
+    operation<Backend> const alone(*backend_, count == 1 ? "gradient" : nullptr,
+                                   count == 1 ? *small_[first].where : several, small_[first].parameter);
     auto const message = make_buffer<T>(*backend_, total);
     index at = 0;
     each([&](waiting const& s) {

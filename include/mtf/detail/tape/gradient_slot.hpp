@@ -34,9 +34,7 @@ class gradient_slot final : public kept_by<Backend> {
       clear();
   }
   /// Nothing more is added: hands the gradient to the tape.
-  constexpr void finalize() {
-    owner().template is_final<T>(std::exchange(parameter, -1), together(), *where_);
-  }
+  constexpr void finalize() { owner().template is_final<T>(std::exchange(parameter, -1), together(), *where_); }
   constexpr void let_go() {
     clear();
     owner_ = {};
@@ -66,8 +64,8 @@ class gradient_slot final : public kept_by<Backend> {
     more_.push_back(std::move(g));
   }
 
-  /// Memory to which a contribution that is partial over these axes may be added in place; empty if there is none yet, or
-  /// it is someone else's too. Followed by added().
+  /// Memory to which a contribution that is partial over these axes may be added in place; empty if there is none yet,
+  /// or it is someone else's too. Followed by added().
   constexpr buffer<Backend> accumulator(axis_mask partial) {
     if (!first_.memory || first_.partial != partial || !first_.memory.unique()) return {};
     forget_sum(*first_.memory);

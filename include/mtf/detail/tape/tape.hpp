@@ -64,7 +64,8 @@ struct tape_place final : kept_by<Backend> {
 // Not constexpr: a plan of such a program ends here.
 [[noreturn]] inline void gradient_of_a_gradient() {
   throw user_error(
-      "value_and_grad inside a function that is being differentiated: gradients of gradients are not computed. Where the "
+      "value_and_grad inside a function that is being differentiated: gradients of gradients are not computed. Where "
+      "the "
       "inner gradient is meant as a constant, give it mtf::stop_gradient(x) of what the outer function differentiates");
 }
 

@@ -19,7 +19,8 @@ struct value {
   ref<gradient_slot<Backend, T>> slot;
 
   constexpr value() = default;
-  constexpr explicit value(buffer<Backend> const& m, ref<gradient_slot<Backend, T>> const& s = {}) : memory(m), slot(s) {}
+  constexpr explicit value(buffer<Backend> const& m, ref<gradient_slot<Backend, T>> const& s = {})
+      : memory(m), slot(s) {}
   [[nodiscard]] constexpr T* data() const { return data_of<T>(memory); }
   [[nodiscard]] constexpr Backend& backend() const { return *memory->backend; }
 };

@@ -106,8 +106,9 @@ struct result_description {
   using type = described<T, shape, layout, partial_of<mesh, Rule::out.partial>>;
 };
 template <class T, class Rule, class... X>
-using result_t = typename result_description<T, Rule, dims_of<typename X::description...>,
-                                             typename X::description...>::type::template on<typename first_t<X...>::backend_type>;
+using result_t =
+    typename result_description<T, Rule, dims_of<typename X::description...>,
+                                typename X::description...>::type::template on<typename first_t<X...>::backend_type>;
 
 /// The dimensions of several shapes.
 template <class... S>

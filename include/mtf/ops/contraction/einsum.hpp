@@ -28,12 +28,13 @@ struct einsum_work {
   sharding out;
   std::array<axis_mask, 2> complete{};
   local_einsum forward;
-  std::array<local_einsum, 2> backward{};    // the gradient of a: out, b -> a; of b: a, out -> b
+  std::array<local_einsum, 2> backward{};  // the gradient of a: out, b -> a; of b: a, out -> b
   axis_mask gradient_may_pass = 0;
   std::array<axis_mask, 2> gradient_sums{};
 };
 
-constexpr einsum_work make_einsum_work(mesh_shape const& mesh, sharding const& a, sharding const& b, einsum_rule const& rule) {
+constexpr einsum_work make_einsum_work(mesh_shape const& mesh, sharding const& a, sharding const& b,
+                                       einsum_rule const& rule) {
   einsum_work w;
   w.in = {a, b};
   w.out = rule.out;
@@ -52,8 +53,8 @@ constexpr einsum_work make_einsum_work(mesh_shape const& mesh, sharding const& a
   return w;
 }
 
-/// The contraction of two shards. With `sum`, which needs that e copies no result, it is added there; `bias` is added to
-/// each row (has_rows_of).
+/// The contraction of two shards. With `sum`, which needs that e copies no result, it is added there; `bias` is added
+/// to each row (has_rows_of).
 template <class T, class Backend>
 constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const& a_from, buffer<Backend> const& b_from,
                                     buffer<Backend> const& sum = {}, buffer<Backend> const& bias = {}) {
@@ -71,7 +72,8 @@ constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const
   if (!c) c = make_buffer<T>(k, e.size_c);
   auto const& first = e.swapped ? b : a;
   auto const& second = e.swapped ? a : b;
-  k.run(primitives::contract<T>{e.work, data_of<T>(first), data_of<T>(second), data_of<T>(c), static_cast<bool>(sum), bias ? data_of<T>(bias) : nullptr});
+  k.run(primitives::contract<T>{e.work, data_of<T>(first), data_of<T>(second), data_of<T>(c), static_cast<bool>(sum),
+                                bias ? data_of<T>(bias) : nullptr});
   if (e.copy_c) return copied(c, e.order_c, e.size_c);
   return c;
 }
@@ -80,7 +82,7 @@ template <class Backend, class T>
 class einsum_node {
  public:
   constexpr einsum_node(einsum_work const& w, value<Backend, T> const& a, value<Backend, T> const& b,
-              ref<gradient_slot<Backend, T>> const& out)
+                        ref<gradient_slot<Backend, T>> const& out)
       : w_(&w), a_(a), b_(b), out_(out) {
     // Each operand's values serve only the other's gradient.
     if (!a_.slot) b_.memory = {};
@@ -119,9 +121,7 @@ constexpr value<Backend, T> run_einsum(einsum_work const& w, value<Backend, T> c
   auto const a = completed_value(x, w.in[0], w.complete[0]);
   auto const b = completed_value(y, w.in[1], w.complete[1]);
   value<Backend, T> out(run_local<T>(w.forward, a.memory, b.memory, {}, bias));
-  record(tape_of(a, b), out, w.out, [&](auto const& slot) {
-    return einsum_node<Backend, T>(w, a, b, slot);
-  });
+  record(tape_of(a, b), out, w.out, [&](auto const& slot) { return einsum_node<Backend, T>(w, a, b, slot); });
   return out;
 }
 
@@ -142,7 +142,8 @@ constexpr sharding contracted(sharding const& a, sharding const& b, auto const& 
 }
 
 template <std::size_t N>
-constexpr contraction_order<N> best_order(mesh_shape const& mesh, std::array<sharding, N> const& in, sharding const& out) {
+constexpr contraction_order<N> best_order(mesh_shape const& mesh, std::array<sharding, N> const& in,
+                                          sharding const& out) {
   contraction_order<N> best{.cost = std::numeric_limits<double>::max()};
   for (std::size_t i = 0; i < N; ++i)
     for (std::size_t j = i + 1; j < N; ++j) {
@@ -288,8 +289,7 @@ constexpr auto einsum_all(X const& full_x, Y const& full_y) {
 /// The dimensions of an intermediate: those of two operands that the output or another operand needs.
 template <class X, class Y, class Needed>
 struct intermediate {
-  static constexpr sharding out =
-      contracted(X::spec, Y::spec, [](std::uint64_t id) { return Needed::has_id(id); });
+  static constexpr sharding out = contracted(X::spec, Y::spec, [](std::uint64_t id) { return Needed::has_id(id); });
 };
 
 /// The pair of operands to contract first, and the others.
@@ -306,7 +306,8 @@ struct first_contraction {
   using b = nth<order.second, X...>;
   template <std::size_t... I>
   static auto needed(std::index_sequence<I...>) -> any_of_shapes<Out, typename nth<other(I), X...>::shape_type...>;
-  using middle = shape_of_rule<dims_of<a, b>, intermediate<a, b, decltype(needed(std::make_index_sequence<count - 2>{}))>>;
+  using middle =
+      shape_of_rule<dims_of<a, b>, intermediate<a, b, decltype(needed(std::make_index_sequence<count - 2>{}))>>;
 };
 
 template <class Out, class X, class Y, class Z, class... Rest>
@@ -325,9 +326,9 @@ constexpr auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... res
 
 /// The sum over all dimensions that the output does not name of the product of the operands, in Einstein's convention:
 /// `einsum<batch, hidden>(x, w)`. Each operand is a shard; a contracted dimension that is cut leaves the result partial
-/// over its axes, and nothing is sent. An operand that is partial stays so if nothing else varies along those axes, else
-/// it is completed first. More than two operands are contracted pairwise in the order with the fewest multiplications.
-/// The output's order is the storage order. Backward: one contraction for each operand, likewise.
+/// over its axes, and nothing is sent. An operand that is partial stays so if nothing else varies along those axes,
+/// else it is completed first. More than two operands are contracted pairwise in the order with the fewest
+/// multiplications. The output's order is the storage order. Backward: one contraction for each operand, likewise.
 /// Refused: an output dimension that no input has, operands cut differently, one name with two extents, two dimensions
 /// of the operands on one axis, different element types.
 template <dimension... Out, operand... X>
@@ -336,16 +337,16 @@ constexpr auto einsum(X const&... x) {
   if constexpr (detail::any_refused<X...>) {
     return refused{};
   } else {
-    using verdict1 = detail::first_failed_t<shape_verdict_t<Out...>, detail::same_mesh_t<X...>,
-                                            detail::same_element_t<X...>>;
+    using verdict1 =
+        detail::first_failed_t<shape_verdict_t<Out...>, detail::same_mesh_t<X...>, detail::same_element_t<X...>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
     } else {
       using out_shape = shape<Out...>;
-      using verdict2 =
-          detail::first_failed_t<decltype(detail::einsum_output<out_shape, typename X::description...>::verdict()),
-                                 detail::operands_verdict_t<detail::operands_together<typename X::description...>, X...>>;
+      using verdict2 = detail::first_failed_t<
+          decltype(detail::einsum_output<out_shape, typename X::description...>::verdict()),
+          detail::operands_verdict_t<detail::operands_together<typename X::description...>, X...>>;
       if constexpr (!verdict2::value) {
         detail::require<verdict2>{};
         return refused{};

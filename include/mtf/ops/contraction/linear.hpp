@@ -14,8 +14,8 @@ namespace mtf {
 
 namespace detail {
 
-/// Whether the product of x and w can add b to its rows as it writes them: it is complete, one matrix product, and a row
-/// runs over b's dimensions in b's order.
+/// Whether the product of x and w can add b to its rows as it writes them: it is complete, one matrix product, and a
+/// row runs over b's dimensions in b's order.
 constexpr bool adds_bias(mesh_shape const& mesh, einsum_work const& w, sharding const& b) {
   bool contracts = false;
   for (std::size_t i = 0; i < 2; ++i)
@@ -26,7 +26,8 @@ constexpr bool adds_bias(mesh_shape const& mesh, einsum_work const& w, sharding 
       contracts = true;
     }
   auto const& product = w.forward.work;
-  if (!contracts || w.forward.swapped || w.forward.copy_c || product.batch.size() != 1 || product.c_n != 1) return false;
+  if (!contracts || w.forward.swapped || w.forward.copy_c || product.batch.size() != 1 || product.c_n != 1)
+    return false;
   if (w.out.partial != 0 || b.partial != 0 || b.rank > w.out.rank || product.n != b.local_size(mesh)) return false;
   for (int d = 0; d < b.rank; ++d)
     if (w.out[w.out.rank - b.rank + d].id != b[d].id) return false;
@@ -46,8 +47,8 @@ constexpr value<Backend, T> run_linear(value<Backend, T> const& x, value<Backend
 
 }  // namespace detail
 
-/// x w + b: `einsum<Out...>(x, w) + b`, with the same results, communication and refusals. Where the product is complete
-/// and its rows are b's, the matrix product adds b as it writes them: a pass over the result less.
+/// x w + b: `einsum<Out...>(x, w) + b`, with the same results, communication and refusals. Where the product is
+/// complete and its rows are b's, the matrix product adds b as it writes them: a pass over the result less.
 template <dimension... Out, operand X, operand W, operand B>
 constexpr auto linear(X const& x, W const& w, B const& b) {
   using product = decltype(einsum<Out...>(x, w));

@@ -30,7 +30,8 @@ template <tensor_type X>
 constexpr X full(typename X::backend_type& b, double number) {
   using T = typename X::element_type;
   if (!detail::holds<T>(number))
-    throw user_error("full: the number is " + std::to_string(number) + ", which an element of an integer type does not hold");
+    throw user_error("full: the number is " + std::to_string(number) +
+                     ", which an element of an integer type does not hold");
   auto v = detail::make_value<T>(b, X::local_size);
   b.run(primitives::fill<T>{v.data(), X::local_size, static_cast<T>(static_cast<compute_t<T>>(number))});
   return X(std::move(v));

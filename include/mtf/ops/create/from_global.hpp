@@ -24,7 +24,8 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
                      std::to_string(global.size()) + " were given");
   auto const place = detail::placement_of(X::spec, X::mesh, b.ranks().rank());
   auto const size = static_cast<std::size_t>(X::local_size);
-  using stored = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;  // std::vector<bool> is no array of bools
+  using stored =
+      std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;  // std::vector<bool> is no array of bools
   std::vector<stored> mine(size);
   for (std::size_t i = 0; i < size; ++i) {
     auto rest = static_cast<backend::index>(i), at = place.offset;
@@ -55,7 +56,8 @@ template <class... D>
 std::string position_text(shape<D...> const*, std::size_t at) {
   std::string text;
   auto const step = [&](std::string_view name, std::int64_t extent) {
-    text = std::string(name) + " " + std::to_string(static_cast<std::int64_t>(at) % extent) + (text.empty() ? "" : ", ") + text;
+    text = std::string(name) + " " + std::to_string(static_cast<std::int64_t>(at) % extent) +
+           (text.empty() ? "" : ", ") + text;
     at /= static_cast<std::size_t>(extent);
   };
   std::array<std::pair<std::string_view, std::int64_t>, sizeof...(D)> const dims{std::pair{D::name, D::extent}...};
@@ -65,14 +67,15 @@ std::string position_text(shape<D...> const*, std::size_t at) {
 
 }  // namespace detail
 
-/// The same for positions along Dim, such as labels or token numbers. A negative one stands for none. One at or above the
-/// extent is a user_error that says where it is.
+/// The same for positions along Dim, such as labels or token numbers. A negative one stands for none. One at or above
+/// the extent is a user_error that says where it is.
 template <tensor_type X, dimension Dim>
 X from_global(typename X::backend_type& b, std::span<typename X::element_type const> global) {
   for (std::size_t i = 0; i < global.size(); ++i)
     if (global[i] >= Dim::extent)
       throw user_error("from_global: " + std::string(Dim::name) + " has " + std::to_string(Dim::extent) +
-                       " positions, 0 to " + std::to_string(Dim::extent - 1) + " (negative: none), but the element at [" +
+                       " positions, 0 to " + std::to_string(Dim::extent - 1) +
+                       " (negative: none), but the element at [" +
                        detail::position_text(static_cast<typename X::shape_type const*>(nullptr), i) + "] is " +
                        std::to_string(global[i]));
   return from_global<X>(b, global);

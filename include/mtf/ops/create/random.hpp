@@ -15,7 +15,9 @@ namespace mtf {
 class random_key {
  public:
   explicit constexpr random_key(std::uint64_t seed) : bits_(mix(seed)) {}
-  [[nodiscard]] constexpr random_key of(std::string_view name) const { return random_key(bits_ ^ detail::hash_of(name)); }
+  [[nodiscard]] constexpr random_key of(std::string_view name) const {
+    return random_key(bits_ ^ detail::hash_of(name));
+  }
   [[nodiscard]] constexpr random_key of(std::uint64_t number) const {
     return random_key(bits_ ^ mix(number + 0x632be59bd9b4e019ULL));
   }
@@ -36,21 +38,24 @@ class random_key {
 template <tensor_type X>
 constexpr X random_uniform(typename X::backend_type& b, random_key key, double low = 0, double high = 1) {
   auto v = detail::make_value<typename X::element_type>(b, X::local_size);
-  b.run(primitives::random_uniform<typename X::element_type>{detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), low, high});
+  b.run(primitives::random_uniform<typename X::element_type>{detail::placement_of(X::spec, X::mesh, b.ranks().rank()),
+                                                             key.bits(), v.data(), low, high});
   return X(std::move(v));
 }
 /// Normal (Box-Muller).
 template <tensor_type X>
 constexpr X random_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
   auto v = detail::make_value<typename X::element_type>(b, X::local_size);
-  b.run(primitives::random_normal<typename X::element_type>{detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), mean, stddev});
+  b.run(primitives::random_normal<typename X::element_type>{detail::placement_of(X::spec, X::mesh, b.ranks().rank()),
+                                                            key.bits(), v.data(), mean, stddev});
   return X(std::move(v));
 }
 /// Normal, drawn again beyond two standard deviations.
 template <tensor_type X>
 constexpr X random_truncated_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
   auto v = detail::make_value<typename X::element_type>(b, X::local_size);
-  b.run(primitives::random_truncated_normal<typename X::element_type>{detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), mean, stddev});
+  b.run(primitives::random_truncated_normal<typename X::element_type>{
+      detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), mean, stddev});
   return X(std::move(v));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Arithmetic, comparisons and the usual functions on tensors: each is one `map`. A number beside a tensor is taken in the
-// type that the tensor's elements are computed in; beside integers and bools it must be an integer.
+// Arithmetic, comparisons and the usual functions on tensors: each is one `map`. A number beside a tensor is taken in
+// the type that the tensor's elements are computed in; beside integers and bools it must be an integer.
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -111,12 +111,12 @@ constexpr auto operator/(N n, X const& x) {
   return detail::map_with_numbers<functions::divide_into>(x, n);
 }
 
-#define MTF_COMPARE(OP, NAME)                              \
-  template <operand X, operand Y>                          \
+#define MTF_COMPARE(OP, NAME)                                        \
+  template <operand X, operand Y>                                    \
   constexpr auto operator OP(X const& x, Y const& y) {               \
-    return map(functions::NAME{}, x, y);                   \
-  }                                                        \
-  template <operand X, math::plain_number N>             \
+    return map(functions::NAME{}, x, y);                             \
+  }                                                                  \
+  template <operand X, math::plain_number N>                         \
   constexpr auto operator OP(X const& x, N n) {                      \
     return detail::map_with_numbers<functions::NAME##_number>(x, n); \
   }
@@ -130,7 +130,7 @@ MTF_COMPARE(!=, not_equal)
 
 #define MTF_UNARY(NAME)               \
   template <operand X>                \
-  constexpr auto NAME(X const& x) {             \
+  constexpr auto NAME(X const& x) {   \
     return map(functions::NAME{}, x); \
   }
 MTF_UNARY(exp)
@@ -146,8 +146,8 @@ MTF_UNARY(square)
 MTF_UNARY(abs)
 #undef MTF_UNARY
 
-/// The larger of two operands, elementwise; NaN where one is. The gradient goes to the larger; where they are equal, half of it
-/// to each. (`reduce_max` is the maximum along dimensions.)
+/// The larger of two operands, elementwise; NaN where one is. The gradient goes to the larger; where they are equal,
+/// half of it to each. (`reduce_max` is the maximum along dimensions.)
 template <operand X, operand Y>
 constexpr auto max(X const& x, Y const& y) {
   return map(functions::max{}, x, y);
@@ -162,8 +162,8 @@ template <operand X, operand Y>
 constexpr auto pow(X const& x, Y const& y) {
   return map(functions::pow{}, x, y);
 }
-/// x^n. Whole exponents are products, so of negative x and of integers too; else a negative x gives NaN. A negative exponent
-/// of integers is a user_error. Refused: a fractional exponent of integers.
+/// x^n. Whole exponents are products, so of negative x and of integers too; else a negative x gives NaN. A negative
+/// exponent of integers is a user_error. Refused: a fractional exponent of integers.
 template <operand X, math::plain_number N>
 constexpr auto pow(X const& x, N n) {
   if constexpr (std::is_same_v<X, refused>) {
@@ -175,7 +175,8 @@ constexpr auto pow(X const& x, N n) {
       return refused{};
     } else if constexpr (!is_floating<typename X::element_type>) {
       auto const exponent = detail::number_as<std::int32_t>(n);
-      if (exponent < 0) throw user_error("pow of a tensor of integers: the exponent " + std::to_string(exponent) + " is negative");
+      if (exponent < 0)
+        throw user_error("pow of a tensor of integers: the exponent " + std::to_string(exponent) + " is negative");
       return map(functions::whole_power{exponent}, x);
     } else {
       if (math::is_whole_exponent(n)) return map(functions::whole_power{static_cast<std::int32_t>(n)}, x);
@@ -183,8 +184,8 @@ constexpr auto pow(X const& x, N n) {
     }
   }
 }
-/// min(max(x, low), high). The gradient passes where x is in [low, high], at the bounds too (as PyTorch's clamp has it; JAX's
-/// clip passes half of it there).
+/// min(max(x, low), high). The gradient passes where x is in [low, high], at the bounds too (as PyTorch's clamp has it;
+/// JAX's clip passes half of it there).
 template <operand X, math::plain_number N>
 constexpr auto clip(X const& x, N low, N high) {
   return detail::map_with_numbers<functions::clip>(x, low, high);

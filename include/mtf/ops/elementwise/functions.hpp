@@ -147,13 +147,13 @@ struct clip {
   }
 };
 
-#define MTF_UNARY(NAME, ...)            \
-  struct NAME {                         \
-    __VA_ARGS__                         \
-    template <class A>                  \
+#define MTF_UNARY(NAME, ...)                  \
+  struct NAME {                               \
+    __VA_ARGS__                               \
+    template <class A>                        \
     MTF_FUNCTION auto operator()(A a) const { \
-      return math::NAME(a);             \
-    }                                   \
+      return math::NAME(a);                   \
+    }                                         \
   };
 #define MTF_FLOATING static constexpr bool only_floating = true;
 MTF_UNARY(exp, MTF_FLOATING)
@@ -169,13 +169,13 @@ MTF_UNARY(square)
 MTF_UNARY(abs)
 #undef MTF_UNARY
 
-#define MTF_BINARY(NAME, ...)                \
-  struct NAME {                              \
-    __VA_ARGS__                              \
-    template <class A, class B>              \
+#define MTF_BINARY(NAME, ...)                      \
+  struct NAME {                                    \
+    __VA_ARGS__                                    \
+    template <class A, class B>                    \
     MTF_FUNCTION auto operator()(A a, B b) const { \
-      return math::NAME(a, b);               \
-    }                                        \
+      return math::NAME(a, b);                     \
+    }                                              \
   };
 MTF_BINARY(max)
 MTF_BINARY(min)
@@ -190,20 +190,20 @@ struct where {
   }
 };
 
-#define MTF_COMPARISON(NAME, OP)              \
-  struct NAME {                               \
-    template <class A, class B>               \
+#define MTF_COMPARISON(NAME, OP)                             \
+  struct NAME {                                              \
+    template <class A, class B>                              \
     MTF_FUNCTION constexpr bool operator()(A a, B b) const { \
-      return a OP b;                          \
-    }                                         \
-  };                                          \
-  template <class T>                          \
-  struct NAME##_number {                      \
-    T number;                                 \
-    template <class A>                        \
-    MTF_FUNCTION constexpr bool operator()(A a) const { \
-      return a OP number;                     \
-    }                                         \
+      return a OP b;                                         \
+    }                                                        \
+  };                                                         \
+  template <class T>                                         \
+  struct NAME##_number {                                     \
+    T number;                                                \
+    template <class A>                                       \
+    MTF_FUNCTION constexpr bool operator()(A a) const {      \
+      return a OP number;                                    \
+    }                                                        \
   };
 MTF_COMPARISON(less, <)
 MTF_COMPARISON(greater, >)

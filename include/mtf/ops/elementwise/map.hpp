@@ -140,7 +140,8 @@ template <class Backend, class F, class R, class... T>
 class map_node {
  public:
   static constexpr std::size_t N = sizeof...(T);
-  constexpr map_node(F f, map_work<N> const& w, ref<gradient_slot<Backend, R>> const& out, value<Backend, T> const&... in)
+  constexpr map_node(F f, map_work<N> const& w, ref<gradient_slot<Backend, R>> const& out,
+                     value<Backend, T> const&... in)
       : f_(f), w_(&w), out_(out), slots_(in.slot...) {
     if constexpr (saves_inputs<F>()) in_ = {in.memory...};
   }
@@ -155,14 +156,14 @@ class map_node {
     if (!g.memory) return;
     std::array<buffer<Backend>, N> dx;
     ((dx[I] = wanted<I, T>(b, g.memory)), ...);
-    std::array<map_gradient, N> const to{
-        map_gradient{dx[I] && !passes_gradient<F>(I) ? dx[I]->data : nullptr, w_->is_row[I],
-                     dx[I] && !passes_gradient<F>(I)}...};
+    std::array<map_gradient, N> const to{map_gradient{dx[I] && !passes_gradient<F>(I) ? dx[I]->data : nullptr,
+                                                      w_->is_row[I], dx[I] && !passes_gradient<F>(I)}...};
     if ((to[I].wanted || ...)) {
       if constexpr (saves_inputs<F>())
         b.run(primitives::map_vjp<F, R, T...>{f_, w_->work, to, data_of<R>(g.memory), {data_of<T>(in_[I])...}});
       else  // the derivatives are constants, so any number may stand for the operands
-        b.run(primitives::map_vjp<F, R, T...>{f_, w_->work, to, data_of<R>(g.memory), {static_cast<T const*>(data_of<R>(g.memory))...}});
+        b.run(primitives::map_vjp<F, R, T...>{
+            f_, w_->work, to, data_of<R>(g.memory), {static_cast<T const*>(data_of<R>(g.memory))...}});
     }
     in_ = {};
     (deliver<I, T>(b, std::move(dx[I]), g.partial), ...);
@@ -213,7 +214,7 @@ constexpr void check_derivative(value<Backend, nth<I, T...>> const& operand) {
 
 template <class R, class F, class Backend, class... T, std::size_t... I>
 constexpr value<Backend, R> run_map(F f, map_work<sizeof...(T)> const& w, std::index_sequence<I...>,
-                          value<Backend, T> const&... operands) {
+                                    value<Backend, T> const&... operands) {
   Backend& b = std::get<0>(std::tie(operands...)).backend();
   operation<Backend> const here(b, "map", w.out);
   std::tuple const in{completed_value(operands, w.in[I], w.complete[I])...};
@@ -221,9 +222,8 @@ constexpr value<Backend, R> run_map(F f, map_work<sizeof...(T)> const& w, std::i
   b.run(primitives::map<F, R, T...>{f, w.work, out.data(), {std::get<I>(in).data()...}});
   if constexpr (is_floating<R>) {
     (check_derivative<I, F, Backend, T...>(operands), ...);
-    record(tape_of(operands...), out, w.out, [&](auto const& slot) {
-      return map_node<Backend, F, R, T...>(f, w, slot, std::get<I>(in)...);
-    });
+    record(tape_of(operands...), out, w.out,
+           [&](auto const& slot) { return map_node<Backend, F, R, T...>(f, w, slot, std::get<I>(in)...); });
   }
   return out;
 }
@@ -240,7 +240,8 @@ struct map_rule {
     return linearity_of<F>() == linearity::additive || !saves_inputs<F>() ? without_products(w) : w;
   }
   // What the function returns on the operands' compute types; results as wide as the operands are stored like them.
-  using returned = std::remove_cvref_t<decltype(std::declval<F>()(std::declval<compute_t<typename X::element_type>>()...))>;
+  using returned =
+      std::remove_cvref_t<decltype(std::declval<F>()(std::declval<compute_t<typename X::element_type>>()...))>;
   template <class... T>
   static auto narrow() {
     if constexpr ((std::is_same_v<T, bfloat16> || ...) && std::is_same_v<returned, float>)
@@ -281,20 +282,22 @@ inline constexpr auto map_work_of = Rule::work();
 
 }  // namespace detail
 
-/// f applied to every element. Operands are broadcast by name: the result has the union of their dimensions, in the order
-/// of the operand that has them all, if one does. f is a function object with a templated call operator, free of state
-/// that depends on the rank; its derivative comes from calling it on dual numbers. One that takes none in some argument is
-/// mapped all the same; asking for the gradient there is a user_error, and in a plan a compiler error. Operands that are
-/// partial are completed first, unless f is linear there (`mtf/ops/elementwise/functions.hpp`). No communication otherwise. Backward: one
-/// kernel; the gradient of a broadcast operand is summed over the missing dimensions, partial where they are cut.
-/// Refused: operands cut differently, one name with two extents, tensors that share no dimension, different floating
-/// element types, a function that does not take the elements, returns none, or calls one of plain numbers on a dual number.
+/// f applied to every element. Operands are broadcast by name: the result has the union of their dimensions, in the
+/// order of the operand that has them all, if one does. f is a function object with a templated call operator, free of
+/// state that depends on the rank; its derivative comes from calling it on dual numbers. One that takes none in some
+/// argument is mapped all the same; asking for the gradient there is a user_error, and in a plan a compiler error.
+/// Operands that are partial are completed first, unless f is linear there (`mtf/ops/elementwise/functions.hpp`). No
+/// communication otherwise. Backward: one kernel; the gradient of a broadcast operand is summed over the missing
+/// dimensions, partial where they are cut. Refused: operands cut differently, one name with two extents, tensors that
+/// share no dimension, different floating element types, a function that does not take the elements, returns none, or
+/// calls one of plain numbers on a dual number.
 template <class F, operand... X>
 constexpr auto map(F f, X const&... x) {
   if constexpr (detail::any_refused<X...>) {
     return refused{};
   } else {
-    using verdict1 = detail::first_failed_t<detail::same_mesh_t<X...>, detail::map_function_t<F, typename X::description...>>;
+    using verdict1 =
+        detail::first_failed_t<detail::same_mesh_t<X...>, detail::map_function_t<F, typename X::description...>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
@@ -306,8 +309,8 @@ constexpr auto map(F f, X const&... x) {
         return refused{};
       } else {
         using out = detail::result_t<typename rule::element, rule, X...>;
-        return out(detail::run_map<typename rule::element>(f, detail::map_work_of<rule>, std::index_sequence_for<X...>{},
-                                                           x.value()...));
+        return out(detail::run_map<typename rule::element>(f, detail::map_work_of<rule>,
+                                                           std::index_sequence_for<X...>{}, x.value()...));
       }
     }
   }

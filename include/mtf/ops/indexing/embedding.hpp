@@ -39,8 +39,8 @@ constexpr embedding_work derive_embedding(mesh_shape const& mesh, sharding const
 template <class Backend, class T>
 class embedding_node {
  public:
-  constexpr embedding_node(embedding_work const& w, ref<gradient_slot<Backend, T>> const& table, buffer<Backend> const& ids,
-                 ref<gradient_slot<Backend, T>> const& out)
+  constexpr embedding_node(embedding_work const& w, ref<gradient_slot<Backend, T>> const& table,
+                           buffer<Backend> const& ids, ref<gradient_slot<Backend, T>> const& out)
       : w_(&w), table_(table), ids_(ids), out_(out) {}
   constexpr void run() {
     Backend& b = out_->owner().backend();
@@ -50,7 +50,9 @@ class embedding_node {
     auto const size = w_->vocabulary * w_->width;
     auto dt = make_buffer<T>(b, size);
     b.run(primitives::fill<T>{data_of<T>(dt), size, T(0)});
-    b.run(primitives::add_rows<T>{w_->count, w_->width, w_->vocabulary, shard_offset(w_->table, 0, b.ranks().mesh(), b.ranks().rank()), data_of<T>(dt), data_of<T>(g.memory), data_of<std::int32_t>(ids_)});
+    b.run(primitives::add_rows<T>{w_->count, w_->width, w_->vocabulary,
+                                  shard_offset(w_->table, 0, b.ranks().mesh(), b.ranks().rank()), data_of<T>(dt),
+                                  data_of<T>(g.memory), data_of<std::int32_t>(ids_)});
     table_->add({std::move(dt), g.partial | w_->gradient_sums});
   }
 
@@ -63,15 +65,16 @@ class embedding_node {
 
 template <class Backend, class T>
 constexpr value<Backend, T> run_embedding(embedding_work const& w, value<Backend, T> const& operand,
-                                value<Backend, std::int32_t> const& ids) {
+                                          value<Backend, std::int32_t> const& ids) {
   Backend& b = operand.backend();
   operation<Backend> const here(b, "embedding", w.out);
   auto const table = completed_value(operand, w.table, w.complete_table);
   auto out = make_value<T>(b, w.count * w.width);
-  b.run(primitives::take_rows<T>{w.count, w.width, w.vocabulary, shard_offset(w.table, 0, b.ranks().mesh(), b.ranks().rank()), w.table[0].extent, out.data(), table.data(), ids.data()});
-  record(tape_of(table), out, w.out, [&](auto const& slot) {
-    return embedding_node<Backend, T>(w, table.slot, ids.memory, slot);
-  });
+  b.run(primitives::take_rows<T>{w.count, w.width, w.vocabulary,
+                                 shard_offset(w.table, 0, b.ranks().mesh(), b.ranks().rank()), w.table[0].extent,
+                                 out.data(), table.data(), ids.data()});
+  record(tape_of(table), out, w.out,
+         [&](auto const& slot) { return embedding_node<Backend, T>(w, table.slot, ids.memory, slot); });
   return out;
 }
 
@@ -103,8 +106,8 @@ struct rows_verdict<V, Ids, shape<D...>>
 
 /// The rows of `table` along Vocabulary that `ids` (int32, in [0, extent)) name: the result has the dimensions of ids,
 /// then the others of the table. A negative id gives zeros, one at or above the extent NaN (0 in a table of integers);
-/// `from_global<X, Vocabulary>` refuses the latter before. If Vocabulary is cut, the result is partial over its axes and nothing is sent. Backward:
-/// rows are added up, partial over the axes that cut the ids.
+/// `from_global<X, Vocabulary>` refuses the latter before. If Vocabulary is cut, the result is partial over its axes
+/// and nothing is sent. Backward: rows are added up, partial over the axes that cut the ids.
 template <dimension Vocabulary, operand Table, operand Ids>
 constexpr auto embedding(Table const& table, Ids const& ids) {
   if constexpr (detail::any_refused<Table, Ids>) {
@@ -115,7 +118,8 @@ constexpr auto embedding(Table const& table, Ids const& ids) {
         std::conditional_t<std::is_same_v<typename Ids::element_type, std::int32_t>, ok,
                            error_element_type<typename Ids::element_type>>,
         typename detail::rows_verdict<Vocabulary, typename Ids::shape_type, typename Table::shape_type>::type,
-        detail::operands_verdict_t<detail::operands_together<typename Table::description, typename Ids::description>, Table, Ids>>;
+        detail::operands_verdict_t<detail::operands_together<typename Table::description, typename Ids::description>,
+                                   Table, Ids>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};

@@ -16,10 +16,10 @@ namespace detail {
 /// What one rank does for a broadcast.
 struct broadcast_work {
   sharding in, out;
-  axis_mask complete = 0;   // sums to take before
+  axis_mask complete = 0;     // sums to take before
   axis_mask spread_over = 0;  // axes that cut the new dimensions: there the operand's gradient becomes partial
-  loops<2> spread;          // in -> out
-  reduction back;           // out -> in, backward
+  loops<2> spread;            // in -> out
+  reduction back;             // out -> in, backward
 };
 
 /// The sharding of a broadcast to Shape: the operand's cuts, and the layout's for the new dimensions.
@@ -44,7 +44,8 @@ struct broadcast_rule {
 template <class Backend, class T>
 class broadcast_node {
  public:
-  constexpr broadcast_node(broadcast_work const& w, ref<gradient_slot<Backend, T>> const& in, ref<gradient_slot<Backend, T>> const& out)
+  constexpr broadcast_node(broadcast_work const& w, ref<gradient_slot<Backend, T>> const& in,
+                           ref<gradient_slot<Backend, T>> const& out)
       : w_(&w), in_(in), out_(out) {}
   constexpr void run() {
     Backend& b = out_->owner().backend();
@@ -69,9 +70,7 @@ constexpr value<Backend, T> run_broadcast(broadcast_work const& w, value<Backend
   auto out = make_value<T>(b, w.out.local_size(b.ranks().mesh()));
   b.run(primitives::copy<T, T>{w.spread, out.data(), x.data()});
   if constexpr (is_floating<T>)
-    record(tape_of(x), out, w.out, [&](auto const& slot) {
-      return broadcast_node<Backend, T>(w, x.slot, slot);
-    });
+    record(tape_of(x), out, w.out, [&](auto const& slot) { return broadcast_node<Backend, T>(w, x.slot, slot); });
   return out;
 }
 
@@ -82,17 +81,18 @@ struct has_all<X, shape<D...>> : named_dims<X, D...> {};
 
 }  // namespace detail
 
-/// The tensor repeated along the dimensions that it lacks, in the order given: how an outer product is asked for by name.
-/// New dimensions are cut as the tensor's layout says; nothing is sent. Refused: a shape that lacks one of its dimensions.
+/// The tensor repeated along the dimensions that it lacks, in the order given: how an outer product is asked for by
+/// name. New dimensions are cut as the tensor's layout says; nothing is sent. Refused: a shape that lacks one of its
+/// dimensions.
 template <dimension... Dims, operand X>
 constexpr auto broadcast(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {
     return refused{};
   } else {
     using to = shape<Dims...>;
-    using verdict = detail::first_failed_t<shape_verdict_t<Dims...>,
-                                           typename detail::has_all<to, typename X::shape_type>::type,
-                                           tensor_verdict_t<to, typename X::layout_type>>;
+    using verdict =
+        detail::first_failed_t<shape_verdict_t<Dims...>, typename detail::has_all<to, typename X::shape_type>::type,
+                               tensor_verdict_t<to, typename X::layout_type>>;
     if constexpr (!verdict::value) {
       detail::require<verdict>{};
       return refused{};

@@ -19,7 +19,8 @@ struct relayout_work {
   steps forward;
 };
 
-constexpr relayout_work relayout_to(char const* name, mesh_shape const& mesh, sharding const& from, sharding const& to) {
+constexpr relayout_work relayout_to(char const* name, mesh_shape const& mesh, sharding const& from,
+                                    sharding const& to) {
   return {name, from, to, derive_relayout(mesh, from, to)};
 }
 
@@ -28,7 +29,8 @@ constexpr relayout_work relayout_to(char const* name, mesh_shape const& mesh, sh
 template <class Backend, class T>
 class relayout_node {
  public:
-  constexpr relayout_node(relayout_work const& w, ref<gradient_slot<Backend, T>> const& in, ref<gradient_slot<Backend, T>> const& out)
+  constexpr relayout_node(relayout_work const& w, ref<gradient_slot<Backend, T>> const& in,
+                          ref<gradient_slot<Backend, T>> const& out)
       : w_(&w), in_(in), out_(out) {}
   constexpr void run() {
     Backend& b = out_->owner().backend();
@@ -52,9 +54,7 @@ constexpr value<Backend, T> run_relayout(relayout_work const& w, value<Backend, 
   if (w.forward.size == 0) return x;
   operation<Backend> const here(x.backend(), w.name, w.from);
   value<Backend, T> out(execute<T>(x.backend(), w.forward, x.memory));
-  record(tape_of(x), out, w.to, [&](auto const& slot) {
-    return relayout_node<Backend, T>(w, x.slot, slot);
-  });
+  record(tape_of(x), out, w.to, [&](auto const& slot) { return relayout_node<Backend, T>(w, x.slot, slot); });
   return out;
 }
 
@@ -71,9 +71,9 @@ struct relayout_rule {
 
 }  // namespace detail
 
-/// The same tensor cut as `Layout` says, on the same mesh. Sends what the change needs and no more: nothing for a slice;
-/// an all-gather, all-to-all, permute, or for partial tensors a reduce-scatter (design 5's table). Sums over axes that cut
-/// a dimension afterwards are completed on the way; others stay partial. Backward: the reverse.
+/// The same tensor cut as `Layout` says, on the same mesh. Sends what the change needs and no more: nothing for a
+/// slice; an all-gather, all-to-all, permute, or for partial tensors a reduce-scatter (design 5's table). Sums over
+/// axes that cut a dimension afterwards are completed on the way; others stay partial. Backward: the reverse.
 template <layout_type Layout, operand X>
 constexpr auto relayout(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {

@@ -32,8 +32,8 @@ struct rename_rule {
 
 }  // namespace detail
 
-/// The same tensor with dimension `From` called `To`, of the same extent. It is cut as the layout says of `To`: renaming
-/// is also how one dimension meets itself, e.g. as the queries and the keys of attention. Communication as for
+/// The same tensor with dimension `From` called `To`, of the same extent. It is cut as the layout says of `To`:
+/// renaming is also how one dimension meets itself, e.g. as the queries and the keys of attention. Communication as for
 /// `relayout`; none if both names are cut alike. Refused: no such dimension, a name already there, extents that differ.
 template <dimension From, dimension To, operand X>
 constexpr auto rename(X const& x) {

@@ -19,7 +19,8 @@ struct transpose_work {
 template <class Backend, class T>
 class transpose_node {
  public:
-  constexpr transpose_node(transpose_work const& w, ref<gradient_slot<Backend, T>> const& in, ref<gradient_slot<Backend, T>> const& out)
+  constexpr transpose_node(transpose_work const& w, ref<gradient_slot<Backend, T>> const& in,
+                           ref<gradient_slot<Backend, T>> const& out)
       : w_(&w), in_(in), out_(out) {}
   constexpr void run() {
     Backend& b = out_->owner().backend();
@@ -44,9 +45,7 @@ constexpr value<Backend, T> run_transpose(transpose_work const& w, value<Backend
   auto const& mesh = b.ranks().mesh();
   auto out = make_value<T>(b, w.out.local_size(mesh));
   b.run(primitives::copy<T, T>{aligned<1>(mesh, w.out, {w.in}), out.data(), x.data()});
-  record(tape_of(x), out, w.out, [&](auto const& slot) {
-    return transpose_node<Backend, T>(w, x.slot, slot);
-  });
+  record(tape_of(x), out, w.out, [&](auto const& slot) { return transpose_node<Backend, T>(w, x.slot, slot); });
   return out;
 }
 
@@ -72,9 +71,10 @@ constexpr auto transpose(X const& x) {
     return refused{};
   } else {
     using order = shape<Dims...>;
-    using verdict = detail::first_failed_t<
-        shape_verdict_t<Dims...>, detail::named_dims_t<typename X::shape_type, Dims...>,
-        std::conditional_t<sizeof...(Dims) == X::shape_type::rank, ok, error_shapes_differ<typename X::shape_type, order>>>;
+    using verdict =
+        detail::first_failed_t<shape_verdict_t<Dims...>, detail::named_dims_t<typename X::shape_type, Dims...>,
+                               std::conditional_t<sizeof...(Dims) == X::shape_type::rank, ok,
+                                                  error_shapes_differ<typename X::shape_type, order>>>;
     if constexpr (!verdict::value) {
       detail::require<verdict>{};
       return refused{};

@@ -66,7 +66,9 @@ class attention_node {
     auto const& mesh = b.ranks().mesh();
     auto dq = make_buffer<T>(b, w_->q.local_size(mesh)), dk = make_buffer<T>(b, w_->k.local_size(mesh)),
          dv = make_buffer<T>(b, w_->v.local_size(mesh));
-    b.run(primitives::attention_vjp<T>{w_->shape, scale_, data_of<T>(dq), data_of<T>(dk), data_of<T>(dv), q_.data(), k_.data(), v_.data(), data_of<T>(seen_), data_of<A>(lse_), data_of<T>(g.memory)});
+    b.run(primitives::attention_vjp<T>{w_->shape, scale_, data_of<T>(dq), data_of<T>(dk), data_of<T>(dv), q_.data(),
+                                       k_.data(), v_.data(), data_of<T>(seen_), data_of<A>(lse_),
+                                       data_of<T>(g.memory)});
     if (q_.slot) q_.slot->add({std::move(dq), g.partial});
     if (k_.slot) k_.slot->add({std::move(dk), g.partial});
     if (v_.slot) v_.slot->add({std::move(dv), g.partial});
@@ -167,19 +169,19 @@ constexpr auto attend(Q const& q, K const& k, V const& v, double scale) {
 /// dimensions are the same. The result has q's dimensions in q's order. Partial operands are completed. Where none of
 /// the three dimensions is cut: nothing is sent, nothing of the size of Query x Key is stored, one number a row is kept
 /// for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send. What the mask hides is
-/// multiplied by 0, so it must be finite. Refused: operands with other dimensions, cut differently, of different element
-/// types.
+/// multiplied by 0, so it must be finite. Refused: operands with other dimensions, cut differently, of different
+/// element types.
 template <dimension Query, dimension Key, dimension Head, operand Q, operand K, operand V>
 constexpr auto causal_attention(Q const& q, K const& k, V const& v, double scale) {
   if constexpr (detail::any_refused<Q, K, V>) {
     return refused{};
   } else {
-    using verdict1 = detail::first_failed_t<shape_verdict_t<Query, Key, Head>,
-                                            detail::named_dims_t<typename Q::shape_type, Query, Head>,
-                                            detail::named_dims_t<typename K::shape_type, Key, Head>,
-                                            detail::named_dims_t<typename V::shape_type, Key, Head>,
-                                            detail::same_mesh_t<Q, K, V>, detail::same_element_t<Q, K, V>,
-                                            detail::floating_t<Q>>;
+    using verdict1 =
+        detail::first_failed_t<shape_verdict_t<Query, Key, Head>,
+                               detail::named_dims_t<typename Q::shape_type, Query, Head>,
+                               detail::named_dims_t<typename K::shape_type, Key, Head>,
+                               detail::named_dims_t<typename V::shape_type, Key, Head>, detail::same_mesh_t<Q, K, V>,
+                               detail::same_element_t<Q, K, V>, detail::floating_t<Q>>;
     if constexpr (!verdict1::value) {
       detail::require<verdict1>{};
       return refused{};
@@ -188,8 +190,8 @@ constexpr auto causal_attention(Q const& q, K const& k, V const& v, double scale
           typename detail::attention_shapes<typename Q::description, typename K::description, typename V::description,
                                             Query, Key>::type,
           detail::operands_verdict_t<
-              detail::operands_together<typename Q::description, typename K::description, typename V::description>, Q, K,
-              V>>;
+              detail::operands_together<typename Q::description, typename K::description, typename V::description>, Q,
+              K, V>>;
       if constexpr (!verdict2::value) {
         detail::require<verdict2>{};
         return refused{};

@@ -21,13 +21,14 @@ struct norm_work {
   sharding x, parameter;
   rows r;
   axis_mask complete_x = 0, complete_gamma = 0, complete_beta = 0;
-  axis_mask exchange = 0;         // axes that cut the dimension
-  axis_mask parameter_sums = 0;   // axes over which the parameters' gradients become partial
-  index n = 1;                    // global extent
+  axis_mask exchange = 0;        // axes that cut the dimension
+  axis_mask parameter_sums = 0;  // axes over which the parameters' gradients become partial
+  index n = 1;                   // global extent
 };
 
 /// beta: that of gamma for rms_norm.
-constexpr norm_work derive_norm(mesh_shape const& mesh, sharding const& x, sharding const& gamma, sharding const& beta) {
+constexpr norm_work derive_norm(mesh_shape const& mesh, sharding const& x, sharding const& gamma,
+                                sharding const& beta) {
   norm_work w;
   w.x = x;
   w.parameter = gamma;
@@ -46,10 +47,10 @@ template <bool Centered, class Backend, class T>
 class norm_node {
  public:
   using A = compute_t<T>;
-  constexpr norm_node(norm_work const& w, value<Backend, T> const& x, value<Backend, T> const& gamma, ref<gradient_slot<Backend, T>> const& beta,
-            buffer<Backend> const& mean, buffer<Backend> const& rstd, ref<gradient_slot<Backend, T>> const& out)
-      : w_(&w), x_(x), gamma_(gamma), beta_(beta), mean_(mean),
-        rstd_(rstd), out_(out) {}
+  constexpr norm_node(norm_work const& w, value<Backend, T> const& x, value<Backend, T> const& gamma,
+                      ref<gradient_slot<Backend, T>> const& beta, buffer<Backend> const& mean,
+                      buffer<Backend> const& rstd, ref<gradient_slot<Backend, T>> const& out)
+      : w_(&w), x_(x), gamma_(gamma), beta_(beta), mean_(mean), rstd_(rstd), out_(out) {}
   constexpr void run() {
     // Completed here: were it passed on partial, the parameters' gradients would be partial over more axes.
     Backend& b = out_->owner().backend();
@@ -65,14 +66,16 @@ class norm_node {
     T const *dy = data_of<T>(g.memory), *x = x_.data(), *gamma = gamma_.data();
     A const *mean = data_of<A>(mean_), *rstd = data_of<A>(rstd_);
     if (w_->exchange == 0) {
-      b.run(primitives::norm_vjp<Centered, T>{r, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds});
+      b.run(primitives::norm_vjp<Centered, T>{r, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma,
+                                              mean, rstd, adds});
     } else {
       auto const n = r.count();
       auto sums = make_buffer<A>(b, 2 * n);
       A *s = data_of<A>(sums), *s2 = data_of<A>(sums, n);
       b.run(primitives::norm_vjp_sums<Centered, T>{r, s, s2, dy, x, gamma, mean, rstd});
       b.all_reduce(w_->exchange, combine::sum, static_cast<A const*>(s), s, static_cast<std::size_t>(2 * n));
-      b.run(primitives::norm_vjp_apply<Centered, T>{r, w_->n, s, s2, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds});
+      b.run(primitives::norm_vjp_apply<Centered, T>{r, w_->n, s, s2, data_of<T>(dx), data_of<T>(dgamma),
+                                                    data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds});
     }
     if (adds)
       x_.slot->added(dx);
@@ -99,7 +102,7 @@ struct scaled_by {
 /// beta: null for rms_norm.
 template <bool Centered, class Backend, class T>
 constexpr value<Backend, T> run_norm(norm_work const& w, double epsilon, value<Backend, T> const& x_operand,
-                           value<Backend, T> const& gamma_operand, value<Backend, T> const* beta_operand) {
+                                     value<Backend, T> const& gamma_operand, value<Backend, T> const* beta_operand) {
   using A = compute_t<T>;
   Backend& b = x_operand.backend();
   operation<Backend> const here(b, Centered ? "layer_norm" : "rms_norm", w.x);
@@ -129,16 +132,16 @@ constexpr value<Backend, T> run_norm(norm_work const& w, double epsilon, value<B
     b.run(primitives::rows_statistics<A>{n, eps, w.n, rstd});
     b.run(primitives::norm_apply<Centered, T>{r, mean, rstd, out.data(), x.data(), gamma.data(), shift});
   }
-  record(tape_of(x, gamma, beta), out, w.x, [&](auto const& slot) {
-    return norm_node<Centered, Backend, T>(w, x, gamma, beta.slot, means, rstds, slot);
-  });
+  record(tape_of(x, gamma, beta), out, w.x,
+         [&](auto const& slot) { return norm_node<Centered, Backend, T>(w, x, gamma, beta.slot, means, rstds, slot); });
   return out;
 }
 
 template <class D, class X, class... P>
 struct norm_rule {
   static constexpr auto merged = merge_operands<1 + sizeof...(P)>({X::spec, P::spec...}, linearity::none);
-  static constexpr norm_work work = derive_norm(X::mesh, X::spec, nth<0, P...>::spec, nth<sizeof...(P) - 1, P...>::spec);
+  static constexpr norm_work work =
+      derive_norm(X::mesh, X::spec, nth<0, P...>::spec, nth<sizeof...(P) - 1, P...>::spec);
   static constexpr sharding make() {
     sharding s = X::spec;
     s.partial = 0;
@@ -162,8 +165,8 @@ constexpr auto normalize(double epsilon, X const& x, P const&... parameter) {
     return refused{};
   } else {
     using verdict1 = first_failed_t<named_dims_t<typename X::shape_type, D>,
-                                    typename parameter_shapes<D, typename P::shape_type...>::type,
-                                    same_mesh_t<X, P...>, same_element_t<X, P...>, floating_t<X>>;
+                                    typename parameter_shapes<D, typename P::shape_type...>::type, same_mesh_t<X, P...>,
+                                    same_element_t<X, P...>, floating_t<X>>;
     if constexpr (!verdict1::value) {
       require<verdict1>{};
       return refused{};
@@ -188,15 +191,16 @@ constexpr auto normalize(double epsilon, X const& x, P const&... parameter) {
 
 }  // namespace detail
 
-/// (x - mean) / sqrt(variance + epsilon) * gamma + beta along Dim; gamma and beta are tensors over Dim (Ba et al. 2016).
-/// One kernel forward, one backward. If Dim is cut: two all-reduces of one number a row forward, one of two backward. The
-/// gradients of gamma and beta are partial over the axes that cut the other dimensions.
+/// (x - mean) / sqrt(variance + epsilon) * gamma + beta along Dim; gamma and beta are tensors over Dim (Ba et al.
+/// 2016). One kernel forward, one backward. If Dim is cut: two all-reduces of one number a row forward, one of two
+/// backward. The gradients of gamma and beta are partial over the axes that cut the other dimensions.
 template <dimension Dim, operand X, operand Gamma, operand Beta>
 constexpr auto layer_norm(X const& x, Gamma const& gamma, Beta const& beta, double epsilon = 1e-5) {
   return detail::normalize<Dim>(epsilon, x, gamma, beta);
 }
 
-/// x / sqrt(mean of squares + epsilon) * gamma along Dim (Zhang & Sennrich 2019). One all-reduce each way if Dim is cut.
+/// x / sqrt(mean of squares + epsilon) * gamma along Dim (Zhang & Sennrich 2019). One all-reduce each way if Dim is
+/// cut.
 template <dimension Dim, operand X, operand Gamma>
 constexpr auto rms_norm(X const& x, Gamma const& gamma, double epsilon = 1e-6) {
   return detail::normalize<Dim>(epsilon, x, gamma);

@@ -20,11 +20,11 @@ namespace detail {
 /// What one rank does for a reduction.
 struct reduce_work {
   sharding in, out;
-  axis_mask complete = 0;   // sums to take before
-  axis_mask exchange = 0;   // max and min: axes to combine over at once
-  reduction work;           // in -> out
-  loops<2> spread;          // out -> in, backward
-  double count = 1;         // elements behind one result, globally
+  axis_mask complete = 0;  // sums to take before
+  axis_mask exchange = 0;  // max and min: axes to combine over at once
+  reduction work;          // in -> out
+  loops<2> spread;         // out -> in, backward
+  double count = 1;        // elements behind one result, globally
 };
 
 constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, sharding out, combine op) {
@@ -52,7 +52,8 @@ constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, 
 template <class Backend, class T>
 class sum_node {
  public:
-  constexpr sum_node(reduce_work const& w, ref<gradient_slot<Backend, T>> const& in, ref<gradient_slot<Backend, T>> const& out)
+  constexpr sum_node(reduce_work const& w, ref<gradient_slot<Backend, T>> const& in,
+                     ref<gradient_slot<Backend, T>> const& out)
       : w_(&w), in_(in), out_(out) {}
   constexpr void run() {
     Backend& b = out_->owner().backend();
@@ -80,7 +81,8 @@ struct where_equal {
 template <class Backend, class T>
 class extreme_node {
  public:
-  constexpr extreme_node(reduce_work const& w, value<Backend, T> const& in, buffer<Backend> const& out, ref<gradient_slot<Backend, T>> const& slot)
+  constexpr extreme_node(reduce_work const& w, value<Backend, T> const& in, buffer<Backend> const& out,
+                         ref<gradient_slot<Backend, T>> const& slot)
       : w_(&w), x_(in), y_(out), out_(slot) {}
   constexpr void run() {
     // Every rank may hold the extreme: the gradient must be whole, and each rank keeps its own share.
@@ -90,7 +92,10 @@ class extreme_node {
     if (!g.memory) return;
     auto const& mesh = b.ranks().mesh();
     auto dx = make_buffer<T>(b, w_->in.local_size(mesh));
-    b.run(primitives::map<where_equal, T, T, T, T>{where_equal{}, aligned<3>(mesh, w_->in, {w_->in, w_->out, w_->out}), data_of<T>(dx), {x_.data(), data_of<T>(y_), data_of<T>(g.memory)}});
+    b.run(primitives::map<where_equal, T, T, T, T>{where_equal{},
+                                                   aligned<3>(mesh, w_->in, {w_->in, w_->out, w_->out}),
+                                                   data_of<T>(dx),
+                                                   {x_.data(), data_of<T>(y_), data_of<T>(g.memory)}});
     x_.slot->add({std::move(dx), g.partial});
   }
 
@@ -114,8 +119,7 @@ constexpr value<Backend, T> run_reduce(combine op, reduce_work const& w, value<B
   if (op == combine::sum)
     record(tape_of(x), out, w.out, [&](auto const& slot) { return sum_node<Backend, T>(w, x.slot, slot); });
   else
-    record(tape_of(x), out, w.out,
-           [&](auto const& slot) { return extreme_node<Backend, T>(w, x, out.memory, slot); });
+    record(tape_of(x), out, w.out, [&](auto const& slot) { return extreme_node<Backend, T>(w, x, out.memory, slot); });
   return out;
 }
 
@@ -150,9 +154,9 @@ constexpr auto reduce(X const& x) {
 
 }  // namespace detail
 
-/// The sum along the named dimensions; along all if none is named; of bools, as int32, the number of those that are set.
-/// The result is partial over the axes that cut them: nothing is sent. Backward: a broadcast, nothing is sent. Refused: a
-/// dimension that the tensor lacks.
+/// The sum along the named dimensions; along all if none is named; of bools, as int32, the number of those that are
+/// set. The result is partial over the axes that cut them: nothing is sent. Backward: a broadcast, nothing is sent.
+/// Refused: a dimension that the tensor lacks.
 template <dimension... Dims, operand X>
 constexpr auto sum(X const& x) {
   if constexpr (detail::has_elements<X, bool>)
@@ -161,8 +165,8 @@ constexpr auto sum(X const& x) {
     return detail::reduce<combine::sum, Dims...>(x);
 }
 
-/// The arithmetic mean along the named dimensions, or all: a sum, scaled; of integers and bools as float. Communication as
-/// for `sum`.
+/// The arithmetic mean along the named dimensions, or all: a sum, scaled; of integers and bools as float. Communication
+/// as for `sum`.
 template <dimension... Dims, operand X>
 constexpr auto mean(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {
@@ -178,20 +182,20 @@ constexpr auto mean(X const& x) {
   }
 }
 
-/// sum(x weights) / sum(weights) along the named dimensions, or all: the mean of what counts. The weights, numbers or bools,
-/// have the dimensions of x. Both sums are global, whatever share of the weights a rank has; weights that are all 0 give NaN.
-/// Communication: as for `sum`, and one all-reduce of the sum of the weights over the axes that cut the dimensions. Refused:
-/// an x of integers, weights of other dimensions.
+/// sum(x weights) / sum(weights) along the named dimensions, or all: the mean of what counts. The weights, numbers or
+/// bools, have the dimensions of x. Both sums are global, whatever share of the weights a rank has; weights that are
+/// all 0 give NaN. Communication: as for `sum`, and one all-reduce of the sum of the weights over the axes that cut the
+/// dimensions. Refused: an x of integers, weights of other dimensions.
 template <dimension... Dims, operand X, operand W>
 constexpr auto weighted_mean(X const& x, W const& weights) {
   if constexpr (detail::any_refused<X, W>) {
     return refused{};
   } else {
     using T = typename X::element_type;
-    using verdict = detail::first_failed_t<
-        std::conditional_t<is_floating<T>, ok, error_element_type<T>>,
-        std::conditional_t<detail::same_dims(X::spec, W::spec), ok,
-                           error_shapes_differ<typename W::shape_type, typename X::shape_type>>>;
+    using verdict =
+        detail::first_failed_t<std::conditional_t<is_floating<T>, ok, error_element_type<T>>,
+                               std::conditional_t<detail::same_dims(X::spec, W::spec), ok,
+                                                  error_shapes_differ<typename W::shape_type, typename X::shape_type>>>;
     if constexpr (!verdict::value) {
       detail::require<verdict>{};
       return refused{};
@@ -202,8 +206,9 @@ constexpr auto weighted_mean(X const& x, W const& weights) {
   }
 }
 
-/// The largest element along the named dimensions, or all; NaN if one is; of bools: is any set? One all-reduce of the result
-/// over the axes that cut them, at once. Backward: the gradient goes to all elements that equal the maximum, of NaN to none.
+/// The largest element along the named dimensions, or all; NaN if one is; of bools: is any set? One all-reduce of the
+/// result over the axes that cut them, at once. Backward: the gradient goes to all elements that equal the maximum, of
+/// NaN to none.
 template <dimension... Dims, operand X>
 constexpr auto reduce_max(X const& x) {
   return detail::reduce<combine::max, Dims...>(x);

@@ -23,9 +23,9 @@ constexpr char const* name_of(soft kind) {
 struct softmax_work {
   sharding in, out;
   int dim = 0;
-  int query = -1;            // causal mask: the dimension of the queries
-  axis_mask complete = 0;    // sums to take before
-  axis_mask exchange = 0;    // axes that cut the dimension
+  int query = -1;          // causal mask: the dimension of the queries
+  axis_mask complete = 0;  // sums to take before
+  axis_mask exchange = 0;  // axes that cut the dimension
   rows r;
 };
 
@@ -60,8 +60,8 @@ template <class Backend, class T>
 class softmax_node {
  public:
   using A = compute_t<T>;
-  constexpr softmax_node(soft kind, softmax_work const& w, A scale, value<Backend, T> const& in, buffer<Backend> const& out,
-               ref<gradient_slot<Backend, T>> const& slot)
+  constexpr softmax_node(soft kind, softmax_work const& w, A scale, value<Backend, T> const& in,
+                         buffer<Backend> const& out, ref<gradient_slot<Backend, T>> const& slot)
       : kind_(kind), w_(&w), scale_(scale), x_(in), y_(out), out_(slot) {
     if (kind != soft::logsumexp) x_.memory = {};
   }
@@ -79,7 +79,8 @@ class softmax_node {
     if (kind_ == soft::logsumexp) {
       b.run(primitives::logsumexp_vjp<T>{r, to, x_.data(), y, dy});
     } else if (w_->exchange == 0) {
-      kind_ == soft::softmax ? b.run(primitives::softmax_vjp<T>{r, scale_, to, y, dy}) : b.run(primitives::log_softmax_vjp<T>{r, to, y, dy});
+      kind_ == soft::softmax ? b.run(primitives::softmax_vjp<T>{r, scale_, to, y, dy})
+                             : b.run(primitives::log_softmax_vjp<T>{r, to, y, dy});
     } else {
       auto const n = static_cast<std::size_t>(r.count());
       auto sums = make_buffer<A>(b, r.count());
@@ -103,7 +104,8 @@ class softmax_node {
 };
 
 template <class Backend, class T>
-constexpr value<Backend, T> run_softmax(soft kind, softmax_work const& w, compute_t<T> scale, value<Backend, T> const& operand) {
+constexpr value<Backend, T> run_softmax(soft kind, softmax_work const& w, compute_t<T> scale,
+                                        value<Backend, T> const& operand) {
   using A = compute_t<T>;
   Backend& b = operand.backend();
   operation<Backend> const here(b, name_of(kind), w.in);
@@ -114,9 +116,15 @@ constexpr value<Backend, T> run_softmax(soft kind, softmax_work const& w, comput
   T const* in = x.data();
   if (w.exchange == 0) {
     switch (kind) {
-      case soft::softmax: b.run(primitives::softmax<T>{r, scale, causal, out.data(), in}); break;
-      case soft::log_softmax: b.run(primitives::log_softmax<T>{r, out.data(), in}); break;
-      case soft::logsumexp: b.run(primitives::logsumexp<T>{r, out.data(), in}); break;
+      case soft::softmax:
+        b.run(primitives::softmax<T>{r, scale, causal, out.data(), in});
+        break;
+      case soft::log_softmax:
+        b.run(primitives::log_softmax<T>{r, out.data(), in});
+        break;
+      case soft::logsumexp:
+        b.run(primitives::logsumexp<T>{r, out.data(), in});
+        break;
     }
   } else {
     auto const n = static_cast<std::size_t>(r.count());
@@ -128,14 +136,19 @@ constexpr value<Backend, T> run_softmax(soft kind, softmax_work const& w, comput
     b.all_reduce(w.exchange, combine::sum, static_cast<A const*>(sum), sum, n);
     A const *m = max, *s = sum;
     switch (kind) {
-      case soft::softmax: b.run(primitives::softmax_apply<T>{r, scale, causal, m, s, out.data(), in}); break;
-      case soft::log_softmax: b.run(primitives::log_softmax_apply<T>{r, m, s, out.data(), in}); break;
-      case soft::logsumexp: b.run(primitives::logsumexp_finish<T>{r.count(), out.data(), m, s}); break;
+      case soft::softmax:
+        b.run(primitives::softmax_apply<T>{r, scale, causal, m, s, out.data(), in});
+        break;
+      case soft::log_softmax:
+        b.run(primitives::log_softmax_apply<T>{r, m, s, out.data(), in});
+        break;
+      case soft::logsumexp:
+        b.run(primitives::logsumexp_finish<T>{r.count(), out.data(), m, s});
+        break;
     }
   }
-  record(tape_of(x), out, w.out, [&](auto const& slot) {
-    return softmax_node<Backend, T>(kind, w, scale, x, out.memory, slot);
-  });
+  record(tape_of(x), out, w.out,
+         [&](auto const& slot) { return softmax_node<Backend, T>(kind, w, scale, x, out.memory, slot); });
   return out;
 }
 
@@ -156,8 +169,8 @@ constexpr auto soft_along(X const& x, double scale) {
     return refused{};
   } else {
     using shape = typename X::shape_type;
-    using query_verdict = typename std::conditional_t<std::is_same_v<Query, no_query>, named_dims<shape>,
-                                                      named_dims<shape, Query>>::type;
+    using query_verdict =
+        typename std::conditional_t<std::is_same_v<Query, no_query>, named_dims<shape>, named_dims<shape, Query>>::type;
     using verdict = first_failed_t<floating_t<X>, named_dims_t<shape, D>, query_verdict>;
     if constexpr (!verdict::value) {
       require<verdict>{};
@@ -172,8 +185,8 @@ constexpr auto soft_along(X const& x, double scale) {
 
 }  // namespace detail
 
-/// exp(scale x) normalized to sum 1 along Dim, in one kernel forward and backward; a row's largest element is subtracted
-/// first. If Dim is cut, two all-reduces of one number a row (maximum, sum) forward and one backward.
+/// exp(scale x) normalized to sum 1 along Dim, in one kernel forward and backward; a row's largest element is
+/// subtracted first. If Dim is cut, two all-reduces of one number a row (maximum, sum) forward and one backward.
 template <dimension Dim, operand X>
 constexpr auto softmax(X const& x, double scale = 1) {
   return detail::soft_along<detail::soft::softmax, Dim, detail::no_query>(x, scale);

@@ -1,6 +1,6 @@
 #pragma once
-// Collectives between processes: one communicator for each set of mesh axes, made once. Groups on one node exchange data
-// through shared memory, others through MPI.
+// Collectives between processes: one communicator for each set of mesh axes, made once. Groups on one node exchange
+// data through shared memory, others through MPI.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -14,8 +14,8 @@
 #include <mtf/core/error.hpp>
 #include <mtf/mpi/device.hpp>
 #include <mtf/mpi/error.hpp>
-#include <mtf/mpi/shared_memory/node_group.hpp>
 #include <mtf/mpi/request.hpp>
+#include <mtf/mpi/shared_memory/node_group.hpp>
 #include <mtf/mpi/types.hpp>
 
 namespace mtf {
@@ -50,7 +50,8 @@ class mpi_collectives final : public collectives {
 
   /// `text` names the mesh in errors, "rows:2 cols:4". Throws user_error if the number of ranks is not the size of the
   /// mesh.
-  explicit mpi_collectives(mesh_shape const& mesh, std::string text = {}) : mpi_collectives(mesh, std::move(text), {}) {}
+  explicit mpi_collectives(mesh_shape const& mesh, std::string text = {})
+      : mpi_collectives(mesh, std::move(text), {}) {}
   mpi_collectives(mesh_shape const& mesh, std::string text, options chosen)
       : collectives(mesh, mpi::mpi_world_rank()), text_(std::move(text)), largest_(chosen.largest) {
     int started = 0;
@@ -90,7 +91,7 @@ class mpi_collectives final : public collectives {
     if (auto* const node = node_of(axes)) return node->all_reduce(op, type, in, out, count);
     each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
       mpi::mpi_check(MPI_Allreduce(from, to, n, mpi::mpi_type(type), operations_.find(op, type), comm(axes)),
-                        at("MPI_Allreduce", axes));
+                     at("MPI_Allreduce", axes));
     });
   }
   handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
@@ -102,8 +103,7 @@ class mpi_collectives final : public collectives {
     return start("MPI_Iallreduce", axes, type, in, out, count, [&](mpi::mpi_place place, mpi::mpi_request& r) {
       each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
         mpi::mpi_check(
-            MPI_Iallreduce(from, to, n, mpi::mpi_type(type), operations_.find(op, type), comm(axes), r.add()),
-            place);
+            MPI_Iallreduce(from, to, n, mpi::mpi_type(type), operations_.find(op, type), comm(axes), r.add()), place);
       });
     });
   }
@@ -117,7 +117,7 @@ class mpi_collectives final : public collectives {
     auto const sum = operations_.find(combine::sum, type);
     if (!many(axes, count))
       return mpi::mpi_check(MPI_Reduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes)),
-                               at("MPI_Reduce_scatter_block", axes));
+                            at("MPI_Reduce_scatter_block", axes));
     each_block_piece(axes, type, in, out, count, [&](void const* from, void* to, int n, int root) {
       mpi::mpi_check(MPI_Reduce(from, to, n, mpi_type, sum, root, comm(axes)), at("MPI_Reduce", axes));
     });
@@ -147,7 +147,7 @@ class mpi_collectives final : public collectives {
       return node->all_gather(in, out, bytes);
     as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
       mpi::mpi_check(MPI_Allgather(own_block(axes, type, in, out, count), n, block, out, n, block, comm(axes)),
-                        at("MPI_Allgather", axes));
+                     at("MPI_Allgather", axes));
     });
   }
   handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
@@ -193,7 +193,8 @@ class mpi_collectives final : public collectives {
   /// Which node each rank of the mesh runs on, told by the lowest rank there.
   void find_nodes() {
     MPI_Comm here = MPI_COMM_NULL;
-    keep(here, MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here), {"MPI_Comm_split_type", text_});
+    keep(here, MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here),
+         {"MPI_Comm_split_type", text_});
     int first = rank();
     int const told = MPI_Bcast(&first, 1, MPI_INT, 0, here);
     bool const shares = mpi::shared_memory(here, 1).data() != nullptr;
@@ -203,8 +204,8 @@ class mpi_collectives final : public collectives {
     nodes_.resize(static_cast<std::size_t>(mesh().size()));
     mpi::mpi_check(MPI_Allgather(&first, 1, MPI_INT, nodes_.data(), 1, MPI_INT, world_), {"MPI_Allgather", text_});
   }
-  /// True if no group along `axes` spans nodes. All groups or none share memory: sums are taken in another order than MPI's,
-  /// and ranks of several groups may compute the same.
+  /// True if no group along `axes` spans nodes. All groups or none share memory: sums are taken in another order than
+  /// MPI's, and ranks of several groups may compute the same.
   [[nodiscard]] bool within_nodes(axis_mask axes) const {
     if (nodes_.empty()) return false;
     std::vector<int> node(nodes_.size(), -1);  // of each group
@@ -216,7 +217,8 @@ class mpi_collectives final : public collectives {
     }
     return true;
   }
-  /// The shared memory of this rank's group, made at its first use; null if groups span nodes or memory cannot be shared.
+  /// The shared memory of this rank's group, made at its first use; null if groups span nodes or memory cannot be
+  /// shared.
   mpi::node_group* node_of(axis_mask axes) {
     auto& made = groups_[axes & wide_];
     if (!made.looked_for) {

@@ -43,9 +43,9 @@ class mpi_environment {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
 
-  /// Runs `body`, waits until it has ended on all ranks and gives its exit code, or 2 if a rank threw a user_error. Every
-  /// other exception ends all ranks here, and so does a user_error while others still run, before the stack unwinds
-  /// further: destructors could wait for ranks that wait elsewhere. Guards may enclose each other.
+  /// Runs `body`, waits until it has ended on all ranks and gives its exit code, or 2 if a rank threw a user_error.
+  /// Every other exception ends all ranks here, and so does a user_error while others still run, before the stack
+  /// unwinds further: destructors could wait for ranks that wait elsewhere. Guards may enclose each other.
   template <class Body>
   int guard(Body const& body) {
     try {
@@ -87,8 +87,9 @@ class mpi_environment {
     int first_failed;  // size_ if no rank failed
     bool all_failed;
   };
-  // How the ranks end, which each says once; nothing if this one failed and not all others have ended in time. MPI's own
-  // end is no place to wait in for ranks that may still fail: MPI_Abort then hangs at times (mpirun of Open MPI 4.1.4).
+  // How the ranks end, which each says once; nothing if this one failed and not all others have ended in time. MPI's
+  // own end is no place to wait in for ranks that may still fail: MPI_Abort then hangs at times (mpirun of Open
+  // MPI 4.1.4).
   [[nodiscard]] std::optional<ending> agree(bool failed) {
     left_ = true;
     std::array<int, 2> const mine{failed ? rank_ : size_, failed ? 1 : 0};

@@ -36,7 +36,8 @@ class thread_collectives final : public collectives {
     if (alone(axes)) return copy(out, in, count * backend::size_of(type));
     auto const blocks = open(axes, {.name = name_of(collective::reduce_scatter), .type = type, .count = count}, in, out,
                              count * group_size(axes));
-    backend::reduce_in_order(combine::sum, type, inputs(blocks), blocks.me * count, count, static_cast<std::byte*>(out));
+    backend::reduce_in_order(combine::sum, type, inputs(blocks), blocks.me * count, count,
+                             static_cast<std::byte*>(out));
     close(blocks);
   }
   void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
@@ -157,7 +158,7 @@ class thread_collectives final : public collectives {
     auto const part = [&](std::size_t r) { return call.count / all.size() * r + std::min(r, call.count % all.size()); };
     auto const begin = part(all.me);
     backend::reduce_in_order(call.op, call.type, inputs(all), begin, part(all.me + 1) - begin,
-                            static_cast<std::byte*>(out) + begin * size);
+                             static_cast<std::byte*>(out) + begin * size);
     all.group->meet.wait_surely();
     for (std::size_t r = 0; r < all.size(); ++r)
       if (r != all.me) copy(at(out, part(r) * size), at(all.of(r).out, part(r) * size), (part(r + 1) - part(r)) * size);

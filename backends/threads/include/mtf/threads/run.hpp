@@ -2,7 +2,8 @@
 // The frame of a program whose ranks are threads: the backend's session, errors and exit codes.
 //
 //   int main(int argc, char** argv) {
-//     return mtf::run_threads<my_mesh, mtf::kokkos_backend<Kokkos::Serial>>(argc, argv, [](auto& machine) { train(machine); });
+//     return mtf::run_threads<my_mesh, mtf::kokkos_backend<Kokkos::Serial>>(argc, argv, [](auto& machine) {
+//     train(machine); });
 //   }
 #include <algorithm>
 #include <cstddef>

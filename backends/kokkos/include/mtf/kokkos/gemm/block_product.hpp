@@ -107,8 +107,7 @@ void multiply_tile(A factor, left_operand<A> a, A const* b, term_range terms, st
       std::memcpy(p, &s, sizeof s);
     };
     ((store(c[R], sum[R][0]), store(c[R] + lanes, sum[R][1])), ...);
-  }
-  (std::make_integer_sequence<int, Rows>{});
+  }(std::make_integer_sequence<int, Rows>{});
 }
 
 /// The same for a number of rows that is known when it runs: at most Rows.

@@ -3,8 +3,8 @@
 // kernels, with the scores of the whole batch as a workspace, computed again for the backward pass.
 #include <mtf/backend/primitives/attention.hpp>
 #include <mtf/kokkos/gemm/contract.hpp>
-#include <mtf/kokkos/launch/row_kernels.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
+#include <mtf/kokkos/launch/row_kernels.hpp>
 
 #if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
 #include <mtf/kokkos/kernels/attention_blocks.hpp>

@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include <mtf/kokkos/gemm/block_product.hpp>
-#include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
+#include <mtf/kokkos/launch/nest.hpp>
 
 namespace mtf::kokkos {
 
@@ -118,8 +118,8 @@ struct attention_blocks {
                    });
   }
   /// c[i] (+)= the sum of s[i, j] b[j] over what query i0 + i sees of the n keys from j0 on.
-  void weighted(index m, index n, index i0, index j0, A const* s, panels<A> b, strided_rows<A> c,
-                bool accumulate, coming_rows<T>& coming) const {
+  void weighted(index m, index n, index i0, index j0, A const* s, panels<A> b, strided_rows<A> c, bool accumulate,
+                coming_rows<T>& coming) const {
     multiply_block(m, what.head, A(1), {s, pitch, 1}, b, c, accumulate, [&](index i, index r, index) {
       coming.ask_for_some();
       return term_range{0, visible_from(i0 + i + r - 1, j0, n)};
@@ -139,7 +139,8 @@ template <class T>
 struct attention_forward : attention_blocks<T> {
   using base = attention_blocks<T>;
   using A = typename base::A;
-  using base::visible_from, base::copied, base::copy_rows, base::load_rows, base::store_row, base::scores, base::weighted;
+  using base::visible_from, base::copied, base::copy_rows, base::load_rows, base::store_row, base::scores,
+      base::weighted;
   using base::what, base::batch, base::scale, base::rows, base::columns, base::pitch;
   T* out;
   A* lse;
@@ -243,8 +244,8 @@ template <class T>
 struct attention_backward : attention_blocks<T> {
   using base = attention_blocks<T>;
   using A = typename base::A;
-  using base::visible_from, base::copied, base::copy_rows, base::load_rows, base::store_row, base::scores, base::weighted,
-      base::transposed_weighted;
+  using base::visible_from, base::copied, base::copy_rows, base::load_rows, base::store_row, base::scores,
+      base::weighted, base::transposed_weighted;
   using base::what, base::batch, base::scale, base::rows, base::columns, base::pitch;
   T *dq, *dk, *dv;
   T const *q, *k, *v, *out;

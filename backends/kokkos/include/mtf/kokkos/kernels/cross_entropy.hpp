@@ -1,6 +1,7 @@
 #pragma once
-// Cross entropy of dense rows of logits with one integer label a row: loss = logsumexp(logits) - logits[label]. A row whose
-// label is negative is ignored: loss and gradient are 0. A label beyond the classes makes both NaN: a kernel cannot stop.
+// Cross entropy of dense rows of logits with one integer label a row: loss = logsumexp(logits) - logits[label]. A row
+// whose label is negative is ignored: loss and gradient are 0. A label beyond the classes makes both NaN: a kernel
+// cannot stop.
 #include <cstdint>
 #include <limits>
 
@@ -110,7 +111,8 @@ void compute(device<Exec>& on, primitives::cross_entropy_vjp<T> const& p) {
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::cross_entropy_local<T> const& p) {
   row_operand<T, Exec> const in(on, p.of, p.logits);
-  cross_entropy_local_body<T> const body{p.of.n, p.of.count(), p.class_offset, p.max, p.sum_and_picked, in.get(), p.labels};
+  cross_entropy_local_body<T> const body{p.of.n,           p.of.count(), p.class_offset, p.max,
+                                         p.sum_and_picked, in.get(),     p.labels};
   for_rows(p.name, on.exec, p.of.count(), p.of.n, body);
 }
 template <class Exec, class T>

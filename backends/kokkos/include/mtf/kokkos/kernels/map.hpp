@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <mtf/backend/primitives/pointwise.hpp>
-#include <mtf/math/dual.hpp>
 #include <mtf/kokkos/kernels/reduce.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
+#include <mtf/math/dual.hpp>
 
 namespace mtf::kokkos {
 

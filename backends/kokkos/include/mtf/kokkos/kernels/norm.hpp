@@ -228,13 +228,19 @@ void compute(device<Exec>& on, primitives::norm_vjp_apply<Centered, T> const& p)
   row_operand<T, Exec> const g(on, p.of, p.dy), in(on, p.of, p.x);
   norm_backward(on,
                 norm_vjp_body<Centered, T>{{g.get(), in.get(), p.gamma, p.mean, p.rstd},
-                                           p.of.n, p.n_global, p.of.count(), p.s1, p.s2, out.get(), p.accumulate},
+                                           p.of.n,
+                                           p.n_global,
+                                           p.of.count(),
+                                           p.s1,
+                                           p.s2,
+                                           out.get(),
+                                           p.accumulate},
                 p.dgamma, p.dbeta);
 }
 template <class Exec, bool Centered, class T>
 void compute(device<Exec>& on, primitives::norm_vjp<Centered, T> const& p) {
-  compute(on, primitives::norm_vjp_apply<Centered, T>{p.of, p.of.n, nullptr, nullptr, p.dx, p.dgamma, p.dbeta, p.dy, p.x,
-                                                      p.gamma, p.mean, p.rstd, p.accumulate});
+  compute(on, primitives::norm_vjp_apply<Centered, T>{p.of, p.of.n, nullptr, nullptr, p.dx, p.dgamma, p.dbeta, p.dy,
+                                                      p.x, p.gamma, p.mean, p.rstd, p.accumulate});
 }
 
 }  // namespace mtf::kokkos

@@ -1,9 +1,9 @@
 #pragma once
-// One step of an optimizer over the elements of a parameter. Parameters and gradients are T; state is in the compute type
-// A, in which all is computed.
+// One step of an optimizer over the elements of a parameter. Parameters and gradients are T; state is in the compute
+// type A, in which all is computed.
 #include <mtf/backend/primitives/optimizer.hpp>
-#include <mtf/math/fast_math.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
+#include <mtf/math/fast_math.hpp>
 
 namespace mtf::kokkos {
 
@@ -50,8 +50,8 @@ struct sgd_body {
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::adamw<T> const& p) {
   for_elements(p.name, on.exec, p.n,
-               adamw_body<T>{p.p, p.m, p.v, p.g, p.lr, p.beta1, p.beta2, p.eps, p.weight_decay, p.correction1, p.correction2,
-                             p.grad_scale});
+               adamw_body<T>{p.p, p.m, p.v, p.g, p.lr, p.beta1, p.beta2, p.eps, p.weight_decay, p.correction1,
+                             p.correction2, p.grad_scale});
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::sgd<T> const& p) {

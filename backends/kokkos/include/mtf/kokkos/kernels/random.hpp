@@ -16,10 +16,10 @@
 #endif
 #include <Random123/philox.h>
 #include <mtf/backend/primitives/random.hpp>
-#include <mtf/math/fast_math.hpp>
 #include <mtf/kokkos/kernels/elements.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
+#include <mtf/math/fast_math.hpp>
 
 namespace mtf::kokkos {
 

@@ -7,15 +7,15 @@
 
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/primitives/reduction.hpp>
-#include <mtf/math/order.hpp>
 #include <mtf/kokkos/kernels/copy.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/team.hpp>
+#include <mtf/math/order.hpp>
 
 namespace mtf::kokkos {
 
-// What a reduction combines, by which operation: numbers, or their places in an order (order.hpp). Those are integers, of
-// which every compiler and device takes maxima.
+// What a reduction combines, by which operation: numbers, or their places in an order (order.hpp). Those are integers,
+// of which every compiler and device takes maxima.
 struct by_sum {
   using op = sum_op;
   template <class A>
@@ -65,7 +65,8 @@ struct reduce_job {
     if (slices > 1)
       partial[s * results + k] = value;
     else
-      out[out_offset] = convert<T>(By::template number_of<A>(accumulate ? op::of(term_of(out[out_offset]), value) : value));
+      out[out_offset] =
+          convert<T>(By::template number_of<A>(accumulate ? op::of(term_of(out[out_offset]), value) : value));
   }
 };
 

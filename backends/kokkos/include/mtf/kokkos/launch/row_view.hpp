@@ -63,7 +63,8 @@ void number_rows(device<Exec>& on, char const* label, rows const& r, Row const& 
                  Operands const*... more) {
   using body = row_numbers_body<Row, Number, T, 1 + sizeof...(more)>;
   using operand = row_operand<T, Exec>;
-  for_rows(label, on.exec, r.count(), r.n, body{row, out, {r.n, {operand(on, r, x).get(), operand(on, r, more).get()...}}});
+  for_rows(label, on.exec, r.count(), r.n,
+           body{row, out, {r.n, {operand(on, r, x).get(), operand(on, r, more).get()...}}});
 }
 
 }  // namespace mtf::kokkos

@@ -9,8 +9,8 @@
 // other than const) it fetches as such: of lines that another processor has read too, a read gives no right to write.
 #include <limits>
 
-#include <mtf/math/fast_math.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
+#include <mtf/math/fast_math.hpp>
 
 namespace mtf::kokkos {
 
@@ -24,8 +24,8 @@ struct two {
   KOKKOS_FORCEINLINE_FUNCTION constexpr two& operator+=(two b) { return *this = *this + b; }
 };
 
-/// How two values combine, with the neutral element. Max is for numbers: NaN is never the larger one (reduce.hpp has maxima
-/// and minima of all that there is).
+/// How two values combine, with the neutral element. Max is for numbers: NaN is never the larger one (reduce.hpp has
+/// maxima and minima of all that there is).
 struct sum_op {
   template <class A>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr A neutral() {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include <mtf/math/fast_math.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
+#include <mtf/math/fast_math.hpp>
 
 namespace mtf::kokkos {
 

@@ -34,10 +34,10 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   }
 #endif
 
-  /// Kokkos from construction to destruction: the first object of main(). Silent about what it would have otherwise, unless
-  /// KOKKOS_DISABLE_WARNINGS=0 or --kokkos-disable-warnings=0 asks: errors are for the user to see, each rank's advice to
-  /// set OMP_PROC_BIND is not. Nor can it be followed here, as OpenMP has read its environment when main() begins; mpirun
-  /// binds ranks to cores, and their threads stay there.
+  /// Kokkos from construction to destruction: the first object of main(). Silent about what it would have otherwise,
+  /// unless KOKKOS_DISABLE_WARNINGS=0 or --kokkos-disable-warnings=0 asks: errors are for the user to see, each rank's
+  /// advice to set OMP_PROC_BIND is not. Nor can it be followed here, as OpenMP has read its environment when main()
+  /// begins; mpirun binds ranks to cores, and their threads stay there.
   class session {
    public:
     session(int& argc, char** argv) {

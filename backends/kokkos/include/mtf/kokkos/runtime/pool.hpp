@@ -28,9 +28,9 @@ struct memory_use {
 namespace kokkos {
 
 /// The system's memory for large blocks on the host, in slabs of large pages that blocks share: with pages of 4 KiB,
-/// products of large matrices wait for the translation of addresses (oneDNN's sgemm of 2048^3: 4%; a step of GPT-2's shape:
-/// 5%), and large pages for each block alone leave half of its memory out (train-step: 2%). The system may decline.
-/// Nothing is returned before the end.
+/// products of large matrices wait for the translation of addresses (oneDNN's sgemm of 2048^3: 4%; a step of GPT-2's
+/// shape: 5%), and large pages for each block alone leave half of its memory out (train-step: 2%). The system may
+/// decline. Nothing is returned before the end.
 class host_slabs {
  public:
   host_slabs() = default;

@@ -8,14 +8,14 @@
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/profile.hpp>
-#include <mtf/backend/watch.hpp>
 #include <mtf/backend/scope.hpp>
+#include <mtf/backend/watch.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/kokkos/gemm/contract.hpp>
-#include <mtf/kokkos/runtime/device.hpp>
-#include <mtf/kokkos/runtime/timed.hpp>
-#include <mtf/kokkos/runtime/staging.hpp>
 #include <mtf/kokkos/runtime/all_finite.hpp>
+#include <mtf/kokkos/runtime/device.hpp>
+#include <mtf/kokkos/runtime/staging.hpp>
+#include <mtf/kokkos/runtime/timed.hpp>
 
 namespace mtf::kokkos {
 
@@ -26,7 +26,8 @@ class kokkos_rank {
   static constexpr bool on_host = host_accessible<Exec>;
   void fence() { on_.exec.fence("mtf::fence"); }
 
-  // What operation is in progress, for profilers: a region of its name ---------------------------------------------------
+  // What operation is in progress, for profilers: a region of its name
+  // ---------------------------------------------------
 
   void enter(char const* operation, sharding const&, std::array<char const*, 3> const&) {
     Kokkos::Profiling::pushRegion(operation != nullptr ? operation : "mtf::completion");
@@ -47,7 +48,8 @@ class kokkos_rank {
   template <class T>
   void made(T const* x, sharding const& where) {
     if constexpr (is_floating<T>)
-      if (watch_ != nullptr && !watch_->found()) watch_->made(pass_, where, all_finite(where.local_size(ranks_->mesh()), x));
+      if (watch_ != nullptr && !watch_->found())
+        watch_->made(pass_, where, all_finite(where.local_size(ranks_->mesh()), x));
   }
   template <class T>
   [[nodiscard]] bool all_finite(index n, T const* x) const {
@@ -64,7 +66,8 @@ class kokkos_rank {
     compute(on_, p);
   }
 
-  // Collectives on device memory: as in class collectives. Over axes of one rank they are copies, and not counted ----------
+  // Collectives on device memory: as in class collectives. Over axes of one rank they are copies, and not counted
+  // ----------
 
   /// True: MPI reads and writes device memory itself. False: data goes through pinned host memory.
   bool device_aware = device_aware_by_default;
@@ -74,8 +77,7 @@ class kokkos_rank {
     if (alone(axes, in, out, count)) return;
     Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
     auto const noted = sending(mtf::bytes_sent(collective::all_reduce, count * sizeof(T), size(axes)));
-    moved(in, count, out, count,
-          [&](T const* i, T* o) { ranks_->all_reduce(axes, op, element_of<T>, i, o, count); });
+    moved(in, count, out, count, [&](T const* i, T* o) { ranks_->all_reduce(axes, op, element_of<T>, i, o, count); });
   }
   using request = mtf::collectives::handle;
   template <class T>
@@ -113,7 +115,8 @@ class kokkos_rank {
   void reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
     if (alone(axes, in, out, count)) return;
     Kokkos::Profiling::ScopedRegion const region("mtf::reduce_scatter");
-    auto const noted = sending(mtf::bytes_sent(collective::reduce_scatter, count * group(axes) * sizeof(T), size(axes)));
+    auto const noted =
+        sending(mtf::bytes_sent(collective::reduce_scatter, count * group(axes) * sizeof(T), size(axes)));
     moved(in, count * group(axes), out, count,
           [&](T const* i, T* o) { ranks_->reduce_scatter(axes, element_of<T>, i, o, count); });
   }

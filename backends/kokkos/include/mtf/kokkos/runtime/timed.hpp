@@ -8,7 +8,8 @@
 
 namespace mtf::kokkos {
 
-/// Adds the time of its life to a table, if there is one; work on `exec` is waited for, so that it counts where it belongs.
+/// Adds the time of its life to a table, if there is one; work on `exec` is waited for, so that it counts where it
+/// belongs.
 template <class Exec>
 class timed {
  public:

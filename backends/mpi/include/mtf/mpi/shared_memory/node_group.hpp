@@ -1,7 +1,8 @@
 #pragma once
-// Collectives between the processes of a group on one node, through memory that they share. Each process copies what others
-// need into its own part of that memory, a piece at a time that stays in cache, and all read from each other's parts: an
-// all-reduce is a reduce-scatter and an all-gather (Rabenseifner 2004). Sums are taken in the order of the group.
+// Collectives between the processes of a group on one node, through memory that they share. Each process copies what
+// others need into its own part of that memory, a piece at a time that stays in cache, and all read from each other's
+// parts: an all-reduce is a reduce-scatter and an all-gather (Rabenseifner 2004). Sums are taken in the order of the
+// group.
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -17,15 +18,15 @@ namespace mtf::mpi {
 class node_group {
  public:
   /// To be called by all processes of `comm` together; all of them must run on one node.
-  explicit node_group(MPI_Comm comm) : me_(place(comm, MPI_Comm_rank)), size_(place(comm, MPI_Comm_size)),
-        memory_(comm, size_ * part_bytes) {
+  explicit node_group(MPI_Comm comm)
+      : me_(place(comm, MPI_Comm_rank)), size_(place(comm, MPI_Comm_size)), memory_(comm, size_ * part_bytes) {
     if (!usable()) return;
     new (part(me_)) arrival{};
     mpi_check(MPI_Barrier(comm), {"MPI_Barrier"});
   }
 
-  /// All-gathers and all-to-alls of more bytes a process are MPI's: they combine nothing, and libraries read such messages
-  /// where they are, in one copy (Open MPI 4.1: 0.8 of the time that two copies take).
+  /// All-gathers and all-to-alls of more bytes a process are MPI's: they combine nothing, and libraries read such
+  /// messages where they are, in one copy (Open MPI 4.1: 0.8 of the time that two copies take).
   static constexpr std::size_t longest_move = std::size_t{16} << 10U;
 
   /// False if the processes could not get memory to share: then nothing else may be called.
@@ -55,8 +56,7 @@ class node_group {
       copy(shown(me_, turn) + me_ * piece_bytes(), result, mine * each);
       meet();
       for (std::size_t r = 0; r < size_; ++r)
-        if (r != me_)
-          copy(to + begin(r) * each, shown(r, turn) + r * piece_bytes(), (begin(r + 1) - begin(r)) * each);
+        if (r != me_) copy(to + begin(r) * each, shown(r, turn) + r * piece_bytes(), (begin(r + 1) - begin(r)) * each);
     }
   }
 
@@ -70,7 +70,8 @@ class node_group {
   void all_to_all(void const* in, void* out, std::size_t bytes) {
     exchange(in, bytes, 1, [&](std::size_t turn, std::size_t at, std::size_t n) {
       for (std::size_t r = 0; r < size_; ++r)
-        copy(byte(out, r * bytes + at), r == me_ ? byte(in, me_ * bytes + at) : shown(r, turn) + me_ * piece_bytes(), n);
+        copy(byte(out, r * bytes + at), r == me_ ? byte(in, me_ * bytes + at) : shown(r, turn) + me_ * piece_bytes(),
+             n);
     });
   }
 
@@ -162,8 +163,7 @@ class node_group {
   /// Combines what all have shown for this process with its own.
   void reduce_blocks(combine op, element type, std::size_t turn, void const* own, void* out, std::size_t count) {
     inputs_.clear();
-    for (std::size_t r = 0; r < size_; ++r)
-      inputs_.push_back(r == me_ ? own : shown(r, turn) + me_ * piece_bytes());
+    for (std::size_t r = 0; r < size_; ++r) inputs_.push_back(r == me_ ? own : shown(r, turn) + me_ * piece_bytes());
     backend::reduce_in_order(op, type, inputs_, 0, count, out);
   }
 

@@ -13,8 +13,8 @@
 namespace mtf::mpi {
 
 /// Shared memory, zero at first. It never has a name (Linux' memfd), so it is gone with its last process however that
-/// ends; and unlike MPI's windows a process gives it up alone, also while an error makes it leave. On other systems there
-/// is none.
+/// ends; and unlike MPI's windows a process gives it up alone, also while an error makes it leave. On other systems
+/// there is none.
 class shared_memory {
  public:
   /// To be called by all processes of `comm` together; all get the memory, or none does.
@@ -52,7 +52,7 @@ class shared_memory {
     ino_t inode = 0;
   };
   static bool know(int file, owner& of) {
-    struct stat about {};
+    struct stat about{};
     if (::fstat(file, &about) != 0) return false;
     of.device = about.st_dev;
     of.inode = about.st_ino;
