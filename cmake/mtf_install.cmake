@@ -10,6 +10,10 @@ foreach(component IN ITEMS kokkos mpi threads)
     install(EXPORT mtf_${component}Targets NAMESPACE mtf:: DESTINATION "${mtf_config_dir}")
   endif()
 endforeach()
+if(TARGET mtf_kokkos_compiled)
+  install(TARGETS mtf_kokkos_compiled EXPORT mtf_kokkos_compiledTargets)
+  install(EXPORT mtf_kokkos_compiledTargets NAMESPACE mtf:: DESTINATION "${mtf_config_dir}")
+endif()
 install(EXPORT mtfTargets NAMESPACE mtf:: DESTINATION "${mtf_config_dir}")
 
 configure_package_config_file(cmake/mtfConfig.cmake.in "${PROJECT_BINARY_DIR}/mtfConfig.cmake"

@@ -4,6 +4,7 @@
 
 #include <mtf/backend/primitives/contraction.hpp>
 #include <mtf/kokkos/kernels/copy.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 
 #if defined(KOKKOS_ENABLE_CUDA)
@@ -32,5 +33,7 @@ void compute(resources<Exec>& on, primitives::contract<T> const& p) {
     on.products.contract(on, p.of, p.a, p.b, p.c, p.accumulate || p.bias != nullptr);
   }
 }
+
+MTF_COMPILED(resources, contract)
 
 }  // namespace mtf::kokkos

@@ -8,6 +8,7 @@
 
 #if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
 #include <mtf/kokkos/kernels/attention_blocks.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 #endif
 
 namespace mtf::kokkos {
@@ -111,5 +112,8 @@ void compute(resources<Exec>& on, primitives::attention_vjp<T> const& x) {
     on.products.contract(on, w.transposed_weighted(1), static_cast<T const*>(g), x.q, x.dk, false);
   }
 }
+
+MTF_COMPILED(resources, attention)
+MTF_COMPILED(resources, attention_vjp)
 
 }  // namespace mtf::kokkos

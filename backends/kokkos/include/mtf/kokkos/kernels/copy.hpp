@@ -8,6 +8,7 @@
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/transpose_block.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 
 namespace mtf::kokkos {
 
@@ -210,5 +211,7 @@ template <class Exec, class To, class From>
 void compute(device<Exec>& on, primitives::copy<To, From> const& p) {
   copy(on, p.of, p.out, p.in);
 }
+
+MTF_COMPILED_COPY(device, copy)
 
 }  // namespace mtf::kokkos

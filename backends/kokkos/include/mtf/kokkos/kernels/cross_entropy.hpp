@@ -9,6 +9,7 @@
 #include <mtf/kokkos/kernels/softmax.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
 #include <mtf/kokkos/launch/row_view.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 
 namespace mtf::kokkos {
 
@@ -120,5 +121,10 @@ void compute(device<Exec>& on, primitives::cross_entropy_finish<T> const& p) {
   for_elements(p.name, on.exec, p.n,
                cross_entropy_finish_body<T>{p.n, p.classes, p.loss, p.lse, p.max, p.sum_and_picked, p.labels});
 }
+
+MTF_COMPILED(device, cross_entropy)
+MTF_COMPILED(device, cross_entropy_vjp)
+MTF_COMPILED(device, cross_entropy_local)
+MTF_COMPILED(device, cross_entropy_finish)
 
 }  // namespace mtf::kokkos

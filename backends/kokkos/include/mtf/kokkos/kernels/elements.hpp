@@ -3,6 +3,7 @@
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 
 namespace mtf::kokkos {
@@ -41,5 +42,9 @@ template <class Exec, class T>
 void compute(device<Exec>& on, primitives::iota<T> const& p) {
   for_elements(p.name, on.exec, p.of.outer * p.of.n * p.of.inner, iota_body<T>{p.of, p.offset, p.out});
 }
+
+MTF_COMPILED(device, fill)
+MTF_COMPILED(device, add)
+MTF_COMPILED(device, iota)
 
 }  // namespace mtf::kokkos

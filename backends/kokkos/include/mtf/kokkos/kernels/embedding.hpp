@@ -6,6 +6,7 @@
 #include <mtf/backend/primitives/embedding.hpp>
 #include <mtf/kokkos/kernels/copy.hpp>
 #include <mtf/kokkos/launch/team.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 
 namespace mtf::kokkos {
 
@@ -119,5 +120,8 @@ template <class Exec, class T>
 void compute(device<Exec>& on, primitives::add_rows<T> const& p) {
   add_rows(on, {p.width, p.vocab, p.vocab_offset, p.ids}, p.count, p.table_gradient, p.dy);
 }
+
+MTF_COMPILED(device, take_rows)
+MTF_COMPILED(device, add_rows)
 
 }  // namespace mtf::kokkos

@@ -5,6 +5,7 @@
 #include <mtf/kokkos/kernels/softmax.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
 #include <mtf/kokkos/launch/row_view.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 
 namespace mtf::kokkos {
 
@@ -95,5 +96,13 @@ template <class Exec, class T>
 void compute(device<Exec>& on, primitives::logsumexp_finish<T> const& p) {
   for_elements(p.name, on.exec, p.n, logsumexp_finish_body<T>{p.y, p.max, p.sum});
 }
+
+MTF_COMPILED(device, log_softmax)
+MTF_COMPILED(device, log_softmax_vjp)
+MTF_COMPILED(device, log_softmax_apply)
+MTF_COMPILED(device, log_softmax_vjp_apply)
+MTF_COMPILED(device, logsumexp)
+MTF_COMPILED(device, logsumexp_vjp)
+MTF_COMPILED(device, logsumexp_finish)
 
 }  // namespace mtf::kokkos

@@ -6,6 +6,7 @@
 #include <mtf/kokkos/launch/elements.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
 #include <mtf/kokkos/launch/row_view.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 
 namespace mtf::kokkos {
 
@@ -242,5 +243,12 @@ void compute(device<Exec>& on, primitives::norm_vjp<Centered, T> const& p) {
   compute(on, primitives::norm_vjp_apply<Centered, T>{p.of, p.of.n, nullptr, nullptr, p.dx, p.dgamma, p.dbeta, p.dy,
                                                       p.x, p.gamma, p.mean, p.rstd, p.accumulate});
 }
+
+MTF_COMPILED_NORM(device, norm)
+MTF_COMPILED(device, row_square_sum)
+MTF_COMPILED_NORM(device, norm_apply)
+MTF_COMPILED_NORM(device, norm_vjp_sums)
+MTF_COMPILED_NORM(device, norm_vjp_apply)
+MTF_COMPILED_NORM(device, norm_vjp)
 
 }  // namespace mtf::kokkos

@@ -3,6 +3,7 @@
 // type A, in which all is computed.
 #include <mtf/backend/primitives/optimizer.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/math/fast_math.hpp>
 
 namespace mtf::kokkos {
@@ -58,5 +59,8 @@ void compute(device<Exec>& on, primitives::sgd<T> const& p) {
   for_elements(p.name, on.exec, p.n,
                sgd_body<T>{p.p, p.momentum, p.g, p.lr, p.momentum_factor, p.weight_decay, p.grad_scale});
 }
+
+MTF_COMPILED(device, adamw)
+MTF_COMPILED(device, sgd)
 
 }  // namespace mtf::kokkos

@@ -19,6 +19,7 @@
 #include <mtf/kokkos/kernels/elements.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/math/fast_math.hpp>
 
 namespace mtf::kokkos {
@@ -304,5 +305,10 @@ template <class Exec, class T>
 void compute(device<Exec>& on, primitives::dropout<T> const& p) {
   dropout(on, p.of, p.key, p.rate, p.y, p.x);
 }
+
+MTF_COMPILED(device, random_uniform)
+MTF_COMPILED(device, random_normal)
+MTF_COMPILED(device, random_truncated_normal)
+MTF_COMPILED(device, dropout)
 
 }  // namespace mtf::kokkos

@@ -10,6 +10,7 @@
 #include <mtf/kokkos/kernels/copy.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/team.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/math/order.hpp>
 
 namespace mtf::kokkos {
@@ -260,11 +261,11 @@ template <class Exec, class A, class T>
 void add_rows_up(device<Exec>& on, index blocks, index stride, index n, T* out, A const* from) {
   reduction const r{.kept = {1, {n}, {{{1}, {1}}}}, .reduced = {1, {blocks}, {{{stride}}}}};
   if constexpr (std::is_same_v<T, A>) {
-    reduce(on, combine::sum, r, out, from, false);
+    compute(on, primitives::reduce<T>{combine::sum, r, out, from});
   } else {
     workspace<A, Exec> sum(on, n);
-    reduce(on, combine::sum, r, sum.get(), from, false);
-    copy(on, r.kept, out, sum.get());
+    compute(on, primitives::reduce<A>{combine::sum, r, sum.get(), from});
+    compute(on, primitives::copy<T, A>{r.kept, out, sum.get()});
   }
 }
 
@@ -321,5 +322,8 @@ template <class Exec, class T>
 void compute(device<Exec>& on, primitives::square_sum<T> const& p) {
   square_sum(on, p.n, p.out, p.x);
 }
+
+MTF_COMPILED(device, reduce)
+MTF_COMPILED(device, square_sum)
 
 }  // namespace mtf::kokkos

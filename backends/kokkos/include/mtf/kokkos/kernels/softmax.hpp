@@ -5,6 +5,7 @@
 #include <mtf/backend/primitives/softmax.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
 #include <mtf/kokkos/launch/row_view.hpp>
+#include <mtf/kokkos/runtime/compiled.hpp>
 
 namespace mtf::kokkos {
 
@@ -123,5 +124,14 @@ template <class Exec, class T>
 void compute(device<Exec>& on, primitives::softmax_vjp_apply<T> const& p) {
   write_rows(on, p.name, p.of, softmax_vjp_row<T>{p.scale, p.dot}, p.dx, p.y, p.dy);
 }
+
+MTF_COMPILED(device, softmax)
+MTF_COMPILED(device, softmax_vjp)
+MTF_COMPILED(device, row_max)
+MTF_COMPILED(device, row_exp_sum)
+MTF_COMPILED(device, softmax_apply)
+MTF_COMPILED(device, row_dot)
+MTF_COMPILED(device, row_sum)
+MTF_COMPILED(device, softmax_vjp_apply)
 
 }  // namespace mtf::kokkos
