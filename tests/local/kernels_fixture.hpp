@@ -144,7 +144,7 @@ inline void check_close(std::vector<double> const& got, std::vector<double> cons
 
 /// Calls f(offsets, linear index) for all iterations of a loop nest.
 template <int Operands, class F>
-void each(loops<Operands> const& l, F const& f) {
+void for_all(loops<Operands> const& l, F const& f) {
   std::array<index, mtf::max_rank> at{};
   for (index i = 0; i < l.size(); ++i) {
     index rest = i;

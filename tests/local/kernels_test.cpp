@@ -129,7 +129,7 @@ TEST_CASE_TEMPLATE("map broadcasts, its vjp differentiates", T, float, double, b
       device().run(primitives::map_of(multiply_add{}, mtf::backend::collapsed(l), y.get(), a.get(), b.get(), c.get()));
       auto const ah = a.host(), bh = b.host(), ch = c.host();
       std::vector<double> expected(static_cast<std::size_t>(total * out_step));
-      each(l, [&](auto const& at, std::size_t) { expected[at[0]] = ah[at[1]] * bh[at[2]] + ch[at[3]]; });
+      for_all(l, [&](auto const& at, std::size_t) { expected[at[0]] = ah[at[1]] * bh[at[2]] + ch[at[3]]; });
       check_close(y.host(), expected, tolerance<T>);
 
       array<T> dy(numbers(total * out_step, 4)), da(total * out_step), dc(total * out_step);
@@ -144,7 +144,7 @@ TEST_CASE_TEMPLATE("map broadcasts, its vjp differentiates", T, float, double, b
       std::vector<double> expected_b(static_cast<std::size_t>(n));
       std::fill(expected_a.begin(), expected_a.end(), 0.0);
       std::fill(expected_c.begin(), expected_c.end(), 0.0);
-      each(l, [&](auto const& at, std::size_t) {
+      for_all(l, [&](auto const& at, std::size_t) {
         expected_a[at[0]] = g[at[0]] * bh[at[2]];
         expected_b[at[2]] += g[at[0]] * ah[at[1]];
         expected_c[at[0]] = g[at[0]];
@@ -189,7 +189,7 @@ TEST_CASE_TEMPLATE("copy: permutations, slices, broadcasts, conversions", T, flo
     device().run(primitives::copy{mtf::backend::collapsed(l), out.get(), in.get()});
     auto const h = in.host();
     std::vector<double> expected(static_cast<std::size_t>(out_size));
-    each(l, [&](auto const& at, std::size_t) { expected[at[0]] = h[at[1]]; });
+    for_all(l, [&](auto const& at, std::size_t) { expected[at[0]] = h[at[1]]; });
     CHECK(out.host() == expected);
   };
   for (index n : {1, 7, 64, 1000}) {
@@ -253,10 +253,10 @@ TEST_CASE_TEMPLATE("reduce over any loops", T, float, double, bfloat16) {
         auto const h = in.host();
         device().run(primitives::reduce{op, r, out.get(), in.get(), accumulate});
         double const terms = static_cast<double>(r.reduced.size());
-        each(r.kept, [&](auto const& k, std::size_t) {
+        for_all(r.kept, [&](auto const& k, std::size_t) {
           bool first = !accumulate;
           double& to = expected[k[0]];
-          each(r.reduced, [&](auto const& at, std::size_t) {
+          for_all(r.reduced, [&](auto const& at, std::size_t) {
             double const x = h[k[1] + at[0]];
             to = first ? x : op == combine::sum ? to + x : op == combine::max ? std::max(to, x) : std::min(to, x);
             first = false;
@@ -311,7 +311,7 @@ TEST_CASE_TEMPLATE("contract: strides, batches, accumulation, bias", T, float, d
           array<T> const bias(numbers(n, 4));
           auto const ah = a.host(), bh = b.host(), bias_h = bias.host();
           device().run(primitives::contract{w, a.get(), b.get(), c.get(), accumulate, biased ? bias.get() : nullptr});
-          each(w.batch, [&](auto const& at, std::size_t) {
+          for_all(w.batch, [&](auto const& at, std::size_t) {
             for (index i = 0; i < m; ++i)
               for (index j = 0; j < n; ++j) {
                 double s = biased ? bias_h[static_cast<std::size_t>(j)] : 0.0;
