@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests: g++ 12, clang++ 19, sanitizers (the tests of one rank, the ranks as threads), and everything compiled for
+# All tests: the format, g++ 12, clang++ 19, sanitizers (the tests of one rank, the ranks as threads), and everything compiled for
 # CUDA where nvcc is.
 #   scripts/test.sh            all of it
 #   scripts/test.sh --quick    g++ only
@@ -51,6 +51,7 @@ preset() {
 }
 
 stage "setup" scripts/setup.sh
+stage "format" scripts/check-format.sh
 preset gcc
 if ! $quick; then
   preset clang

@@ -1,6 +1,7 @@
 #pragma once
 // What a backend is: memory, collectives between its ranks, notes of what is going on, and `run`, which does a
-// primitive. docs/design.md tells how to write one; backend/host.hpp has all but `run` for memory of the host.
+// primitive. How to write one: docs/design.md, "Writing a backend"; backend/host.hpp has all but `run` for memory of
+// the host.
 #include <array>
 #include <concepts>
 #include <cstddef>

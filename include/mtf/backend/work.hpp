@@ -1,7 +1,7 @@
 #pragma once
 // Descriptions of work on one rank's shard, as small values: extents and strides, in elements, no names.
 // The typed operations compute them at compile time; backends execute them. They are all that crosses the name firewall
-// (docs/design.md, 6).
+// (docs/design.md, "Kernels see no names").
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// Run-time errors: only for what the compiler cannot know (docs/design.md, 4).
+// Run-time errors: only for what the compiler cannot know (docs/design.md, "Errors at run time").
 #include <stdexcept>
 
 namespace mtf {

@@ -1,6 +1,7 @@
 #pragma once
 // How a tensor lies on a mesh, as a value: its dimensions, the axes that cut each, the axes over which it is partial.
-// All rules are constexpr functions over these values; there is no second copy of a rule (docs/design.md).
+// All rules are constexpr functions over these values; there is no second copy of a rule (docs/design.md, "The three
+// parts of an operation").
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
 #pragma once
 // What a program sends, before anything runs: the program itself, executed by the compiler on the backend without data.
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -76,7 +77,7 @@ struct plan {
   }
 
   /// Floating-point operations of a rank's products, of the operations for which `which(planned_work)` holds.
-  template <class Which>
+  template <std::predicate<planned_work const&> Which>
   [[nodiscard]] constexpr double flops(Which const& which) const {
     double n = 0;
     for (auto const& w : work) n += which(w) ? w.flops : 0;
@@ -89,7 +90,7 @@ struct plan {
     return flops([&](auto const& w) { return operation == w.operation; });
   }
   /// Bytes that a rank's kernels move, each operand once.
-  template <class Which>
+  template <std::predicate<planned_work const&> Which>
   [[nodiscard]] constexpr double bytes_moved(Which const& which) const {
     double n = 0;
     for (auto const& w : work) n += which(w) ? w.bytes : 0;

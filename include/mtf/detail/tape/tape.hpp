@@ -1,7 +1,8 @@
 #pragma once
 // Reverse mode: operations on tracked values leave nodes; running them backwards collects gradients in slots.
 // A gradient's partial axes are a run-time value, known to whoever runs the program, the tracing backend included: they
-// depend on all uses of a tensor together, not on one operation (docs/design.md, 9).
+// depend on all uses of a tensor together, not on one operation (docs/design.md, "Gradients know their partial axes at
+// run time").
 #include <array>
 #include <cstddef>
 #include <utility>

@@ -72,8 +72,9 @@ struct relayout_rule {
 }  // namespace detail
 
 /// The same tensor cut as `Layout` says, on the same mesh. Sends what the change needs and no more: nothing for a
-/// slice; an all-gather, all-to-all, permute, or for partial tensors a reduce-scatter (design 5's table). Sums over
-/// axes that cut a dimension afterwards are completed on the way; others stay partial. Backward: the reverse.
+/// slice; an all-gather, all-to-all, permute, or for partial tensors a reduce-scatter (docs/design.md, "What relayouts
+/// send"). Sums over axes that cut a dimension afterwards are completed on the way; others stay partial. Backward: the
+/// reverse.
 template <layout_type Layout, operand X>
 constexpr auto relayout(X const& x) {
   if constexpr (std::is_same_v<X, refused>) {

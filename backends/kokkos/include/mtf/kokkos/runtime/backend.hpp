@@ -1,7 +1,7 @@
 #pragma once
 // The backend of mtf for one rank's shard: Kokkos computes it, `ranks` moves data. All pointers are pointers of the
 // execution space's memory. Work is asynchronous, in the order of one execution space instance. T: float, double or
-// bfloat16; A: the type in which T is computed; sums are taken in A or wider. (docs/design.md, 6 and 7)
+// bfloat16; A: the type in which T is computed; sums are taken in A or wider. (docs/design.md, "Kernels")
 #include <array>
 #include <cstddef>
 #include <cstdint>
