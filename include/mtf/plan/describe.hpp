@@ -68,8 +68,9 @@ std::string describe(plan<C, L, W> const& p) {
                 " in " + std::to_string(n) + "\n";
     }
   std::array<char, 120> computed{};
-  std::snprintf(computed.data(), computed.size(), "computed by each rank: %.4g GFLOP in products, %s moved by kernels\n",
-                p.flops() / 1e9, bytes(static_cast<std::uint64_t>(p.bytes_moved())).c_str());
+  std::snprintf(computed.data(), computed.size(),
+                "computed by each rank: %.4g GFLOP in products, %s moved by kernels\n", p.flops() / 1e9,
+                bytes(static_cast<std::uint64_t>(p.bytes_moved())).c_str());
   text += computed.data();
   text += "tensors that contractions copy into another order: " + std::to_string(p.reordered) + "\n";
   text += "memory of tensors on a rank: " + bytes(p.peak_bytes) + "\n";
