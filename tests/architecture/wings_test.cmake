@@ -1,8 +1,9 @@
 # The architecture, checked over all headers:
 #   cmake -D ROOT=. -P wings_test.cmake
 # Each wing includes only those before it and those that the table names; no header includes itself through others; no
-# header is long. docs/design.md says why the wings stand in this order.
+# header is long. Why the wings stand in this order: (docs/design.md, "Wings").
 cmake_minimum_required(VERSION 3.25)
+get_filename_component(ROOT "${ROOT}" ABSOLUTE)
 
 # Wings, lowest first, and what each may include besides itself. A wing has a public and a private room (detail/).
 set(core_may "")
