@@ -5,10 +5,8 @@
 #include <mtf/autodiff/state_cut.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/collectives.hpp>
-#include <mtf/backend/profile.hpp>
 #include <mtf/backend/single_rank.hpp>
 #include <mtf/backend/trace.hpp>
-#include <mtf/backend/watch.hpp>
 #include <mtf/core/describe.hpp>
 #include <mtf/core/dim.hpp>
 #include <mtf/core/element.hpp>

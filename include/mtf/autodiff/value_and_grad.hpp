@@ -25,8 +25,8 @@
 
 namespace mtf {
 
-/// When the sums that gradients are partial over are taken: by who uses them, as where those of several batches are
-/// added first; or each one while the backward pass computes the next.
+/// When partial gradients are reduced: `later`, by who needs them whole, such as the optimizer; or `overlapped`, each
+/// one while the backward pass computes the next.
 enum class completed_gradients : std::uint8_t { later, overlapped };
 
 namespace detail {

@@ -8,30 +8,11 @@
 #include <string>
 #include <vector>
 
+#include <mtf/backend/operation_names.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/scope.hpp>
 
 namespace mtf {
-
-/// The names of the operations in progress, as a backend is told them.
-class operation_names {
- public:
-  void enter(char const* operation) {
-    inside_.push_back(operation != nullptr || inside_.empty() ? operation : inside_.back());
-  }
-  void leave() {
-    if (!inside_.empty()) inside_.pop_back();
-  }
-
- protected:
-  /// The innermost one's.
-  [[nodiscard]] char const* name() const {
-    return inside_.empty() || inside_.back() == nullptr ? "other" : inside_.back();
-  }
-
- private:
-  std::vector<char const*> inside_;
-};
 
 /// A table of (operation, pass, limit), filled while it is given to a backend: `backend.profile(&table)`.
 class profile_table : public operation_names {

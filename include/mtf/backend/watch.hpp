@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include <mtf/backend/profile.hpp>
+#include <mtf/backend/operation_names.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/sharding.hpp>
 

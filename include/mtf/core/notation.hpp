@@ -1,9 +1,10 @@
 #pragma once
-// Mesh-TensorFlow's textual notation, parsed at compile time to the same types:
+// Mesh-TensorFlow's textual notation, parsed at compile time to layouts that say the same. Its axes are types of their
+// own: a program that has them from a text has no others.
 //
 //   mtf::layout_of<"rows:2;cols:2", "batch:rows;hidden:cols", batch, hidden>
 //
-// "batch:pods+rows" cuts one dimension over two axes, outermost first. Separators are ';', ',' or spaces.
+// "batch:pods+rows" splits one dimension over two axes, outermost first. Separators are ';', ',' or spaces.
 #include <array>
 #include <cstddef>
 #include <cstdint>

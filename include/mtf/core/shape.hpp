@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <mtf/core/dim.hpp>
+#include <mtf/core/limits.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
 
@@ -23,7 +24,9 @@ struct shape_verdict {
   }
   template <std::size_t I>
   static auto pick() {
-    if constexpr (I == sizeof...(D))
+    if constexpr (sizeof...(D) > static_cast<std::size_t>(max_rank))
+      return error_too_many_dims<max_rank, D...>{};
+    else if constexpr (I == sizeof...(D))
       return ok{};
     else
       return error_dim_twice<nth<I, D...>>{};
@@ -36,7 +39,8 @@ struct shape_verdict {
 template <class... Dims>
 using shape_verdict_t = typename detail::shape_verdict<Dims...>::type;
 
-/// The dimensions of a tensor; the last varies fastest in memory. Refused: a dimension twice.
+/// The dimensions of a tensor; the last varies fastest in memory. Refused: a dimension twice, more than max_rank of
+/// them.
 template <dimension... Dims>
 struct shape {
   using checked = checked_t<shape_verdict_t<Dims...>>;

@@ -49,7 +49,10 @@ struct sharding {
 
   [[nodiscard]] constexpr dim_state const& operator[](int d) const { return dim[static_cast<std::size_t>(d)]; }
   [[nodiscard]] constexpr dim_state& operator[](int d) { return dim[static_cast<std::size_t>(d)]; }
-  constexpr void push(dim_state const& d) { dim[static_cast<std::size_t>(rank++)] = d; }
+  /// Beyond max_rank nothing: shapes and operands of so many dimensions are refused.
+  constexpr void push(dim_state const& d) {
+    if (rank < max_rank) dim[static_cast<std::size_t>(rank++)] = d;
+  }
   [[nodiscard]] constexpr int find(std::uint64_t id) const {
     for (int d = 0; d < rank; ++d)
       if ((*this)[d].id == id) return d;

@@ -27,6 +27,10 @@ struct nearest {};
 
 template <class Dim>
 struct error_dim_twice : detail::failed {};
+template <int Most, class... Shapes>
+struct error_too_many_dims : detail::failed {};
+template <std::size_t Planned, std::size_t Most>
+struct error_too_many_collectives : detail::failed {};
 template <class Axis>
 struct error_axis_twice : detail::failed {};
 template <class Dim1, class Dim2, class Axis>
@@ -125,6 +129,19 @@ namespace detail {
 template <>
 struct require<ok> {};
 
+template <int Most, class... S>
+struct require<error_too_many_dims<Most, S...>> {
+  static_assert(never<detail::list<S...>>,
+                "mtf: a tensor, or the operands of one operation together, have more dimensions than mtf::max_rank; "
+                "error_too_many_dims<most, shapes...>");
+};
+template <std::size_t Planned, std::size_t Most>
+struct require<error_too_many_collectives<Planned, Most>> {
+  static_assert(
+      Planned <= Most,
+      "mtf: a plan has more collectives than mtf::max_collectives: make equal layers a std::array and apply them "
+      "by mtf::scan, which plans them once; error_too_many_collectives<planned, most>");
+};
 template <class D>
 struct require<error_dim_twice<D>> {
   static_assert(never<D>, "mtf: a shape names a dimension twice: give one of them another name, e.g. by mtf::rename");

@@ -104,6 +104,10 @@ class planned_program {
     trace b(mesh_type::shape());
     step(b, stand_in<place<float, Layout, trace>, In>(b).value...);
     recording r;
+    if (b.planned().size() > most || b.loops().size() > most || b.work().size() > most) {
+      r.size = b.planned().size() > most ? b.planned().size() : most + 1;
+      return r;
+    }
     for (auto const& c : b.planned()) r.collectives[r.size++] = c;
     for (auto const& l : b.loops())
       if (l.count > 1) r.loops[r.loop_count++] = l;
@@ -144,6 +148,10 @@ class planned_program {
   // False after the compiler has said so.
   static constexpr bool has_run = requires { typename std::bool_constant<what_the_planned_function_does.size == 0>; };
   static constexpr std::size_t unused_rule() { return what_the_planned_function_does.unused_rule; }
+  static auto fits() {
+    constexpr std::size_t planned = what_the_planned_function_does.size;
+    return std::conditional_t<planned <= most, ok, error_too_many_collectives<planned, most>>{};
+  }
   static constexpr auto make() {
     constexpr auto& recorded = what_the_planned_function_does;
     plan<recorded.size, recorded.loop_count, recorded.operations> p{.mesh = mesh_type::shape(),
@@ -188,6 +196,9 @@ constexpr auto plan_of(F, In...) {
   if constexpr (!verdict::value) {
     return plan<0, 0>{};
   } else if constexpr (!program::has_run) {
+    return plan<0, 0>{};
+  } else if constexpr (!decltype(program::fits())::value) {
+    using checked3 [[maybe_unused]] = checked_t<decltype(program::fits())>;
     return plan<0, 0>{};
   } else {
     using checked2 [[maybe_unused]] = checked_t<typename detail::rule_verdict<Layout, program::unused_rule()>::type>;

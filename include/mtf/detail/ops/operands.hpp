@@ -67,7 +67,9 @@ auto operands_verdict() {
   } else {
     using Xi = nth<static_cast<std::size_t>(f.i), X...>;
     using Xj = nth<static_cast<std::size_t>(f.j), X...>;
-    if constexpr (f.what == finding::kind::outer_product) {
+    if constexpr (f.what == finding::kind::too_many_dims) {
+      return error_too_many_dims<max_rank, typename X::shape_type...>{};
+    } else if constexpr (f.what == finding::kind::outer_product) {
       return error_no_shared_dim<typename Xi::shape_type, typename Xj::shape_type>{};
     } else {
       using Di = typename Xi::shape_type::template at<static_cast<std::size_t>(f.di)>;

@@ -17,7 +17,8 @@ struct finding {
     two_dims_on_axis,
     cut_where_partial,
     unknown_output,
-    outer_product
+    outer_product,
+    too_many_dims
   };
   kind what = kind::none;
   int i = 0, di = 0, j = 0, dj = 0, axis = 0;

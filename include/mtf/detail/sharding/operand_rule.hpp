@@ -51,6 +51,10 @@ constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, line
           r.wrong = {finding::kind::two_dims_on_axis, from[at], from_dim[at], i, d, std::countr_zero(both)};
           return r;
         }
+      if (all.rank == max_rank) {
+        r.wrong = {.what = finding::kind::too_many_dims, .j = i};
+        return r;
+      }
       from[static_cast<std::size_t>(all.rank)] = i;
       from_dim[static_cast<std::size_t>(all.rank)] = d;
       all.push(in[o][d]);
