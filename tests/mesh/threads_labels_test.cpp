@@ -1,5 +1,6 @@
 // Labels and ids that mean nothing: negative ones are ignored, however unequal the ranks' shares of what counts are;
-// those beyond the classes are an error where the data comes in, and NaN after it. ranks: threads
+// those beyond the classes are an error where the data comes in, and NaN after it.
+// ranks: threads
 #include <cmath>
 #include <string>
 #include <vector>

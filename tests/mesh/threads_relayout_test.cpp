@@ -1,5 +1,6 @@
 // Derived steps carried out by a backend between ranks, for all ways to lie on a mesh: what arrives, and that as many
-// bytes are counted as derived. ranks: threads
+// bytes are counted as derived.
+// ranks: threads
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

@@ -1,5 +1,6 @@
 // The first operation whose result is not finite: on one rank against the profile's names, on two ranks agreed. And
-// what optimizers do with such gradients. ranks: threads
+// what optimizers do with such gradients.
+// ranks: threads
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
