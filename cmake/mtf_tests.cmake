@@ -107,19 +107,19 @@ function(mtf_add_mesh_script)
     ENVIRONMENT "${mtf_test_environment};OMP_NUM_THREADS=1")
 endfunction()
 
-# mtf_add_refused_tests(DIR): each DIR/*.cpp is a program that must not compile; expect_compile_error.cmake says how it
+# mtf_add_refused_tests(DIR): each .cpp below DIR is a program that must not compile; expect_compile_error.cmake says how it
 # tells. It sees only the headers of the core and of the threads.
 function(mtf_add_refused_tests dir)
   set(id "${CMAKE_CXX_COMPILER_ID}")
   if(Kokkos_ENABLE_CUDA)
     set(id NVIDIA)  # nvcc_wrapper calls itself by its host compiler's name
   endif()
-  file(GLOB cases CONFIGURE_DEPENDS "${dir}/*.cpp")
+  file(GLOB_RECURSE cases CONFIGURE_DEPENDS "${dir}/*.cpp")
   foreach(case IN LISTS cases)
     get_filename_component(name "${case}" NAME_WE)
     add_test(NAME refused.${name} COMMAND "${CMAKE_COMMAND}"
       -D "COMPILER=${CMAKE_CXX_COMPILER}" -D "COMPILER_ID=${id}" -D "CASE=${case}"
-      -D "INCLUDES=${PROJECT_SOURCE_DIR}/include;${PROJECT_SOURCE_DIR}/backends/threads/include;$<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>"
+      -D "INCLUDES=${dir};${PROJECT_SOURCE_DIR}/include;${PROJECT_SOURCE_DIR}/backends/threads/include;$<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>"
       -D "OBJECT=${CMAKE_CURRENT_BINARY_DIR}/${name}.o"
       -P "${PROJECT_SOURCE_DIR}/cmake/expect_compile_error.cmake")
     set_tests_properties(refused.${name} PROPERTIES LABELS refused TIMEOUT 120)

@@ -56,7 +56,7 @@ compile() {
     checked-train-6) what=(-fsyntax-only "${train[@]}" -DLAYERS=6 "$work/train.cpp") ;;
     checked-train-48) what=(-fsyntax-only "${train[@]}" -DLAYERS=48 "$work/train.cpp") ;;
     refused/*)
-      what=(-fsyntax-only "${core[@]}" "$root/tests/$1.cpp")
+      what=(-fsyntax-only "${core[@]}" "-I$root/tests/refused" "$root/tests/$1.cpp")
       succeeds=false
       ;;
     *) echo "measure.sh: what is $1?" >&2 && return 2 ;;
@@ -87,7 +87,7 @@ calculate() { awk "BEGIN { printf \"%.${2-2}f\", $1 }"; }
 
 if [[ $mode == check ]]; then
   grown=()
-  for name in core core-and-backends refused/one_mistake_in_training checked-train-6 checked-train-48; do
+  for name in core core-and-backends refused/autodiff/one_mistake_in_training checked-train-6 checked-train-48; do
     read -r seconds _ allocated <<< "$(compile "$name")"
     echo "$name: $allocated MiB allocated, recorded ${allocated_of[$name]}; $seconds s"
     ((allocated * 10 <= allocated_of[$name] * 11)) || grown+=("$name")
@@ -133,15 +133,15 @@ row train-6 "$six" "60 s, 2048 MiB"
 deep="$(median train-48 3)"
 row train-48 "$deep" "as with 6 layers; it is $(calculate "${deep%% *} / ${six%% *}") of that"
 
-for source in "$root"/tests/refused/*.cpp; do
-  name="refused/$(basename "$source" .cpp)"
+for source in "$root"/tests/refused/*/*.cpp; do
+  name="refused/$(basename "$(dirname "$source")")/$(basename "$source" .cpp)"
   echo "$(median "$name" 1) $name"
 done | sort -n > "$work/refused"
 slowest="$(tail -n 1 "$work/refused" | cut -d' ' -f4)"
 middle="$(sed -n "$((($(wc -l < "$work/refused") + 1) / 2))p" "$work/refused" | cut -d' ' -f4)"
 row "$middle" "$(median "$middle" 3)" "2 s; the median of $(wc -l < "$work/refused")"
 row "$slowest" "$(median "$slowest" 3)" "2 s; the slowest"
-[[ "$slowest" == refused/one_mistake_in_training ]] || row refused/one_mistake_in_training "$(median refused/one_mistake_in_training 3)" "2 s"
+[[ "$slowest" == refused/autodiff/one_mistake_in_training ]] || row refused/autodiff/one_mistake_in_training "$(median refused/autodiff/one_mistake_in_training 3)" "2 s"
 
 if [[ $mode == record ]]; then
   {
