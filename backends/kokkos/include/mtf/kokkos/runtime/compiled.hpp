@@ -43,9 +43,9 @@
   MTF_BFLOAT16_KERNEL void compute(ON<EXEC>&, primitives::NAME<bfloat16, float> const&);         \
   MTF_BFLOAT16_KERNEL void compute(ON<EXEC>&, primitives::NAME<bfloat16, bfloat16> const&);
 
-// Ranks as threads run on Serial, whatever the default is.
-#if defined(KOKKOS_ENABLE_SERIAL) && \
-    (defined(KOKKOS_ENABLE_OPENMP) || defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP))
+// Ranks as threads run on Serial beside OpenMP. Where there is a device the host's kernels are not compiled.
+#if defined(KOKKOS_ENABLE_SERIAL) && defined(KOKKOS_ENABLE_OPENMP) && !defined(KOKKOS_ENABLE_CUDA) && \
+    !defined(KOKKOS_ENABLE_HIP)
 #define MTF_ON_EACH_SPACE(KIND, ON, NAME)       \
   KIND(Kokkos::DefaultExecutionSpace, ON, NAME) \
   KIND(Kokkos::Serial, ON, NAME)
