@@ -15,6 +15,9 @@ constexpr std::int64_t batch = config::batch::extent, sequence = config::sequenc
                        vocab = config::vocab::extent;
 constexpr int evaluation_batches = 8;
 
+// By a function: nvcc 13.0 forgets the `typename` of model_type::noise{...} in a lambda of a template.
+model_type::noise noise_of(double rate, mtf::random_key key) { return {rate, key}; }
+
 template <class Backend>
 double validation_bits(Backend& machine, parameters_on<Backend> const& p, text const& data) {
   using tokens = tokens_on<Backend>;
@@ -117,7 +120,7 @@ int train(Backend& machine, options const& o) {
                labels = mtf::from_global<tokens, config::vocab>(machine, b.labels);
     auto const both_passes = [&] {
       return step_function(p, ids, labels,
-                           model_type::noise{o.dropout, seed.of("dropout").of(static_cast<std::uint64_t>(step))});
+                           noise_of(o.dropout, seed.of("dropout").of(static_cast<std::uint64_t>(step))));
     };
     now.learning_rate = schedule.at(step);
     {

@@ -79,7 +79,8 @@ class backend : public mtf::backend::host {
         }
     });
   }
-  void run(norm<true, float> const& p) {  // of dense rows, as below: the model normalizes last dimensions
+  // Of dense rows, as below: the model normalizes last dimensions. (Qualified: CUDA has a ::norm.)
+  void run(mtf::primitives::norm<true, float> const& p) {
     index const n = p.of.n;
     for (index r = 0; r < p.of.count(); ++r) {
       std::vector<float> x(p.x + r * n, p.x + (r + 1) * n);
