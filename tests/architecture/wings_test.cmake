@@ -20,7 +20,7 @@ set(plan_may core math backend sharding tape tensor ops autodiff train)
 set(kokkos_may core math backend)
 set(mpi_may core math backend)
 set(threads_may core math backend)
-set(longest 470)
+set(longest 450)
 set(longest_median 120)
 
 set(problems "")

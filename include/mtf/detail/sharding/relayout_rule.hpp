@@ -1,6 +1,6 @@
 #pragma once
-// What bringing a tensor from one sharding to another sends: the table of docs/design.md,
-// "What relayouts send", as a list of steps.
+// What bringing a tensor from one sharding to another sends: the table of docs/design.md, "What relayouts send", as a
+// list of steps.
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
+#include <mtf/detail/sharding/axis_roles.hpp>
 #include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/sharding/steps.hpp>
 
@@ -23,7 +24,7 @@ namespace mtf::detail {
 /// fewer collectives, then those over fewer ranks. Only the axes that lie differently before and after take part. Where
 /// slices and one collective are enough, these are the steps; otherwise they are the shortest path (Dijkstra's) through
 /// the ways in which these axes can lie. tests/relayout_laws.hpp has the laws.
-class relayout_derivation {
+class relayout_derivation : axis_roles {
  public:
   constexpr relayout_derivation(mesh_shape const& mesh, sharding const& from, sharding const& to)
       : mesh_(mesh), base_(from) {
@@ -43,17 +44,7 @@ class relayout_derivation {
   }
 
  private:
-  /// How the changed axes lie: a byte for each, what it does and, where it cuts, its position among the changed axes
-  /// there.
-  using place = std::uint64_t;
   static constexpr int most_axes = 3, most_dims = 3, most_places = 729;  // in the search
-  static constexpr unsigned idle = 0, summed = 1, cuts = 2;              // cuts + d: cuts dimension d
-  static constexpr unsigned field(place p, int k) { return static_cast<unsigned>(p >> (8 * k)) & 0xffU; }
-  static constexpr unsigned role(place p, int k) { return field(p, k) & 0xfU; }
-  static constexpr unsigned position(place p, int k) { return field(p, k) >> 4U; }
-  static constexpr place with(place p, int k, unsigned role, unsigned position = 0) {
-    return (p & ~(place{0xff} << (8 * k))) | (place{role | position << 4U} << (8 * k));
-  }
 
   constexpr void collect(sharding const& from, sharding const& to) {
     axis_mask const completed = from.partial & ~to.partial;
@@ -438,7 +429,7 @@ class relayout_derivation {
   mesh_shape mesh_;
   sharding base_;  // what stays as it is
   int count_ = 0;
-  std::array<int, mesh_shape::max_axes> axis_{}, extent_{};
+  std::array<int, max_axes> axis_{}, extent_{};
   place from_ = 0, to_ = 0;
   index base_size_ = 1;
   steps out_;
