@@ -175,14 +175,14 @@ TEST_CASE_TEMPLATE("softmax in pieces is softmax", T, float, double, bfloat16) {
     each_half([&](index h, causal_rule rule, array<T> const& x, array<T> const& y, array<T> const& dy) {
       array<T> out(elements(part));
       auto const same = [&](vec const& w) { check_close(out.host(), cut(r, w, h * half, half), tolerance<T>); };
-      device().run(primitives::softmax_apply{part, A(0.5), rule, max_d.get(), sum_d.get(), out.get(), x.get()});
+      device().run(primitives::softmax{part, A(0.5), rule, out.get(), x.get(), max_d.get(), sum_d.get()});
       same(expected);
-      device().run(primitives::softmax_vjp_apply{part, A(0.5), dot_d.get(), out.get(), y.get(), dy.get()});
+      device().run(primitives::softmax_vjp{part, A(0.5), out.get(), y.get(), dy.get(), dot_d.get()});
       same(dx.host());
-      device().run(primitives::log_softmax_apply{part, plain_max_d.get(), plain_sum_d.get(), out.get(), x.get()});
+      device().run(primitives::log_softmax{part, out.get(), x.get(), plain_max_d.get(), plain_sum_d.get()});
       same(log_y.host());
       array<T> const log_part(cut(r, log_y.host(), h * half, half));
-      device().run(primitives::log_softmax_vjp_apply{part, row_sum.get(), out.get(), log_part.get(), dy.get()});
+      device().run(primitives::log_softmax_vjp{part, out.get(), log_part.get(), dy.get(), row_sum.get()});
       same(log_dx.host());
     });
     array<T> finished(r.count());
@@ -280,9 +280,9 @@ TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces
       device().run(primitives::norm_apply<is_centered, T>{part, mean_d.get(), squares.get(), out.get(), px.get(),
                                                           pw.get(), is_centered ? pb.get() : nullptr});
       check_close(out.host(), cut(r, ey, h * half, half), t);
-      device().run(primitives::norm_vjp_apply<is_centered, T>{
-          part, r.n, s1.get(), s2.get(), out.get(), part_dgamma.get(), is_centered ? part_dbeta.get() : nullptr,
-          pdy.get(), px.get(), pw.get(), mean_d.get(), squares.get()});
+      device().run(primitives::norm_vjp<is_centered, T>{
+          part, out.get(), part_dgamma.get(), is_centered ? part_dbeta.get() : nullptr, pdy.get(), px.get(), pw.get(),
+          mean_d.get(), squares.get(), false, r.n, s1.get(), s2.get()});
       check_close(out.host(), cut(r, edx, h * half, half), t);
       check_close(part_dgamma.host(), cut({1, r.n, 1}, edgamma, h * half, half), t);
     });

@@ -8,53 +8,30 @@ namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
 
-/// y = x - logsumexp(x) along n.
+/// y = x - logsumexp(x) along n. max and sum as for softmax.
 template <class T>
 struct log_softmax {
   static constexpr char const* name = "mtf::log_softmax";
+  using A = compute_t<T>;
   rows of;
   T* y;
   T const* x;
+  A const* max = nullptr;
+  A const* sum = nullptr;
 
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
 };
 
-/// dx = dy - exp(y) * sum(dy).
+/// dx = dy - exp(y) * sum(dy). sum: row_sum of the whole rows, where these are only parts of them.
 template <class T>
 struct log_softmax_vjp {
   static constexpr char const* name = "mtf::log_softmax_vjp";
+  using A = compute_t<T>;
   rows of;
   T* dx;
   T const* y;
   T const* dy;
-
-  [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(of); }
-};
-
-/// y = x - max - log(sum).
-template <class T>
-struct log_softmax_apply {
-  static constexpr char const* name = "mtf::log_softmax_apply";
-  using A = compute_t<T>;
-  rows of;
-  A const* max;
-  A const* sum;
-  T* y;
-  T const* x;
-
-  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
-};
-
-/// dx = dy - exp(y) * sum, with the global sum(dy) of each row.
-template <class T>
-struct log_softmax_vjp_apply {
-  static constexpr char const* name = "mtf::log_softmax_vjp_apply";
-  using A = compute_t<T>;
-  rows of;
-  A const* sum;
-  T* dx;
-  T const* y;
-  T const* dy;
+  A const* sum = nullptr;
 
   [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(of); }
 };

@@ -29,7 +29,8 @@ struct norm {
 };
 
 /// Gradients of norm; dgamma and dbeta are overwritten, with the sums over this rank's rows. dx is added to what is
-/// there if `accumulate`, which only dense rows (of.inner = 1) may be.
+/// there if `accumulate`, which only dense rows (of.inner = 1) may be. s1 and s2, both or none: norm_vjp_sums of the
+/// whole rows, of n_global elements, where these are only parts of them.
 template <bool Centered, class T>
 struct norm_vjp {
   static constexpr char const* name = "mtf::norm_vjp";
@@ -44,6 +45,9 @@ struct norm_vjp {
   A const* mean;
   A const* rstd;
   bool accumulate = false;
+  index n_global = 0;
+  A const* s1 = nullptr;
+  A const* s2 = nullptr;
 
   [[nodiscard]] constexpr double bytes() const { return (accumulate ? 4 : 3) * bytes_moved<T>(of); }
 };
@@ -104,28 +108,6 @@ struct norm_vjp_sums {
   A const* rstd;
 
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
-};
-
-/// norm_vjp from global s1 and s2.
-template <bool Centered, class T>
-struct norm_vjp_apply {
-  static constexpr char const* name = "mtf::norm_vjp_apply";
-  using A = compute_t<T>;
-  rows of;
-  index n_global;
-  A const* s1;
-  A const* s2;
-  T* dx;
-  T* dgamma;
-  std::type_identity_t<T*> dbeta;
-  T const* dy;
-  T const* x;
-  T const* gamma;
-  A const* mean;
-  A const* rstd;
-  bool accumulate = false;
-
-  [[nodiscard]] constexpr double bytes() const { return (accumulate ? 4 : 3) * bytes_moved<T>(of); }
 };
 
 }  // namespace mtf::primitives

@@ -9,7 +9,9 @@ namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
 
-/// y = softmax(scale * x) along n over the visible elements; hidden ones are 0, as are rows with nothing visible.
+/// y = softmax(scale * x) along n over the visible elements; hidden ones are 0, as are rows with nothing
+/// visible. max and sum, both or none: those of the whole rows, row_max and row_exp_sum, where these are only parts of
+/// them.
 template <class T>
 struct softmax {
   static constexpr char const* name = "mtf::softmax";
@@ -19,11 +21,13 @@ struct softmax {
   causal_rule visible;
   T* y;
   T const* x;
+  A const* max = nullptr;
+  A const* sum = nullptr;
 
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
 };
 
-/// dx = scale * y * (dy - sum(y dy)).
+/// dx = scale * y * (dy - sum(y dy)). dot: these sums, row_dot of the whole rows, where these are only parts of them.
 template <class T>
 struct softmax_vjp {
   static constexpr char const* name = "mtf::softmax_vjp";
@@ -33,6 +37,7 @@ struct softmax_vjp {
   T* dx;
   T const* y;
   T const* dy;
+  A const* dot = nullptr;
 
   [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(of); }
 };
@@ -66,22 +71,6 @@ struct row_exp_sum {
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
 };
 
-/// y = exp(scale * x - max) / sum.
-template <class T>
-struct softmax_apply {
-  static constexpr char const* name = "mtf::softmax_apply";
-  using A = compute_t<T>;
-  rows of;
-  A scale;
-  causal_rule visible;
-  A const* max;
-  A const* sum;
-  T* y;
-  T const* x;
-
-  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
-};
-
 /// out = sum(y dy) of each row.
 template <class T>
 struct row_dot {
@@ -105,21 +94,6 @@ struct row_sum {
   T const* x;
 
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
-};
-
-/// dx = scale * y * (dy - dot).
-template <class T>
-struct softmax_vjp_apply {
-  static constexpr char const* name = "mtf::softmax_vjp_apply";
-  using A = compute_t<T>;
-  rows of;
-  A scale;
-  A const* dot;
-  T* dx;
-  T const* y;
-  T const* dy;
-
-  [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(of); }
 };
 
 }  // namespace mtf::primitives

@@ -65,18 +65,16 @@ class norm_node {
     auto dgamma = make_buffer<T>(b, r.n), dbeta = make_buffer<T>(b, r.n);
     T const *dy = data_of<T>(g.memory), *x = x_.data(), *gamma = gamma_.data();
     A const *mean = data_of<A>(mean_), *rstd = data_of<A>(rstd_);
-    if (w_->exchange == 0) {
-      b.run(primitives::norm_vjp<Centered, T>{r, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma,
-                                              mean, rstd, adds});
-    } else {
-      auto const n = r.count();
-      auto sums = make_buffer<A>(b, 2 * n);
-      A *s = data_of<A>(sums), *s2 = data_of<A>(sums, n);
+    buffer<Backend> sums;  // of whole rows, where the dimension is cut
+    if (w_->exchange != 0) {
+      sums = make_buffer<A>(b, 2 * r.count());
+      A *const s = data_of<A>(sums), *const s2 = data_of<A>(sums, r.count());
       b.run(primitives::norm_vjp_sums<Centered, T>{r, s, s2, dy, x, gamma, mean, rstd});
-      b.all_reduce(w_->exchange, combine::sum, static_cast<A const*>(s), s, static_cast<std::size_t>(2 * n));
-      b.run(primitives::norm_vjp_apply<Centered, T>{r, w_->n, s, s2, data_of<T>(dx), data_of<T>(dgamma),
-                                                    data_of<T>(dbeta), dy, x, gamma, mean, rstd, adds});
+      b.all_reduce(w_->exchange, combine::sum, static_cast<A const*>(s), s, static_cast<std::size_t>(2 * r.count()));
     }
+    A const *const s1 = sums ? data_of<A>(sums) : nullptr, *const s2 = sums ? data_of<A>(sums, r.count()) : nullptr;
+    b.run(primitives::norm_vjp<Centered, T>{r, data_of<T>(dx), data_of<T>(dgamma), data_of<T>(dbeta), dy, x, gamma,
+                                            mean, rstd, adds, w_->n, s1, s2});
     if (adds)
       x_.slot->added(dx);
     else if (x_.slot)

@@ -78,17 +78,17 @@ class softmax_node {
     T const* dy = data_of<T>(g.memory);
     if (kind_ == soft::logsumexp) {
       b.run(primitives::logsumexp_vjp<T>{r, to, x_.data(), y, dy});
-    } else if (w_->exchange == 0) {
-      kind_ == soft::softmax ? b.run(primitives::softmax_vjp<T>{r, scale_, to, y, dy})
-                             : b.run(primitives::log_softmax_vjp<T>{r, to, y, dy});
     } else {
-      auto const n = static_cast<std::size_t>(r.count());
-      auto sums = make_buffer<A>(b, r.count());
-      A* s = data_of<A>(sums);
-      kind_ == soft::softmax ? b.run(primitives::row_dot<T>{r, s, y, dy}) : b.run(primitives::row_sum<T>{r, s, dy});
-      b.all_reduce(w_->exchange, combine::sum, static_cast<A const*>(s), s, n);
-      kind_ == soft::softmax ? b.run(primitives::softmax_vjp_apply<T>{r, scale_, s, to, y, dy})
-                             : b.run(primitives::log_softmax_vjp_apply<T>{r, s, to, y, dy});
+      buffer<Backend> sums;  // of whole rows, where the dimension is cut
+      if (w_->exchange != 0) {
+        sums = make_buffer<A>(b, r.count());
+        A* const s = data_of<A>(sums);
+        kind_ == soft::softmax ? b.run(primitives::row_dot<T>{r, s, y, dy}) : b.run(primitives::row_sum<T>{r, s, dy});
+        b.all_reduce(w_->exchange, combine::sum, static_cast<A const*>(s), s, static_cast<std::size_t>(r.count()));
+      }
+      A const* const s = sums ? data_of<A>(sums) : nullptr;
+      kind_ == soft::softmax ? b.run(primitives::softmax_vjp<T>{r, scale_, to, y, dy, s})
+                             : b.run(primitives::log_softmax_vjp<T>{r, to, y, dy, s});
     }
     y_ = {};
     x_.slot->add({std::move(dx), g.partial});
@@ -114,38 +114,29 @@ constexpr value<Backend, T> run_softmax(soft kind, softmax_work const& w, comput
   auto const causal = causal_of(w, b.ranks().mesh(), b.ranks().rank());
   auto out = make_value<T>(b, kind == soft::logsumexp ? r.count() : r.count() * r.n);
   T const* in = x.data();
-  if (w.exchange == 0) {
-    switch (kind) {
-      case soft::softmax:
-        b.run(primitives::softmax<T>{r, scale, causal, out.data(), in});
-        break;
-      case soft::log_softmax:
-        b.run(primitives::log_softmax<T>{r, out.data(), in});
-        break;
-      case soft::logsumexp:
-        b.run(primitives::logsumexp<T>{r, out.data(), in});
-        break;
-    }
-  } else {
+  buffer<Backend> largest, sums;  // of whole rows, where the dimension is cut
+  if (w.exchange != 0) {
     auto const n = static_cast<std::size_t>(r.count());
-    auto largest = make_buffer<A>(b, r.count()), sums = make_buffer<A>(b, r.count());
-    A *max = data_of<A>(largest), *sum = data_of<A>(sums);
+    largest = make_buffer<A>(b, r.count());
+    sums = make_buffer<A>(b, r.count());
+    A *const max = data_of<A>(largest), *const sum = data_of<A>(sums);
     b.run(primitives::row_max<T>{r, scale, causal, max, in});
     b.all_reduce(w.exchange, combine::max, static_cast<A const*>(max), max, n);
     b.run(primitives::row_exp_sum<T>{r, scale, causal, max, sum, in});
     b.all_reduce(w.exchange, combine::sum, static_cast<A const*>(sum), sum, n);
-    A const *m = max, *s = sum;
-    switch (kind) {
-      case soft::softmax:
-        b.run(primitives::softmax_apply<T>{r, scale, causal, m, s, out.data(), in});
-        break;
-      case soft::log_softmax:
-        b.run(primitives::log_softmax_apply<T>{r, m, s, out.data(), in});
-        break;
-      case soft::logsumexp:
-        b.run(primitives::logsumexp_finish<T>{r.count(), out.data(), m, s});
-        break;
-    }
+  }
+  A const *const m = largest ? data_of<A>(largest) : nullptr, *const s = sums ? data_of<A>(sums) : nullptr;
+  switch (kind) {
+    case soft::softmax:
+      b.run(primitives::softmax<T>{r, scale, causal, out.data(), in, m, s});
+      break;
+    case soft::log_softmax:
+      b.run(primitives::log_softmax<T>{r, out.data(), in, m, s});
+      break;
+    case soft::logsumexp:
+      w.exchange == 0 ? b.run(primitives::logsumexp<T>{r, out.data(), in})
+                      : b.run(primitives::logsumexp_finish<T>{r.count(), out.data(), m, s});
+      break;
   }
   record(tape_of(x), out, w.out,
          [&](auto const& slot) { return softmax_node<Backend, T>(kind, w, scale, x, out.memory, slot); });

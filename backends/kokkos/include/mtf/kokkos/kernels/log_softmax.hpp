@@ -70,18 +70,10 @@ struct logsumexp_finish_body {
 
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::log_softmax<T> const& p) {
-  write_rows(on, p.name, p.of, log_softmax_row<T>{}, p.y, p.x);
-}
-template <class Exec, class T>
-void compute(device<Exec>& on, primitives::log_softmax_vjp<T> const& p) {
-  write_rows(on, p.name, p.of, log_softmax_vjp_row<T>{}, p.dx, p.y, p.dy);
-}
-template <class Exec, class T>
-void compute(device<Exec>& on, primitives::log_softmax_apply<T> const& p) {
   write_rows(on, p.name, p.of, log_softmax_row<T>{p.max, p.sum}, p.y, p.x);
 }
 template <class Exec, class T>
-void compute(device<Exec>& on, primitives::log_softmax_vjp_apply<T> const& p) {
+void compute(device<Exec>& on, primitives::log_softmax_vjp<T> const& p) {
   write_rows(on, p.name, p.of, log_softmax_vjp_row<T>{p.sum}, p.dx, p.y, p.dy);
 }
 template <class Exec, class T>
@@ -99,8 +91,6 @@ void compute(device<Exec>& on, primitives::logsumexp_finish<T> const& p) {
 
 MTF_COMPILED(device, log_softmax)
 MTF_COMPILED(device, log_softmax_vjp)
-MTF_COMPILED(device, log_softmax_apply)
-MTF_COMPILED(device, log_softmax_vjp_apply)
 MTF_COMPILED(device, logsumexp)
 MTF_COMPILED(device, logsumexp_vjp)
 MTF_COMPILED(device, logsumexp_finish)

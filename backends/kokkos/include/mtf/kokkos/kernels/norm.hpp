@@ -224,13 +224,13 @@ void compute(device<Exec>& on, primitives::norm_vjp_sums<Centered, T> const& p) 
   for_rows(p.name, on.exec, p.of.count(), p.of.n, body);
 }
 template <class Exec, bool Centered, class T>
-void compute(device<Exec>& on, primitives::norm_vjp_apply<Centered, T> const& p) {
+void compute(device<Exec>& on, primitives::norm_vjp<Centered, T> const& p) {
   row_result<T, Exec> out(on, p.of, p.dx);
   row_operand<T, Exec> const g(on, p.of, p.dy), in(on, p.of, p.x);
   norm_backward(on,
                 norm_vjp_body<Centered, T>{{g.get(), in.get(), p.gamma, p.mean, p.rstd},
                                            p.of.n,
-                                           p.n_global,
+                                           p.s1 != nullptr ? p.n_global : p.of.n,
                                            p.of.count(),
                                            p.s1,
                                            p.s2,
@@ -238,17 +238,11 @@ void compute(device<Exec>& on, primitives::norm_vjp_apply<Centered, T> const& p)
                                            p.accumulate},
                 p.dgamma, p.dbeta);
 }
-template <class Exec, bool Centered, class T>
-void compute(device<Exec>& on, primitives::norm_vjp<Centered, T> const& p) {
-  compute(on, primitives::norm_vjp_apply<Centered, T>{p.of, p.of.n, nullptr, nullptr, p.dx, p.dgamma, p.dbeta, p.dy,
-                                                      p.x, p.gamma, p.mean, p.rstd, p.accumulate});
-}
 
 MTF_COMPILED_NORM(device, norm)
 MTF_COMPILED(device, row_square_sum)
 MTF_COMPILED_NORM(device, norm_apply)
 MTF_COMPILED_NORM(device, norm_vjp_sums)
-MTF_COMPILED_NORM(device, norm_vjp_apply)
 MTF_COMPILED_NORM(device, norm_vjp)
 
 }  // namespace mtf::kokkos

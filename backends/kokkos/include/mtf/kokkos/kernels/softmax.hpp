@@ -94,11 +94,11 @@ struct softmax_vjp_row {
 
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::softmax<T> const& p) {
-  write_rows(on, p.name, p.of, softmax_row<T>{p.scale, p.visible}, p.y, p.x);
+  write_rows(on, p.name, p.of, softmax_row<T>{p.scale, p.visible, p.max, p.sum}, p.y, p.x);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::softmax_vjp<T> const& p) {
-  write_rows(on, p.name, p.of, softmax_vjp_row<T>{p.scale}, p.dx, p.y, p.dy);
+  write_rows(on, p.name, p.of, softmax_vjp_row<T>{p.scale, p.dot}, p.dx, p.y, p.dy);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::row_max<T> const& p) {
@@ -109,10 +109,6 @@ void compute(device<Exec>& on, primitives::row_exp_sum<T> const& p) {
   number_rows(on, p.name, p.of, exp_sum_row<T>{p.scale, p.visible, p.max}, p.sum, p.x);
 }
 template <class Exec, class T>
-void compute(device<Exec>& on, primitives::softmax_apply<T> const& p) {
-  write_rows(on, p.name, p.of, softmax_row<T>{p.scale, p.visible, p.max, p.sum}, p.y, p.x);
-}
-template <class Exec, class T>
 void compute(device<Exec>& on, primitives::row_dot<T> const& p) {
   number_rows(on, p.name, p.of, dot_row{}, p.out, p.y, p.dy);
 }
@@ -120,18 +116,12 @@ template <class Exec, class T>
 void compute(device<Exec>& on, primitives::row_sum<T> const& p) {
   number_rows(on, p.name, p.of, sum_row{}, p.out, p.x);
 }
-template <class Exec, class T>
-void compute(device<Exec>& on, primitives::softmax_vjp_apply<T> const& p) {
-  write_rows(on, p.name, p.of, softmax_vjp_row<T>{p.scale, p.dot}, p.dx, p.y, p.dy);
-}
 
 MTF_COMPILED(device, softmax)
 MTF_COMPILED(device, softmax_vjp)
 MTF_COMPILED(device, row_max)
 MTF_COMPILED(device, row_exp_sum)
-MTF_COMPILED(device, softmax_apply)
 MTF_COMPILED(device, row_dot)
 MTF_COMPILED(device, row_sum)
-MTF_COMPILED(device, softmax_vjp_apply)
 
 }  // namespace mtf::kokkos
