@@ -15,7 +15,8 @@
 
 namespace {
 
-static_assert(mtf::computes<tiny::backend> && mtf::computes<mtf::kokkos_backend<>>);
+static_assert(mtf::computes<tiny::backend> && mtf::computes<mtf::kokkos_backend<>> && mtf::computes<mtf::trace>);
+static_assert(!mtf::computes<mtf::backend::host> && !mtf::computes<mtf::single_rank>);
 
 using config = model_config<model_sizes{.batch = 2, .sequence = 6, .d_model = 8, .heads = 2, .d_ff = 12, .vocab = 10}>;
 using model = transformer::model<config>;

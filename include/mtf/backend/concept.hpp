@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/object_pool.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -48,12 +49,15 @@ concept backend_listens = requires(B& b, sharding const& tensor, float const* ma
   b.made(made, tensor);
 };
 
-/// Everything that operations ask of the type of their last parameter, `Backend`. `run` is asked for each primitive
-/// that a program uses, and for no other; `holds_data` is false of the trace alone.
+/// Everything that operations ask of a backend. `run` is asked for each primitive that a program uses, and for no
+/// other. `holds_data` is false of the trace alone; the others give the library memory for its small objects on the
+/// host.
 template <class B>
 concept computes = backend_memory<B> && backend_collectives<B> && backend_listens<B> && requires(B& b) {
   { B::holds_data } -> std::convertible_to<bool>;
   b.run(primitives::fill<float>{nullptr, 0, 0});
-};
+} && (!B::holds_data || requires(B& b) {
+                     { b.objects() } -> std::same_as<backend::object_pool&>;
+                   });
 
 }  // namespace mtf
