@@ -13,7 +13,6 @@ using trouble = mtf::detail::finding::kind;
 constexpr auto one = by_hand::mesh({}), mesh = by_hand::mesh({2, 2});
 
 // --- partial results
-// ----------------------------------------------------------------------------------------------------
 
 // Dimensions 1 (rows of a), 2 (contracted), 3 (columns of b).
 constexpr auto rule(sharding const& a, sharding const& b, sharding const& c) { return derive_einsum(a, b, c); }
@@ -39,7 +38,6 @@ constexpr auto crossed = rule(of({{1, 4, {0}}, {2, 4}}), of({{2, 4}, {3, 4, {0}}
 static_assert(crossed.wrong.what == trouble::two_dims_on_axis && crossed.wrong.axis == 0);
 
 // --- matrix products
-// ----------------------------------------------------------------------------------------------------
 
 // Every storage order of a[p, i, k] b[p, k, j] -> c[p, i, j], p a batch: the numbers are right.
 constexpr by_hand::cut_dim p{1, 2}, i{2, 3}, k{3, 2}, j{4, 3};
@@ -110,7 +108,6 @@ static_assert(copies_nothing(derive_local_einsum(mesh, of({k1_cut, i, k2}), of({
 static_assert(computes(by_hand::derived{mesh, of({k1_cut, i, k2}), of({k1_cut, k2, j}), of({i, j})}));
 
 // --- the order of several contractions
-// ----------------------------------------------------------------------------------
 
 using mtf::detail::best_order;
 constexpr by_hand::cut_dim big{1, 100}, small{2, 2}, middle{3, 50}, last{4, 3};

@@ -15,7 +15,6 @@ template <class T>
 using x = typename place<T, ::where>::template tensor<batch>::description;
 
 // --- element types
-// -----------------------------------------------------------------------------------------------------------------
 
 template <class F, class... T>
 constexpr bool takes = map_function_t<F, x<T>...>::value;
@@ -36,7 +35,6 @@ static_assert(takes<functions::relu, std::int32_t> && takes<functions::abs, std:
 static_assert(takes<functions::where, bool, float, float>);
 
 // --- functions
-// ---------------------------------------------------------------------------------------------------------------------
 
 constexpr auto of_plain = [](float a) { return a * a; };
 constexpr auto of_one_type = []<class A>(A a, A b) { return a * b; };
@@ -69,7 +67,6 @@ static_assert(same<callable_t<pointer, float>, ok> && same<callable_t<pointer>, 
 static_assert(same<callable_t<final_one>, error_not_callable<final_one>>);
 
 // --- dual numbers: a plain number of any type is the dual number that it converts to
-// ---------------------------------------------------------------------------------------------------------------------
 
 using dual = math::dual<float>;
 constexpr bool equal(dual a, dual b) { return a.v == b.v && a.d == b.d; }
@@ -98,7 +95,6 @@ static_assert(std::is_convertible_v<float, dual> && !std::is_convertible_v<dual,
               !std::is_convertible_v<dual, int>);
 
 // --- structures: each of their tensors is named once, whatever else they hold
-// ---------------------------------------------------------------------------------------------------------------------
 
 struct nothing {};
 struct alignas(64) wide_thing {
@@ -182,7 +178,6 @@ static_assert(is<unnamed, error_without_fields<unnamed>> && is<around, error_wit
 static_assert(same<detail::parameters_verdict_t<nothing>, error_not_parameters<nothing>>);
 
 // --- layouts
-// ---------------------------------------------------------------------------------------------------------------------
 
 static_assert(same<layout_verdict_t<split<batch, rows>>, error_not_a_mesh<split<batch, rows>>>);
 static_assert(

@@ -8,7 +8,6 @@ struct odd : dim<"odd", 20> {};
 struct last_batch : dim<"batch", 7> {};
 
 // --- layouts by themselves
-// ---------------------------------------------------------------------------------------------
 
 static_assert(same<layout_verdict_t<machine>, ok>);
 static_assert(same<layout_verdict_t<machine, split<batch, rows>, split<hidden, cols>>, ok>);
@@ -32,7 +31,6 @@ static_assert(same<detail::mesh_verdict<rows, cols>::type, ok>);
 static_assert(same<detail::mesh_verdict<rows, cols, rows>::type, error_axis_twice<rows>>);
 
 // --- layouts and tensors
-// -----------------------------------------------------------------------------------------------
 
 using crowded = layout<machine, split<batch, rows>, split<hidden, cols>, split<heads, cols>, split<vocab, rows, cols>>;
 static_assert(valid_layout_for<crowded, shape<>> && valid_layout_for<crowded, shape<batch, hidden>>);
@@ -51,7 +49,6 @@ static_assert(same<tensor_verdict_t<shape<last_batch>, ::where>, error_not_divis
               "the layout cuts what has this name");
 
 // --- shardings
-// ---------------------------------------------------------------------------------------------------------
 
 constexpr mesh_shape m = machine::shape();
 constexpr sharding s = detail::sharding_of<shape<digit, batch, vocab>, layout<machine, split<vocab, cols, rows>>>;
@@ -73,14 +70,12 @@ static_assert(p.offset == 32 * 128 + 2 * 32 && p.local.rank == 2 && p.local.exte
               p.local.extent[1] == 32 && p.local.stride[0][0] == 128 && p.local.stride[0][1] == 1);
 
 // --- structures of tensors
-// ---------------------------------------------------------------------------------------------
 
 static_assert(same<place<float, ::where>::tensor<batch, hidden>, tensor<float, shape<batch, hidden>, ::where>>);
 static_assert(
     same<relaid<place<float, ::where>::tensor, crowded>::tensor<batch>, tensor<float, shape<batch>, crowded>>);
 
 // --- the textual notation
-// ----------------------------------------------------------------------------------------------
 
 using text_rows = text_axis<2, 'r', 'o', 'w', 's'>;
 using text_cols = text_axis<4, 'c', 'o', 'l', 's'>;

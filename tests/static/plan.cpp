@@ -9,7 +9,6 @@ using mtf::collective;
 using mtf::pass;
 
 // --- a small program
-// ----------------------------------------------------------------------------------------------------
 
 template <template <class...> class Tensor>
 struct mlp {
@@ -44,7 +43,6 @@ constexpr auto forward =
 static_assert(forward.count() == 1 && forward.bytes_sent_per_rank() == 64 / 2 * 10 * sizeof(float) * 2 * 3 / 4);
 
 // --- equal layers are a loop
-// ----------------------------------------------------------------------------------------------
 
 template <int Layers>
 using config = model_config<model_sizes{
@@ -198,7 +196,6 @@ static_assert(nested_tables.collectives.size() == 2);
 static_assert(nested_tables.loops.size() == 2 && nested_tables.times(0) == 1 && nested_tables.times(1) == 12);
 
 // --- scopes without communication
-// -----------------------------------------------------------------------------------------
 
 constexpr auto contraction = [](auto const& x, auto const& w) { return mtf::einsum<batch, digit>(x, w); };
 using x_type = mtf::place<float, where>::tensor<batch, hidden>;
@@ -208,7 +205,6 @@ static_assert(
                    decltype(contraction(std::declval<x_type>(), std::declval<w_type>()))>);
 
 // --- a parameter used twice
-// -----------------------------------------------------------------------------------------------
 
 // Its gradient is whole in one use and partial in the other: completed once, in the message of the small ones, and no
 // collective is without a name.
@@ -229,7 +225,6 @@ static_assert(mtf::plan_of<mtf::layout<mtf::mesh<rows>, mtf::split<batch, rows>>
                   .count() == 2);
 
 // --- axes of one rank
-// -----------------------------------------------------------------------------------------------------
 
 // Nothing is sent over them, so nothing is planned; over two axes, of which one has one rank, it is.
 struct only : mtf::axis<"only", 1> {};

@@ -22,7 +22,6 @@ using partial_y = made<shape<batch, digit>, partial<cols>>;
 extern partial_y const p;
 
 // --- contractions and sums: partial over what cut the dimensions that are gone
-// ------------------------------------------
 
 static_assert(same<decltype(mtf::einsum<batch, digit>(x, w)), partial_y>);
 static_assert(same<decltype(mtf::einsum<digit, batch>(x, w)), made<shape<digit, batch>, partial<cols>>>);
@@ -52,7 +51,6 @@ static_assert(same<decltype(mtf::reduce_max<batch>(x)), whole<hidden>>);
 static_assert(same<decltype(mtf::reduce_min<batch>(p)), whole<digit>>);
 
 // --- what partial tensors pass through
-// ----------------------------------------------------------------------------------
 
 static_assert(same<decltype(p + p), partial_y> && same<decltype(p - p), partial_y> && same<decltype(-p), partial_y>);
 static_assert(same<decltype(p + y), whole<batch, digit>> && same<decltype(y - p), whole<batch, digit>>);
@@ -93,7 +91,6 @@ static_assert(same<decltype(mtf::layer_norm<digit>(p, bias, bias)), whole<batch,
 static_assert(same<decltype(mtf::rms_norm<digit>(p, bias)), whole<batch, digit>>);
 
 // --- element types
-// ------------------------------------------------------------------------------------------------------
 
 extern made<shape<batch>, partial<cols>, double> const wide;
 extern made<shape<batch>, partial<cols>, bfloat16> const narrow;
@@ -121,7 +118,6 @@ static_assert(same<decltype(narrow == 0), made<shape<batch>, partial<>, bool>>);
 static_assert(same<decltype(mtf::where(column < 0, narrow, narrow)), made<shape<batch>, partial<>, bfloat16>>);
 
 // --- broadcasting: the union of the dimensions, in the order of the operand that has them all
-// ----------------------------
 
 static_assert(same<decltype(bias + y), whole<batch, digit>> && same<decltype(y + bias), whole<batch, digit>>);
 static_assert(same<decltype(column + turned), whole<digit, batch>>);
@@ -134,7 +130,6 @@ static_assert(same<decltype(scalar + scalar), whole<>>);
 static_assert(same<decltype(mtf::where(column < 0, bias, turned)), whole<digit, batch>>);
 
 // --- layouts of results: the first operand's that cuts the result as it is cut, or one that says just that
-// ----------------
 
 using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
 using by_cols = mtf::layout<machine, mtf::split<digit, rows>>;
@@ -152,7 +147,6 @@ static_assert(same<decltype(mtf::einsum<batch, vocab>(by_rows_x, vocab_x)),
               "none agrees");
 
 // --- relayout and rename
-// ------------------------------------------------------------------------------------------------
 
 using on_cols = mtf::layout<machine, mtf::split<batch, cols>>;
 static_assert(same<decltype(mtf::relayout<on_cols>(x)), made<shape<batch, hidden>, partial<>, float, on_cols>>);
@@ -166,7 +160,6 @@ static_assert(
     "cut as the layout says of the new name");
 
 // --- lookup and loss
-// ----------------------------------------------------------------------------------------------------
 
 using by_vocab = mtf::layout<machine, mtf::split<vocab, cols>, mtf::split<batch, rows>>;
 extern made<shape<vocab, kind>, partial<>, float, by_vocab> const table;
@@ -185,7 +178,6 @@ static_assert(same<decltype(mtf::causal_mask<sequence, memory, where>(machine_ro
                    made<shape<sequence, memory>, partial<>, bool>>);
 
 // --- gradients
-// ----------------------------------------------------------------------------------------------------------
 
 template <template <class...> class Tensor>
 struct mlp {

@@ -42,7 +42,7 @@ struct mesh_verdict {
 template <mesh_axis... Axes>
 struct mesh {
   using checked = checked_t<typename detail::mesh_verdict<Axes...>::type>;
-  static_assert(sizeof...(Axes) <= static_cast<std::size_t>(mesh_shape::max_axes), "mtf: a mesh has at most 6 axes");
+  static_assert(sizeof...(Axes) <= static_cast<std::size_t>(max_axes), "mtf: a mesh has at most 6 axes");
 
   static constexpr int rank = static_cast<int>(sizeof...(Axes));
   static constexpr int size = (1 * ... * Axes::size);

@@ -13,7 +13,6 @@ using axis_mask = std::uint32_t;
 
 /// A mesh as a value: its extents, row-major over the ranks.
 struct mesh_shape {
-  static constexpr int max_axes = mtf::max_axes;
   int rank = 0;
   std::array<int, max_axes> extent{1, 1, 1, 1, 1, 1};
   axis_mask node_axes = 0;  // axes whose links run inside one node

@@ -21,7 +21,7 @@ namespace mtf {
 template <std::size_t Collectives, std::size_t Loops, std::size_t Operations = 0>
 struct plan {
   mesh_shape mesh;
-  std::array<std::string_view, mesh_shape::max_axes> axis_names{};
+  std::array<std::string_view, max_axes> axis_names{};
   std::array<planned_collective, Collectives> collectives{};
   std::array<planned_loop, Loops> loops{};      // an outer one after those inside it
   std::array<planned_work, Operations> work{};  // what a rank computes: forward, backward, the norm of the gradients

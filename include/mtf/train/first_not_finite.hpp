@@ -22,7 +22,7 @@ namespace mtf {
 /// watched, as Kokkos' is.
 template <class Backend, class Params, class Step>
 std::string first_not_finite(Backend& b, Params const& params, Step const& step) {
-  std::array<std::string_view, mesh_shape::max_axes> axes{};
+  std::array<std::string_view, max_axes> axes{};
   result_watch watch;
   struct watching {
     Backend& on;

@@ -287,7 +287,7 @@ class mpi_collectives final : public collectives {
   std::size_t largest_;
   axis_mask wide_ = 0;  // the axes with more than one rank
   MPI_Comm world_ = MPI_COMM_NULL;
-  std::array<MPI_Comm, std::size_t{1} << static_cast<unsigned>(mesh_shape::max_axes)> comms_ = [] {
+  std::array<MPI_Comm, std::size_t{1} << static_cast<unsigned>(max_axes)> comms_ = [] {
     decltype(comms_) none;
     none.fill(MPI_COMM_NULL);
     return none;
@@ -296,7 +296,7 @@ class mpi_collectives final : public collectives {
     bool looked_for = false;
     std::unique_ptr<mpi::node_group> shared;
   };
-  std::array<group_memory, std::size_t{1} << static_cast<unsigned>(mesh_shape::max_axes)> groups_;
+  std::array<group_memory, std::size_t{1} << static_cast<unsigned>(max_axes)> groups_;
   std::vector<int> nodes_;  // empty: no memory is shared
   mpi::mpi_operations operations_;
 };

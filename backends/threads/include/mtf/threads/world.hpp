@@ -153,8 +153,7 @@ class thread_world {
   mesh_shape mesh_;
   std::string text_;
   axis_mask wide_ = 0;  // the axes with more than one rank
-  std::array<std::vector<std::unique_ptr<threads::thread_group>>, std::size_t{1} << unsigned{mesh_shape::max_axes}>
-      groups_;
+  std::array<std::vector<std::unique_ptr<threads::thread_group>>, std::size_t{1} << unsigned{max_axes}> groups_;
   std::deque<threads::mailbox> mail_;
   std::deque<std::atomic<bool>> left_;
   std::vector<threads::waiting_place> waiting_;

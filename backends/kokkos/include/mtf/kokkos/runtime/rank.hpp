@@ -27,7 +27,6 @@ class kokkos_rank {
   void fence() { on_.exec.fence("mtf::fence"); }
 
   // What operation is in progress, for profilers: a region of its name
-  // ---------------------------------------------------
 
   void enter(char const* operation, sharding const&, std::array<char const*, 3> const&) {
     Kokkos::Profiling::pushRegion(operation != nullptr ? operation : "mtf::completion");
@@ -67,7 +66,6 @@ class kokkos_rank {
   }
 
   // Collectives on device memory: as in class collectives. Over axes of one rank they are copies, and not counted
-  // ----------
 
   /// True: MPI reads and writes device memory itself. False: data goes through pinned host memory.
   bool device_aware = device_aware_by_default;
