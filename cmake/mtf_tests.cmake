@@ -10,10 +10,10 @@ if(MTF_ENABLE_MPI)
   endif()
 endif()
 
-# Open MPI otherwise refuses to start for root, who runs CI's containers. LeakSanitizer calls what Open MPI and oneDNN
-# keep until exit leaks.
+# Open MPI otherwise refuses to start for root, who runs CI's containers. MPICH otherwise spins where ranks wait, while
+# others need the core. LeakSanitizer calls what Open MPI and oneDNN keep until exit leaks.
 set(mtf_test_environment
-  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MPIR_CVAR_POLLS_BEFORE_YIELD=1
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
   "TSAN_OPTIONS=halt_on_error=1:suppressions=${PROJECT_SOURCE_DIR}/tests/mesh/tsan.supp")
 

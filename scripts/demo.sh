@@ -26,5 +26,9 @@ fi
 threads=$(($(nproc) / ranks))
 export OMP_NUM_THREADS=$((threads > 0 ? threads : 1)) OMP_PROC_BIND=false
 
-exec mpirun -n "$ranks" --oversubscribe --bind-to none "$build/examples/transformer/train-data-2" \
+# More ranks than cores are welcome; other MPIs than Open MPI need not be told.
+flags=()
+case "$(mpirun --version 2>&1)" in *"Open MPI"* | *OpenRTE*) flags=(--oversubscribe --bind-to none) ;; esac
+
+exec mpirun -n "$ranks" "${flags[@]}" "$build/examples/transformer/train-data-2" \
   --data "$text" --steps 1000 --log build/demo.jsonl --plot build/demo.svg --sample 400 "$@"

@@ -7,7 +7,9 @@ cd "$(dirname "$0")/.."
 packages=(
   g++-12 clang-19 libomp-19-dev cmake ninja-build ca-certificates          # compilers and build
   clang-format-19                                                          # the format that scripts/check-format.sh holds to
+  doxygen                                                                  # the API reference, scripts/api-reference.sh
   libboost-dev libdnnl-dev librandom123-dev libopenmpi-dev openmpi-bin     # what mtf itself uses
+  libmpich-dev mpich                                                       # preset mpich; mpicxx and mpirun stay Open MPI's
   doctest-dev libcli11-dev nlohmann-json3-dev libbenchmark-dev time        # tests, examples, benchmarks
   bible-kjv bible-kjv-text                                                 # the demo's text
 )

@@ -111,7 +111,8 @@ TEST_CASE("a failed call says which, where and why") {
     CHECK(false);
   } catch (mtf::mpi_error const& e) {
     CHECK(std::string(e.what()).find(text) == 0);
-    CHECK(std::string(e.what()).find("invalid rank") != std::string::npos);
+    // Each MPI in its own words; MPICH then says more.
+    CHECK(std::string(e.what()).find(mtf::mpi::mpi_text(MPI_ERR_RANK)) == text.size());
   }
   mtf::mpi::mpi_place const place{"MPI_Allreduce", "rows:2 cols:4 deep:3", 0b101U};
   CHECK(place.text() == "MPI_Allreduce over rows:2 deep:3 of mesh rows:2 cols:4 deep:3");

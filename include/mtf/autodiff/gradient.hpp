@@ -20,8 +20,11 @@ namespace mtf {
 template <tensor_type Tensor>
 class gradient {
  public:
+  /// The tensor of which it is the gradient, and whose shape it has.
   using tensor_type = Tensor;
+  /// What holds it.
   using backend_type = typename Tensor::backend_type;
+  /// The tensor's.
   using element_type = typename Tensor::element_type;
 
   /// Zero.
@@ -39,6 +42,7 @@ class gradient {
   [[nodiscard]] constexpr axis_mask partial_axes() const {
     return g_.memory && g_.memory->completed_axes == g_.partial ? 0 : g_.partial;
   }
+  /// Nothing flowed there: the function did not use the tensor, or its result did not depend on it.
   [[nodiscard]] constexpr bool is_zero() const { return !g_.memory; }
   /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing. Where an optimizer
   /// has its parts already: one all-gather of them.

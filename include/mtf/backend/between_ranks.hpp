@@ -13,6 +13,7 @@
 
 namespace mtf::backend {
 
+/// The bytes of one element.
 constexpr std::size_t size_of(element type) { return static_cast<std::size_t>(bytes_of(type)); }
 
 /// Two elements combined; bfloat16 in float, rounded after each pair; max and min as order.hpp says. For bool, sum and

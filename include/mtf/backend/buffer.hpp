@@ -29,6 +29,7 @@ struct block final : kept_by<Backend> {
     if constexpr (Backend::holds_data)
       if (!whole) backend->release(data, bytes);
   }
+  /// For `ref`: nobody holds it any more. Where there is no data, the backend keeps the object until its own end.
   constexpr void unreferenced() {
     if constexpr (Backend::holds_data) {
       destroy_object(*backend, this);
@@ -44,16 +45,20 @@ struct block final : kept_by<Backend> {
     data = nullptr;
     bytes = 0;
   }
+  /// For `kept`: what it refers to is released.
   constexpr void let_go() {
     completed = {};
     whole = {};
   }
+  /// For `kept`: its end.
   constexpr void destroy() { delete this; }
 };
 
+/// Memory of a backend, which its last holder returns.
 template <class Backend>
 using buffer = ref<block<Backend>>;
 
+/// Memory for elements of type T, not initialized.
 template <class T, class Backend>
 constexpr buffer<Backend> make_buffer(Backend& b, index elements) {
   return make_ref<block<Backend>>(b, b, static_cast<std::size_t>(elements) * sizeof(T));

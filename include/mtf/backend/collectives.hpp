@@ -13,9 +13,12 @@
 
 namespace mtf {
 
+/// The kinds of collectives.
 enum class collective : std::uint8_t { all_reduce, reduce_scatter, all_gather, all_to_all, permute };
+/// How an all-reduce combines two elements.
 enum class combine : std::uint8_t { sum, max, min };
 
+/// As in plans and errors, such as "all-reduce".
 constexpr char const* name_of(collective kind) {
   constexpr std::array<char const*, 5> names{"all-reduce", "reduce-scatter", "all-gather", "all-to-all", "permute"};
   return names[static_cast<std::size_t>(kind)];
@@ -79,6 +82,7 @@ class collectives {
     ~handle() { delete at_; }
     request* operator->() const { return at_; }
     explicit operator bool() const { return at_ != nullptr; }
+    /// Gives the operation up: it is over, or nobody waits for it.
     void reset() { delete std::exchange(at_, nullptr); }
 
    private:
@@ -90,7 +94,9 @@ class collectives {
   collectives(collectives const&) = delete;
   collectives& operator=(collectives const&) = delete;
 
+  /// The mesh of which it is a rank.
   [[nodiscard]] mesh_shape const& mesh() const { return mesh_; }
+  /// This rank's number, row-major over the mesh.
   [[nodiscard]] int rank() const { return rank_; }
 
   /// out = combination of all `in` of the group, `count` elements; in == out is allowed.
@@ -98,6 +104,7 @@ class collectives {
     note(collective::all_reduce, axes, type, count);
     do_all_reduce(axes, op, type, in, out, count);
   }
+  /// As all_reduce, and returns before it is done: the rank can work meanwhile.
   handle start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) {
     note(collective::all_reduce, axes, type, count);
     return do_start_all_reduce(axes, op, type, in, out, count);
@@ -108,6 +115,7 @@ class collectives {
     note(collective::reduce_scatter, axes, type, count);
     do_reduce_scatter(axes, type, in, out, count);
   }
+  /// As reduce_scatter, and returns before it is done.
   handle start_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
     note(collective::reduce_scatter, axes, type, count);
     return do_start_reduce_scatter(axes, type, in, out, count);
@@ -118,6 +126,7 @@ class collectives {
     note(collective::all_gather, axes, type, count);
     do_all_gather(axes, type, in, out, count);
   }
+  /// As all_gather, and returns before it is done.
   handle start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
     note(collective::all_gather, axes, type, count);
     return do_start_all_gather(axes, type, in, out, count);
@@ -137,7 +146,9 @@ class collectives {
   /// True on all ranks if `mine` is true on any: the way to agree on an error before leaving together. Not counted.
   virtual bool any(bool mine) = 0;
 
+  /// What was sent so far, by kind and axes.
   [[nodiscard]] std::vector<collective_count> const& counts() const { return counts_; }
+  /// From now on counts anew.
   void reset_counts() { counts_.clear(); }
   /// Called once for each collective, before it starts: for tests that compare the order with a plan.
   struct event {
@@ -146,6 +157,7 @@ class collectives {
     std::uint64_t payload;
     bool operator==(event const&) const = default;
   };
+  /// Adds each collective to `log` from now on; null: to none.
   void record(std::vector<event>* log) { log_ = log; }
 
  protected:

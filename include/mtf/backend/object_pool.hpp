@@ -9,6 +9,8 @@
 
 namespace mtf::backend {
 
+/// Memory for the library's own small objects of one rank, in free lists by size: `new` costs more. Large ones are the
+/// system's. Not for several threads.
 class object_pool {
  public:
   static constexpr std::size_t alignment = 64;
@@ -25,6 +27,7 @@ class object_pool {
       }
   }
 
+  /// Memory of at least `bytes`, at least 1, aligned to `alignment`.
   void* take(std::size_t bytes) {
     std::size_t const c = size_class(bytes);
     if (c >= classes || free_[c] == nullptr) return from_system((c + 1) * grain);

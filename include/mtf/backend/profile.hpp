@@ -17,6 +17,7 @@ namespace mtf {
 /// A table of (operation, pass, limit), filled while it is given to a backend: `backend.profile(&table)`.
 class profile_table : public operation_names {
  public:
+  /// What was done in one pass of one operation, by what bounds it; in all calls together.
   struct row {
     char const* operation = "";
     pass when = pass::forward;
@@ -27,6 +28,7 @@ class profile_table : public operation_names {
     double bytes = 0;  // each input read once and each output written once; or sent
   };
 
+  /// Adds one call to the row of the operation in progress.
   void add(pass when, limit bound, double seconds, double flops, double bytes) {
     auto at = std::find_if(rows_.begin(), rows_.end(), [&](row const& r) {
       return r.when == when && r.bound == bound && std::strcmp(r.operation, name()) == 0;

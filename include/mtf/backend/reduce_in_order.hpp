@@ -53,6 +53,7 @@ void reduce_elements(element type, std::vector<void const*> const& in, std::size
   }
 }
 
+/// The same for a combination and a type that are values.
 inline void reduce_in_order(combine op, element type, std::vector<void const*> const& in, std::size_t begin,
                             std::size_t count, void* out) {
   switch (op) {

@@ -15,13 +15,17 @@ namespace mtf::backend {
 /// its base, and GCC 12 wants such destructors spelled out.)
 class kept {
  public:
+  /// Its end: deletes it, as the type that it is.
   constexpr virtual void destroy() = 0;
+  /// Before the end: releases what it refers to, so that the order of the ends does not matter.
   constexpr virtual void let_go() = 0;
 
  protected:
   constexpr ~kept() = default;
 };
+/// In place of `kept` where there is data.
 struct not_kept {};
+/// The base of a backend's objects.
 template <class Backend>
 using kept_by = std::conditional_t<Backend::holds_data, not_kept, kept>;
 
@@ -50,6 +54,7 @@ class ref {
   }
   constexpr T* operator->() const { return at_; }
   constexpr T& operator*() const { return *at_; }
+  /// The object, or null.
   constexpr T* get() const { return at_; }
   constexpr explicit operator bool() const { return at_ != nullptr; }
   /// Of memory: nobody else holds it, nor what it is a part of. Other memory is not written: tensors are values.
@@ -75,6 +80,7 @@ constexpr T* make_object([[maybe_unused]] Backend& b, Args&&... args) {
     return new T(args...);
   }
 }
+/// The end of what make_object made.
 template <class Backend, class T>
 constexpr void destroy_object([[maybe_unused]] Backend& b, T* x) {
   if constexpr (Backend::holds_data) {

@@ -81,17 +81,22 @@ class trace {
 
   // Where a backend has a `collectives`, the trace has itself.
   constexpr trace& ranks() { return *this; }
+  /// The mesh of the planned program.
   [[nodiscard]] constexpr mesh_shape const& mesh() const { return mesh_; }
+  /// 0.
   [[nodiscard]] static constexpr int rank() { return 0; }
 
   // What was recorded -------------------------------------------------------------------------------------------------
 
+  /// The collectives, in the order of the program; those of a loop once.
   [[nodiscard]] constexpr std::vector<planned_collective> const& planned() const { return planned_; }
   /// One for each operation, pass and limit, in the order of the program.
   [[nodiscard]] constexpr std::vector<planned_work> const& work() const { return work_; }
   /// Outer loops after the loops inside them.
   [[nodiscard]] constexpr std::vector<planned_loop> const& loops() const { return loops_; }
+  /// The most bytes of tensors that a rank had at one time.
   [[nodiscard]] constexpr std::uint64_t peak_bytes() const { return peak_; }
+  /// How many operands contractions copied into another order.
   [[nodiscard]] constexpr std::uint64_t reordered() const { return reordered_; }
   /// Did the program have a tensor with this dimension?
   [[nodiscard]] constexpr bool has_seen(std::uint64_t dim) const {
@@ -112,6 +117,7 @@ class trace {
   constexpr void reorders() { reordered_ += times_; }
   /// How often what happens now is done.
   [[nodiscard]] constexpr std::uint64_t times() const { return times_; }
+  /// The program has a tensor like this.
   constexpr void saw(sharding const& tensor) {
     for (int d = 0; d < tensor.rank; ++d)
       if (!has_seen(tensor[d].id)) seen_.push_back(tensor[d].id);
@@ -122,6 +128,7 @@ class trace {
     open_.push_back({planned_.size(), loops_.size(), live_, count});
     times_ *= count;
   }
+  /// Ends the loop begun last.
   constexpr void end_loop() {
     open_loop const body = open_.back();
     open_.pop_back();
@@ -152,6 +159,7 @@ class trace {
   constexpr void all_reduce(axis_mask axes, combine, T const*, T*, std::size_t count) {
     note<T>(collective::all_reduce, axes, count);
   }
+  /// Nothing: what a plan starts is over at once.
   struct request {};
   template <class T>
   constexpr request start_all_reduce(axis_mask axes, combine, T const*, T*, std::size_t count) {

@@ -14,6 +14,7 @@ namespace mtf {
 /// first_not_finite, which says what it found.
 class result_watch : public operation_names {
  public:
+  /// One result: which operation and pass made it, and how it is sharded.
   struct result {
     std::string made_by;  // operation and pass
     sharding tensor;
@@ -22,12 +23,14 @@ class result_watch : public operation_names {
   void made(pass when, sharding const& tensor, bool finite) {
     note(std::string(name()) + " " + name_of(when), tensor, finite);
   }
+  /// Adds a result.
   void note(std::string made_by, sharding const& tensor, bool finite) {
     results_.push_back({std::move(made_by), tensor});
     found_ = !finite;
   }
   /// A result was not finite, the last of `results`: what follows is not looked at.
   [[nodiscard]] bool found() const { return found_; }
+  /// In the order of the program.
   [[nodiscard]] std::vector<result> const& results() const { return results_; }
 
  private:

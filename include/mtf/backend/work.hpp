@@ -10,7 +10,9 @@
 
 namespace mtf::backend {
 
+/// Counts and offsets of elements.
 using index = std::int64_t;
+/// One number for each loop of a nest.
 using extents = std::array<index, max_rank>;
 
 /// A loop nest over `rank` extents, outermost first; operand o advances by stride[o][d] along loop d (0: broadcast).
@@ -20,6 +22,7 @@ struct loops {
   extents extent{};
   std::array<extents, Operands> stride{};
 
+  /// The number of iterations.
   [[nodiscard]] constexpr index size() const {
     index n = 1;
     for (int d = 0; d < rank; ++d) n *= extent[static_cast<std::size_t>(d)];
@@ -83,6 +86,7 @@ struct contraction {
   index m = 1, n = 1, k = 1;
   index a_m = 0, a_k = 0, b_k = 0, b_n = 0, c_m = 0, c_n = 0;
 
+  /// Floating-point operations: a product and a sum count two.
   [[nodiscard]] constexpr double flops() const {
     return 2.0 * static_cast<double>(batch.size()) * static_cast<double>(m) * static_cast<double>(n) *
            static_cast<double>(k);
@@ -97,7 +101,9 @@ struct attention_shape {
   index queries = 1, keys = 1, head = 1;
   index q_row = 0, k_row = 0, v_row = 0;  // from one row to the next
 
+  /// Elements of all queries.
   [[nodiscard]] constexpr index query_elements() const { return batch.size() * queries * head; }
+  /// Elements of all keys.
   [[nodiscard]] constexpr index key_elements() const { return batch.size() * keys * head; }
   /// Of one product of rows with all rows that they see.
   [[nodiscard]] constexpr double flops() const {
@@ -109,6 +115,7 @@ struct attention_shape {
 /// A tensor seen as [outer, n, inner]: outer*inner rows of n elements that lie `inner` apart.
 struct rows {
   index outer = 1, n = 1, inner = 1;
+  /// The number of rows.
   [[nodiscard]] constexpr index count() const { return outer * inner; }
   bool operator==(rows const&) const = default;
 };

@@ -52,9 +52,11 @@ struct axis : detail::axis_base {
   static constexpr std::uint64_t id = detail::hash_of(Name.view());
 };
 
+/// A dimension: `dim`, or a tag that derives from one.
 template <class D>
 concept dimension = std::derived_from<D, detail::dim_base>;
 
+/// A mesh axis: `axis`, or a tag that derives from one.
 template <class A>
 concept mesh_axis = std::derived_from<A, detail::axis_base>;
 

@@ -31,14 +31,17 @@ struct bfloat16 {
 /// The element types as a value, for interfaces that see bytes only.
 enum class element : std::uint8_t { f32, f64, bf16, i32, i64, boolean };
 
+/// T is an element type of tensors.
 template <class T>
 inline constexpr bool is_element =
     std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, bfloat16> ||
     std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>;
 
+/// T is float, double or bfloat16.
 template <class T>
 inline constexpr bool is_floating = std::is_floating_point_v<T> || std::is_same_v<T, bfloat16>;
 
+/// An element type as a value.
 template <class T>
   requires is_element<T>
 inline constexpr element element_of = std::is_same_v<T, float>          ? element::f32
@@ -48,6 +51,7 @@ inline constexpr element element_of = std::is_same_v<T, float>          ? elemen
                                       : std::is_same_v<T, std::int64_t> ? element::i64
                                                                         : element::boolean;
 
+/// The bytes of one element.
 constexpr int bytes_of(element e) {
   switch (e) {
     case element::f64:

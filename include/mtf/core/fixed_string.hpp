@@ -14,6 +14,7 @@ struct fixed_string {
   consteval fixed_string(char const (&text)[N]) {  // NOLINT: implicit by purpose
     for (std::size_t i = 0; i < N; ++i) chars[i] = text[i];
   }
+  /// The text, without its closing zero.
   [[nodiscard]] constexpr std::string_view view() const { return {chars, N - 1}; }
 };
 

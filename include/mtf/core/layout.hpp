@@ -145,8 +145,10 @@ using layout_verdict_t = typename detail::layout_verdict<Mesh, Splits...>::type;
 template <class Mesh, class... Splits>
 struct layout {  // of what is neither: the layout of one rank, after the error
   using checked = checked_t<layout_verdict_t<Mesh, Splits...>>;
+  /// The mesh over which dimensions are split.
   using mesh_type = mesh<>;
   static constexpr std::array<detail::rule, 1> rules{};
+  /// The axes that split a dimension.
   static constexpr axis_list cut_of(std::uint64_t) { return {}; }
 };
 template <class Mesh, class... Splits>
@@ -165,6 +167,7 @@ struct layout<Mesh, Splits...> {
   }
 };
 
+/// A layout, or what has its members.
 template <class L>
 concept layout_type = requires {
   typename L::mesh_type;

@@ -63,6 +63,7 @@ struct mesh {
     ((at = Axes::id == id ? i : at, ++i), ...);
     return at;
   }
+  /// Whether it has an axis of this id and this size.
   static constexpr bool has(std::uint64_t id, int extent) { return ((Axes::id == id && Axes::size == extent) || ...); }
   /// "rows:2 cols:4"
   static std::string text() {
@@ -70,6 +71,7 @@ struct mesh {
     ((s += (s.empty() ? "" : " ") + std::string(Axes::name) + ":" + std::to_string(Axes::size)), ...);
     return s;
   }
+  /// The I-th axis, from 0.
   template <std::size_t I>
   using at = detail::nth<I, Axes...>;
 };

@@ -8,6 +8,7 @@ namespace mtf {
 /// The mesh axes along which the ranks hold terms of a sum that is not taken yet.
 template <mesh_axis... Axes>
 struct partial {
+  /// The axes as a set; an axis that the mesh lacks is left out.
   template <class Mesh>
   static constexpr axis_mask mask() {
     axis_mask m = 0;

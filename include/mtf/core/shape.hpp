@@ -36,6 +36,7 @@ struct shape_verdict {
 
 }  // namespace detail
 
+/// The verdict on these dimensions as those of one tensor.
 template <class... Dims>
 using shape_verdict_t = typename detail::shape_verdict<Dims...>::type;
 
@@ -50,6 +51,7 @@ struct shape {
   static constexpr std::array<std::uint64_t, sizeof...(Dims) + 1> ids{Dims::id..., 0};
   static constexpr std::array<std::int64_t, sizeof...(Dims) + 1> extents{Dims::extent..., 1};
 
+  /// The I-th dimension, from 0.
   template <std::size_t I>
   using at = detail::nth<I, Dims...>;
   /// The position of a dimension, -1 if it is not there.

@@ -16,10 +16,14 @@ struct axis_list {
   int size = 0;
   std::array<std::uint8_t, max_axes> at{};
 
+  /// Adds an axis, innermost.
   constexpr void push(int axis) { at[static_cast<std::size_t>(size++)] = static_cast<std::uint8_t>(axis); }
+  /// Removes the innermost axis.
   constexpr void pop() { at[static_cast<std::size_t>(--size)] = 0; }
   [[nodiscard]] constexpr int operator[](int i) const { return at[static_cast<std::size_t>(i)]; }
+  /// The innermost axis; there is one.
   [[nodiscard]] constexpr int last() const { return at[static_cast<std::size_t>(size - 1)]; }
+  /// The axes as a set.
   [[nodiscard]] constexpr axis_mask mask() const {
     axis_mask m = 0;
     for (int i = 0; i < size; ++i) m |= 1U << static_cast<unsigned>((*this)[i]);
@@ -34,6 +38,7 @@ struct axis_list {
   bool operator==(axis_list const&) const = default;
 };
 
+/// A dimension of a tensor: its id and name, its global extent, the axes that split it (`cut`).
 struct dim_state {
   std::uint64_t id = 0;
   std::int64_t extent = 1;  // global
@@ -42,6 +47,7 @@ struct dim_state {
   constexpr bool operator==(dim_state const& o) const { return id == o.id && extent == o.extent && cut == o.cut; }
 };
 
+/// A tensor's dimensions, outermost first, and the axes over which it is partial.
 struct sharding {
   int rank = 0;
   std::array<dim_state, max_rank> dim{};
@@ -53,11 +59,13 @@ struct sharding {
   constexpr void push(dim_state const& d) {
     if (rank < max_rank) dim[static_cast<std::size_t>(rank++)] = d;
   }
+  /// The position of a dimension, by its name's id; -1 if it is not there.
   [[nodiscard]] constexpr int find(std::uint64_t id) const {
     for (int d = 0; d < rank; ++d)
       if ((*this)[d].id == id) return d;
     return -1;
   }
+  /// Whether it has a dimension, by its name's id.
   [[nodiscard]] constexpr bool has(std::uint64_t id) const { return find(id) >= 0; }
   /// The axes that cut some dimension.
   [[nodiscard]] constexpr axis_mask cut_axes() const {
@@ -69,11 +77,13 @@ struct sharding {
   [[nodiscard]] constexpr std::int64_t local_extent(int d, mesh_shape const& mesh) const {
     return (*this)[d].extent / mesh.size((*this)[d].cut.mask());
   }
+  /// The number of elements on one rank.
   [[nodiscard]] constexpr std::int64_t local_size(mesh_shape const& mesh) const {
     std::int64_t n = 1;
     for (int d = 0; d < rank; ++d) n *= local_extent(d, mesh);
     return n;
   }
+  /// The number of elements of the global tensor.
   [[nodiscard]] constexpr std::int64_t global_size() const {
     std::int64_t n = 1;
     for (int d = 0; d < rank; ++d) n *= (*this)[d].extent;
@@ -85,6 +95,7 @@ struct sharding {
     for (int e = d + 1; e < rank; ++e) n *= local_extent(e, mesh);
     return n;
   }
+  /// The stride of a dimension in the global tensor, dense and row-major.
   [[nodiscard]] constexpr std::int64_t global_stride(int d) const {
     std::int64_t n = 1;
     for (int e = d + 1; e < rank; ++e) n *= (*this)[e].extent;

@@ -25,80 +25,118 @@ struct failed {
 template <std::int64_t Below, std::int64_t Above>
 struct nearest {};
 
+/// A shape names a dimension twice.
 template <class Dim>
 struct error_dim_twice : detail::failed {};
+/// A tensor, or the operands of one operation together, have more than max_rank dimensions.
 template <int Most, class... Shapes>
 struct error_too_many_dims : detail::failed {};
+/// A plan has more than max_collectives collectives.
 template <std::size_t Planned, std::size_t Most>
 struct error_too_many_collectives : detail::failed {};
+/// A mesh, or one split, names an axis twice.
 template <class Axis>
 struct error_axis_twice : detail::failed {};
+/// A layout splits two dimensions of one tensor over one axis.
 template <class Dim1, class Dim2, class Axis>
 struct error_two_dims_on_one_axis : detail::failed {};
+/// A tensor is partial over an axis that also splits one of its dimensions.
 template <class Dim, class Axis>
 struct error_dim_cut_where_partial : detail::failed {};
+/// The number of ranks over which a dimension is split does not divide its extent; `Fitting` is a `nearest`.
 template <class Dim, std::int64_t Extent, int Processors, class Fitting>
 struct error_not_divisible : detail::failed {};
+/// A layout splits a dimension over an axis that its mesh lacks, or has in another size.
 template <class Dim, class Axis, class Mesh>
 struct error_axis_not_in_mesh : detail::failed {};
+/// An optimizer's state is split over an axis that the parameters' mesh lacks.
 template <class Axis, class Mesh>
 struct error_no_such_axis : detail::failed {};
+/// A layout has two splits of one dimension.
 template <class Dim>
 struct error_two_rules_for_dim : detail::failed {};
+/// One operation meets two dimensions of one name that differ in extent.
 template <class Dim1, class Dim2>
 struct error_one_name_two_extents : detail::failed {};
+/// The output of einsum names a dimension that no input has.
 template <class Dim, class... Shapes>
 struct error_output_dim_in_no_input : detail::failed {};
+/// Two operands split one dimension differently.
 template <class Dim, class Layout1, class Layout2>
 struct error_cut_differently : detail::failed {};
+/// Two operands are on different meshes.
 template <class Mesh1, class Mesh2>
 struct error_different_meshes : detail::failed {};
+/// A broadcast of tensors that share no dimension.
 template <class Shape1, class Shape2>
 struct error_no_shared_dim : detail::failed {};
+/// An operation names a dimension that its tensor lacks.
 template <class Dim, class Shape>
 struct error_no_such_dim : detail::failed {};
+/// An operation would give a tensor a dimension that it already has.
 template <class Dim, class Shape>
 struct error_dim_already_there : detail::failed {};
+/// A dimension is renamed to one of another extent.
 template <class Dim1, class Dim2>
 struct error_extents_differ : detail::failed {};
+/// Two shapes must name the same dimensions, and do not.
 template <class Shape1, class Shape2>
 struct error_shapes_differ : detail::failed {};
+/// Two operands differ in element type.
 template <class Element1, class Element2>
 struct error_element_types_differ : detail::failed {};
+/// An operation does not take tensors of this element type.
 template <class Element>
 struct error_element_type : detail::failed {};
+/// A tensor of integers or bools meets a floating-point number.
 template <class Element, class Number>
 struct error_fractional_number : detail::failed {};
+/// A textual layout names a dimension or an axis that is not in the list.
 template <class Name, class... Known>
 struct error_unknown_name : detail::failed {};
+/// A textual mesh gives an axis no number of ranks.
 template <class Entry>
 struct error_axis_without_size : detail::failed {};
+/// The function given to value_and_grad does not return a scalar tensor.
 template <class Loss>
 struct error_loss_is_not_scalar : detail::failed {};
+/// A layout splits a dimension that no tensor of the planned program has.
 template <class Dim, class Layout>
 struct error_unused_rule : detail::failed {};
+/// A function inside without_communication communicates; this is its first collective.
 template <auto Collective, class Over, auto Pass>
 struct error_communicates : detail::failed {};
+/// A plan is over its budget in this quantity.
 template <auto Quantity, std::uint64_t Planned, std::uint64_t Allowed>
 struct error_over_budget : detail::failed {};
+/// What is given first to a layout, or instead of a mesh, is none.
 template <class Given>
 struct error_not_a_mesh : detail::failed {};
+/// A rule of a layout is not a split of a dimension over axes.
 template <class... Given>
 struct error_not_a_split : detail::failed {};
+/// from_global is given something other than elements of the type of the tensor.
 template <class Given, class Element>
 struct error_not_elements : detail::failed {};
+/// A function cannot be called with the arguments that it would get.
 template <class Function, class... Arguments>
 struct error_not_callable : detail::failed {};
+/// A function given to map calls one of plain numbers, which has no derivative.
 template <class Number>
 struct error_no_derivative : detail::failed {};
+/// Gradients are asked in something other than a structure of tensors.
 template <class Given>
 struct error_not_parameters : detail::failed {};
+/// A structure of tensors has no MTF_FIELDS.
 template <template <template <class...> class> class Structure>
 struct error_without_fields : detail::failed {};
+/// The MTF_FIELDS of a structure do not name each of its tensors once.
 template <template <template <class...> class> class Structure, std::size_t Tensors, std::size_t Listed>
 struct error_fields : detail::failed {};
+/// plan_of is given an argument that stands for none of the function's.
 template <class Given>
 struct error_not_an_input : detail::failed {};
+/// A function that runs in a constant expression captures something.
 template <class Function>
 struct error_captures : detail::failed {};
 

@@ -10,9 +10,12 @@
 
 namespace mtf::math {
 
+/// A built-in number, and no dual one.
 template <class N>
 concept plain_number = std::is_arithmetic_v<N>;
 
+/// A value v and its derivative d. Arithmetic and comparisons mix duals with plain numbers; comparisons see the value
+/// alone.
 template <class T>
 struct dual {
   T v{}, d{};
@@ -94,6 +97,7 @@ struct dual {
   }
 };
 
+/// T is a dual number.
 template <class T>
 inline constexpr bool is_dual = false;
 template <class T>
@@ -114,9 +118,11 @@ template <class A, class B>
 struct mixed<A, dual<B>> {
   using type = dual<B>;
 };
+/// The type in which a mix of numbers and duals is computed.
 template <class A, class B>
 using mixed_t = typename mixed<A, B>::type;
 
+/// x as argument J of a function that is differentiated in its I-th: a dual number of derivative 1, or x itself.
 template <std::size_t I, std::size_t J, class X>
 MTF_FUNCTION constexpr auto seeded(X x) {
   if constexpr (I == J)
@@ -125,6 +131,7 @@ MTF_FUNCTION constexpr auto seeded(X x) {
     return x;
 }
 
+/// has_derivative, with the indices of the arguments.
 template <std::size_t I, class F, class Indices, class... X>
 inline constexpr bool has_derivative_of = false;
 template <std::size_t I, class F, std::size_t... J, class... X>
@@ -135,6 +142,7 @@ inline constexpr bool has_derivative_of<I, F, std::index_sequence<J...>, X...> =
 template <std::size_t I, class F, class... X>
 inline constexpr bool has_derivative = has_derivative_of<I, F, std::index_sequence_for<X...>, X...>;
 
+/// derivative, with the indices of the arguments; f has one.
 template <std::size_t I, class F, std::size_t... J, class... X>
 MTF_FUNCTION constexpr auto derivative_of(F const& f, std::index_sequence<J...>, X... x) {
   auto const y = f(seeded<I, J>(x)...);

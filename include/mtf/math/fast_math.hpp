@@ -35,14 +35,18 @@ MTF_INLINE float library_sqrt(float x) { return ::sqrtf(x); }
 MTF_INLINE double fast_exp(double x) { return __builtin_exp(x); }
 MTF_INLINE double fast_log(double x) { return __builtin_log(x); }
 MTF_INLINE double fast_tanh(double x) { return __builtin_tanh(x); }
+/// The standard library's square root.
 MTF_INLINE double library_sqrt(double x) { return __builtin_sqrt(x); }
+/// The standard library's: the largest whole number that is not larger.
 MTF_INLINE double library_floor(double x) { return __builtin_floor(x); }
 MTF_INLINE float library_floor(float x) { return __builtin_floorf(x); }
 MTF_INLINE float library_sqrt(float x) { return __builtin_sqrtf(x); }
 #endif
 MTF_INLINE double fast_exp_down(double x) { return fast_exp(x); }
 MTF_INLINE double fast_sqrt(double x) { return library_sqrt(x); }
+/// The standard library's cosine.
 inline double library_cos(double x) { return __builtin_cos(x); }
+/// The standard library's x^y.
 inline double library_pow(double x, double y) { return __builtin_pow(x, y); }
 
 #if defined(MTF_DEVICE_PASS)
@@ -55,8 +59,10 @@ MTF_INLINE float fast_sqrt(float x) { return ::sqrtf(x); }
 
 #else
 
+/// 1 / ln 2.
 inline constexpr float log2_e = 0x1.715476p0F;
 inline constexpr float ln2_high = 0x1.62e4p-1F;  // ln 2 in two parts: the first times a whole number up to 2^9 is exact
+/// The second part.
 inline constexpr float ln2_low = 0x1.7f7d1cp-20F;
 
 /// Adding it rounds to a whole number, which is then in the low bits.

@@ -31,14 +31,17 @@ concept number = std::is_arithmetic_v<T>;
 template <class X>
 using number_t = typename detail::number_of<X>::type;
 
+/// e^x
 template <detail::number T>
 MTF_FUNCTION T exp(T x) {
   return fast_exp(x);
 }
+/// The natural logarithm.
 template <detail::number T>
 MTF_FUNCTION T log(T x) {
   return fast_log(x);
 }
+/// The hyperbolic tangent.
 template <detail::number T>
 MTF_FUNCTION T tanh(T x) {
   return fast_tanh(x);
@@ -61,6 +64,7 @@ MTF_FUNCTION constexpr auto max(A a, B b) {
   using R = mixed_t<A, B>;
   return larger(static_cast<R>(a), static_cast<R>(b));
 }
+/// The smaller of two numbers: NaN if one is NaN, and -0 is less than 0.
 template <detail::number A, detail::number B>
 MTF_FUNCTION constexpr auto min(A a, B b) {
   using R = mixed_t<A, B>;
@@ -92,10 +96,12 @@ MTF_FUNCTION constexpr dual<T> abs(dual<T> x) {
   return {abs(x.v), x.v > T(0) ? x.d : x.v < T(0) ? -x.d : T(0)};
 }
 
+/// 1 / sqrt(x)
 template <class X>
 MTF_FUNCTION X rsqrt(X x) {
   return number_t<X>(1) / sqrt(x);
 }
+/// x x
 template <class X>
 MTF_FUNCTION X square(X x) {
   return x * x;

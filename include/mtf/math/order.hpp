@@ -58,10 +58,12 @@ MTF_INLINE constexpr T reversed(T x) {
     return -x;
 }
 
+/// The larger of two numbers of one type, in the order of `order_of`.
 template <class T>
 MTF_INLINE constexpr T larger(T a, T b) {
   return order_of(a) < order_of(b) ? b : a;
 }
+/// The smaller of two numbers of one type: NaN if one is NaN.
 template <class T>
 MTF_INLINE constexpr T smaller(T a, T b) {
   return order_of(reversed(a)) < order_of(reversed(b)) ? b : a;

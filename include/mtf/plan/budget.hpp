@@ -23,6 +23,7 @@ struct budget {
   std::uint64_t collectives = any;
   std::uint64_t memory = any;  // bytes of tensors at one time
 };
+/// The quantities of a budget.
 enum class budgeted : std::uint8_t { bytes_sent, collectives, memory };
 
 /// `static_assert(mtf::within_budget<plan, mtf::budget{.bytes_sent = 64_KiB}>())`: refused if the plan, a constant with

@@ -21,8 +21,10 @@ template <class T, class Layout, class Backend, class Other, class... D>
 struct placed<T, Layout, Backend, under<Other>, D...> : placed<T, Other, Backend, D...> {};
 }  // namespace detail
 
+/// Tensors of T under Layout on Backend; without a backend, only their types and plans.
 template <class T, layout_type Layout, class Backend = trace>
 struct place {
+  /// The tensor of dimensions D; or of `under<Other>` and dimensions, under the layout Other.
   template <class... D>
   using tensor = typename detail::placed<T, Layout, Backend, D...>::type;
   /// The same place for another element type.
@@ -33,6 +35,7 @@ struct place {
 /// The same structure template under another layout: `block<mtf::relaid<Tensor, upper>::template tensor>`.
 template <template <class...> class Tensor, layout_type Layout>
 struct relaid {
+  /// The tensor of dimensions D under the other layout.
   template <class... D>
   using tensor = Tensor<under<Layout>, D...>;
 };

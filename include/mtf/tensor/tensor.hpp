@@ -64,6 +64,7 @@ template <class T, class Shape, class Layout, class Partial, class Backend>
 class tensor : public detail::described<T, Shape, Layout, Partial> {
  public:
   using checked = checked_t<tensor_verdict_t<Shape, Layout, Partial>>;
+  /// What holds and computes its elements.
   using backend_type = Backend;
   using detail::described<T, Shape, Layout, Partial>::spec;
   using detail::described<T, Shape, Layout, Partial>::local_size;
@@ -79,7 +80,9 @@ class tensor : public detail::described<T, Shape, Layout, Partial> {
     if (empty()) detail::has_no_value("a tensor", spec);
     return value_;
   }
+  /// The backend that it was made with. A tensor that was never given a value is a user_error.
   [[nodiscard]] constexpr Backend& backend() const { return value().backend(); }
+  /// It was never given a value.
   [[nodiscard]] constexpr bool empty() const { return !value_.memory; }
 
   /// The rank's shard, copied to the host.
@@ -104,6 +107,7 @@ inline constexpr bool is_tensor<tensor<T, S, L, P, B>> = true;
 
 }  // namespace detail
 
+/// A tensor.
 template <class X>
 concept tensor_type = detail::is_tensor<X>;
 

@@ -81,6 +81,7 @@ inline double clip_factor(double limit, double norm) {
 /// `gamma` or `scale`, by itself, with one more letter, or with a digit or _ and anything: b1, bq, b_out, gamma_f. For
 /// another rule give the optimizer a class with such a function.
 struct decay_weights {
+  /// Whether the parameter of this name, a tensor of type X, decays.
   template <class X>
   static constexpr bool decays(std::string_view name, X const&) {
     return X::shape_type::rank >= 2 && !is_bias_or_scale(name.substr(name.rfind('.') + 1));
@@ -97,6 +98,7 @@ struct decay_weights {
   }
 };
 
+/// What adamw is constructed with. The learning rate is given to each update.
 struct adamw_options {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0.01;
@@ -163,6 +165,7 @@ class adamw {
   typename detail::update_counts_of<Params>::type updates_;
 };
 
+/// What sgd is constructed with. The learning rate is given to each update; `clip_norm` as for adamw.
 struct sgd_options {
   double momentum = 0;
   double weight_decay = 0;

@@ -14,6 +14,7 @@ struct warmup_cosine {
   int total = 1;
   double floor = 0;
 
+  /// The rate of this step.
   [[nodiscard]] double at(int step) const {
     if (step < warmup) return peak * (step + 1) / warmup;
     if (step >= total) return floor;

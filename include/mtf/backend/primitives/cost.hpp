@@ -22,6 +22,7 @@ concept primitive = requires(P const& p) {
 
 namespace primitives {
 
+/// What bounds a primitive: the matrix units if it has flops(), else memory.
 template <class P>
 inline constexpr limit limit_of = requires(P const& p) { p.flops(); } ? limit::matrix : limit::memory;
 

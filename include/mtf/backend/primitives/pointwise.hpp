@@ -75,6 +75,7 @@ template <class F, class R, class... T>
 constexpr map<F, R, T...> map_of(F f, loops<1 + static_cast<int>(sizeof...(T))> const& of, R* out, T const*... in) {
   return {f, of, out, {in...}};
 }
+/// With the types that the arguments have.
 template <class F, class R, class... T>
 constexpr map_vjp<F, R, T...> map_vjp_of(F f, loops<1 + static_cast<int>(sizeof...(T))> const& of,
                                          std::array<map_gradient, sizeof...(T)> const& dx, R const* dy,

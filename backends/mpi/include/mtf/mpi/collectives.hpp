@@ -43,6 +43,7 @@ class mpi_collectives final : public collectives {
   /// The most elements that one MPI call moves or reduces; larger counts go in pieces.
   static constexpr std::size_t most_elements = std::size_t{1} << 30U;
 
+  /// For tests and measurements; programs need none of them.
   struct options {
     bool shared_memory = true;            // within a node; false: MPI everywhere
     std::size_t largest = most_elements;  // for tests of large counts

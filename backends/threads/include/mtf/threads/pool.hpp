@@ -48,6 +48,7 @@ class rank_threads {
   rank_threads(rank_threads const&) = delete;
   rank_threads& operator=(rank_threads const&) = delete;
 
+  /// The most ranks that a mesh may have here.
   [[nodiscard]] int size() const { return static_cast<int>(workers_.size()); }
 
   /// Calls f(ranks) on as many threads as the mesh has ranks, each with its rank's collectives, and returns when all

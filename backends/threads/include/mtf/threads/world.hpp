@@ -83,7 +83,9 @@ class thread_world {
   thread_world(thread_world const&) = delete;
   thread_world& operator=(thread_world const&) = delete;
 
+  /// The mesh of its ranks.
   [[nodiscard]] mesh_shape const& mesh() const { return mesh_; }
+  /// The mesh in the text of errors, such as "rows:2 cols:4".
   [[nodiscard]] std::string const& text() const { return text_; }
 
   /// The rank takes part in no more collectives: an error for ranks that wait for it, now or later.

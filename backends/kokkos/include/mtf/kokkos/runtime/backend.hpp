@@ -15,12 +15,15 @@
 
 namespace mtf {
 
+/// One rank's shards in the memory of a Kokkos execution space, computed there. `ranks` moves data between ranks and
+/// outlives it.
 template <class Exec = Kokkos::DefaultExecutionSpace>
 class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   using rank = kokkos::kokkos_rank<Exec>;
   using rank::on_;
 
  public:
+  /// Where kernels run.
   using execution_space = Exec;
 
   explicit kokkos_backend(mtf::collectives& ranks, Exec exec = Exec{}) : rank(ranks, std::move(exec)) {}
@@ -54,6 +57,7 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
 
   // Memory ------------------------------------------------------------------------------------------------------------
 
+  /// What memory() returns.
   using memory_use = mtf::memory_use;
   /// A block of at least `bytes`, aligned to 64 bytes.
   void* allocate(std::size_t bytes) { return on_.memory.allocate(bytes); }
@@ -61,6 +65,7 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   void release(void* p, std::size_t bytes) noexcept { on_.memory.release(p, bytes); }
   /// Memory for the library's own objects on the host.
   backend::object_pool& objects() { return objects_; }
+  /// The memory that tensors have taken so far.
   [[nodiscard]] memory_use memory() const { return on_.memory.use(); }
   /// From now on `peak` counts anew.
   void reset_peak() { on_.memory.reset_peak(); }
