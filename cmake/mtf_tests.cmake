@@ -1,5 +1,5 @@
-# Functions that register tests. Labels (ctest -L): local, mesh, threads, sweep, refused, install, readme, example,
-# architecture, compile-time.
+# Functions that register tests. Labels (ctest -L): local, mesh, threads, sweep, recipes, refused, install, readme,
+# example, architecture, compile-time.
 
 if(MTF_ENABLE_MPI)
   execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version OUTPUT_VARIABLE mpiexec_version ERROR_QUIET)
