@@ -110,7 +110,7 @@ endif()
 
 # A loss that overflows: the first step was still logged, and nothing after it.
 set(log "${WORK}/overflow.jsonl")
-expect_later("before training" "step 2: the loss is NaN, training stops. the first operation whose result is not finite: einsum forward ,batch/data, sequence, heads, d_head,. a lower --learning-rate"
+expect_later("before training" "step 2: the loss is NaN, training stops. the first operation whose result is not finite: linear forward ,batch/data, sequence, heads, d_head,. a lower --learning-rate"
   --steps 20 --sample 0 --learning-rate 1e30 --log "${log}")
 file(STRINGS "${log}" logged)
 if(NOT logged MATCHES "^{[^{}]*\"step\":1,[^{}]*}$")

@@ -67,25 +67,25 @@ std::string first(F const& loss) {
 TEST_CASE("the first operation whose result is not finite, forward") {
   CHECK(first([](auto const& p) { return mtf::sum(mtf::einsum<m, n>(p.x, p.w)); }).empty());
   CHECK(first([](auto const& p) { return mtf::sum(mtf::exp(mtf::log(mtf::einsum<m, n>(p.x, p.w) - 7))); }) ==
-        "map forward [m, n]");
+        "log forward [m, n]");
   CHECK(first([](auto const& p) { return mtf::sum(mtf::einsum<m, n>(p.x * huge, p.w)); }) == "einsum forward [m, n]");
   CHECK(first([](auto const& p) { return mtf::sum(p.x * huge); }) == "sum forward []");
-  CHECK(first([](auto const& p) { return mtf::sum(mtf::softmax<k>(p.x * huge * 2)); }) == "map forward [m, k]");
+  CHECK(first([](auto const& p) { return mtf::sum(mtf::softmax<k>(p.x * huge * 2)); }) == "multiply forward [m, k]");
   CHECK(first([](auto const& p) { return mtf::mean(mtf::layer_norm<k>(p.x, p.gamma, p.beta * huge * 2)); }) ==
-        "map forward [k]");
+        "multiply forward [k]");
 }
 
 TEST_CASE("the same, backward") {
   auto const r = [](auto const& x) { return mtf::sum(mtf::sqrt(x)); };
-  CHECK(first([&](auto const& p) { return r(p.x - 1); }) == "map backward [m, k]");
-  CHECK(first([&](auto const& p) { return r(mtf::einsum<m, n>(p.x, p.w) - 6); }) == "map backward [m, n]");
+  CHECK(first([&](auto const& p) { return r(p.x - 1); }) == "sqrt backward [m, k]");
+  CHECK(first([&](auto const& p) { return r(mtf::einsum<m, n>(p.x, p.w) - 6); }) == "sqrt backward [m, n]");
   CHECK(first([](auto const& p) { return mtf::sum(mtf::einsum<m, n>(p.x * (1 / huge), p.w) * huge); }) ==
         "einsum backward [m, k]");
   // Each contribution is finite, their sum is not: added by the slot, by a product and by a norm.
   CHECK(first([](auto const& p) {
           auto const y = mtf::einsum<m, n>(p.x * (1 / huge), p.w);
           return mtf::sum(y * huge) + mtf::sum(y * y * 0 + y * huge);
-        }) == "map backward [m, n]");
+        }) == "multiply backward [m, n]");
   CHECK(first([](auto const& p) {
           auto const y = p.x * (1 / huge);
           auto const product = mtf::sum(mtf::einsum<m, n>(y, p.w) * (huge / 8));
@@ -117,11 +117,11 @@ TEST_CASE("ranks agree on the first in the order of the program") {
       return mtf::log(mtf::sum<k>(mtf::sqrt(q.x * (2.5 - at)))  // rank 1
                       - 100);
     };  // both
-    CHECK(first(machine, p, [&](auto const& q) { return mtf::sum(later(q)); }) == "map forward [m/half, k]");
+    CHECK(first(machine, p, [&](auto const& q) { return mtf::sum(later(q)); }) == "sqrt forward [m/half, k]");
     CHECK(first(machine, p, [&](auto const& q) {
             auto const earlier = mtf::sum(mtf::log(at - 1.5));  // rank 0
             return earlier + mtf::sum(later(q));
-          }) == "map forward [m/half]");
+          }) == "log forward [m/half]");
     // Each rank's term is finite, their sum is not.
     auto const sum = [&](auto const& q) { return mtf::complete(mtf::sum<m>(q.x * huge)); };
     CHECK(mtf::first_not_finite(machine, p, [&] { sum(p); }) == "sum forward [k]");

@@ -232,8 +232,8 @@ closed_form cross_entropy(int classes) {
     place const &x = s.in[0], &labels = s.in[1];
     answer a;
     a.out = x.without(bit(classes));
-    take_sum(a.forward, s.mesh, labels.partial, labels);
     take_sum(a.forward, s.mesh, x.partial, x);
+    take_sum(a.forward, s.mesh, labels.partial, labels);
     a.all_reduce(a.forward, x.axes(classes), payload(s.mesh, a.out));
     a.all_reduce(a.forward, x.axes(classes), 2 * payload(s.mesh, a.out));
     set const whole = s.seed & x.axes();
@@ -270,8 +270,8 @@ closed_form embedding(int vocabulary, std::vector<int> out) {
     answer a;
     a.out = lying(s.in, out);
     a.out.partial = table.axes(vocabulary);
-    take_sum(a.forward, s.mesh, ids.partial, ids);
     take_sum(a.forward, s.mesh, table.partial, table);
+    take_sum(a.forward, s.mesh, ids.partial, ids);
     set const whole = s.seed & table.axes(vocabulary);
     take_sum(a.backward, s.mesh, whole, a.out);
     a.gradients = {(s.seed & ~whole) | ids.axes(), 0};

@@ -1,6 +1,5 @@
 #pragma once
 // The gradient of a tensor.
-#include <array>
 
 #include <mtf/autodiff/state_cut.hpp>
 #include <mtf/backend/scope.hpp>
@@ -33,14 +32,13 @@ class gradient {
 
   /// Sees to it that part<Cut>() costs nothing after `all.finish()`; `parameter` names it.
   template <class Cut = state_cut_over<>>
-  constexpr void complete_with(detail::completion<backend_type>& all,
-                               std::array<char const*, 3> const& parameter) const {
+  constexpr void complete_with(detail::completion<backend_type>& all, parameter_path const& parameter) const {
     all.template add<element_type>(g_, Tensor::spec, detail::state_cut_axes<Tensor, Cut>, parameter);
   }
 
   /// The axes over which the ranks hold terms of a sum.
   [[nodiscard]] constexpr axis_mask partial_axes() const {
-    return g_.memory && g_.memory->completed_axes == g_.partial ? 0 : g_.partial;
+    return g_.memory && g_.memory->sum.is_over(g_.partial) ? 0 : g_.partial;
   }
   /// Nothing flowed there: the function did not use the tensor, or its result did not depend on it.
   [[nodiscard]] constexpr bool is_zero() const { return !g_.memory; }

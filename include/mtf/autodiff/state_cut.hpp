@@ -1,6 +1,5 @@
 #pragma once
 // Optimizers' state that is cut over more axes than the parameters: each rank updates its part of what it holds whole.
-#include <array>
 #include <cstddef>
 #include <type_traits>
 
@@ -114,11 +113,11 @@ constexpr auto* part_of_parameter(X const& x) {
 /// Each rank has its part of the parameter's shard: now all have all of it. One all-gather over the axes that cut the
 /// state further. `name`: the parameter's path, as for operation.
 template <class Cut, class X>
-constexpr void share_parts(X const& x, std::array<char const*, 3> const& name = {}) {
+constexpr void share_parts(X const& x, parameter_path const& name = {}) {
   if constexpr (constexpr axis_mask axes = state_cut_axes<X, Cut>; axes != 0) {
     using T = typename X::element_type;
     auto& b = x.backend();
-    operation<typename X::backend_type> const here(b, "parameter", X::spec, name);
+    operation<typename X::backend_type> const here(b, {"parameter", name}, X::spec);
     b.all_gather(axes, static_cast<T const*>(part_of_parameter<Cut>(x)), x.value().data(),
                  static_cast<std::size_t>(state_part_t<X, Cut>::local_size));
   }

@@ -1,13 +1,18 @@
 #pragma once
 // A backend's memory, counted; and the sum of what is partial, once it is known.
 #include <cstddef>
+#include <type_traits>
 
+#include <mtf/backend/known_sum.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/ref.hpp>
+#include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/mesh_shape.hpp>
 
 namespace mtf::backend {
+
+struct no_label {};
 
 /// Memory of a backend. The completed sum of a partial value is remembered, so that it is paid for once.
 template <class Backend>
@@ -17,9 +22,9 @@ struct block final : kept_by<Backend> {
   void* data;
   std::size_t bytes;   // its own: 0 if it is a part of another block
   ref<block> whole{};  // that one
-  axis_mask completed_axes = 0;
-  ref<block> completed{};       // the sum over these axes; null: it was taken in place
-  axis_mask completed_cut = 0;  // of that sum this rank has its part along these axes (cut_further)
+  known_sum<ref<block>> sum{};
+  // On a trace, of a partial value: the operation that made it.
+  [[no_unique_address]] std::conditional_t<Backend::holds_data, no_label, operation_label> made_by{};
 
   constexpr block(Backend& b, std::size_t n) : backend(&b), data(b.allocate(n)), bytes(n) {}
   constexpr block(ref<block> const& of, void* at) : backend(of->backend), data(at), bytes(0), whole(of) {}
@@ -38,6 +43,13 @@ struct block final : kept_by<Backend> {
       let_go();
     }
   }
+  /// What is known of the operation that made it.
+  [[nodiscard]] constexpr operation_label label() const {
+    if constexpr (Backend::holds_data)
+      return {};
+    else
+      return made_by;
+  }
   /// Its terms are not needed any more: the memory goes back, the completed sum is still known.
   constexpr void forget_terms() {
     if (!whole) backend->release(data, bytes);
@@ -47,7 +59,7 @@ struct block final : kept_by<Backend> {
   }
   /// For `kept`: what it refers to is released.
   constexpr void let_go() {
-    completed = {};
+    sum.forget();
     whole = {};
   }
   /// For `kept`: its end.

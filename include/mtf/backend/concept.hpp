@@ -43,7 +43,7 @@ concept backend_collectives = requires(B& b, axis_mask axes, float const* in, fl
 /// Told what is going on; a backend need not listen.
 template <class B>
 concept backend_listens = requires(B& b, sharding const& tensor, float const* made) {
-  b.enter("einsum", tensor, std::array<char const*, 3>{});
+  b.enter(operation_label("einsum"), tensor);
   b.leave();
   { b.change(pass::backward) } -> std::same_as<pass>;
   b.made(made, tensor);

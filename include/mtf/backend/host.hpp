@@ -32,7 +32,7 @@ class host {
   void to_host(void* to, void const* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
   void from_host(void* to, void const* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 
-  void enter(char const*, sharding const&, std::array<char const*, 3> const&) {}
+  void enter(operation_label const&, sharding const&) {}
   void leave() {}
   pass change(pass p) { return std::exchange(pass_, p); }
   template <class T>

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include <mtf/core/sharding.hpp>
 
@@ -16,20 +17,43 @@ constexpr char const* name_of(pass when) {
   return names[static_cast<std::size_t>(when)];
 }
 
+/// The path of a parameter in its structure, innermost name first, without indices.
+using parameter_path = std::array<char const*, 3>;
+
+/// By their letters: literals may overlap, and Clang 21 refuses to compare their addresses.
+constexpr bool same_text(char const* a, char const* b) {
+  if (a == nullptr || b == nullptr) return a == nullptr && b == nullptr;
+  return std::string_view(a) == b;
+}
+constexpr bool same_path(parameter_path const& a, parameter_path const& b) {
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!same_text(a[i], b[i])) return false;
+  return true;
+}
+
+/// What plans call an operation: its name, and the parameters that it works on, up to two.
+struct operation_label {
+  char const* name = nullptr;
+  parameter_path parameter{}, other{};
+
+  constexpr operation_label() = default;
+  constexpr operation_label(char const* n) : name(n) {}  // NOLINT: implicit, most have no parameters
+  constexpr operation_label(char const* n, parameter_path const& p, parameter_path const& o = {})
+      : name(n), parameter(p), other(o) {}
+};
+
 namespace backend {
 
-/// As long as it lives, the backend works for the operation `name` on a tensor that lies as `tensor` says; without a
+/// As long as it lives, the backend works for the operation `what` on a tensor that lies as `tensor` says; without a
 /// name, on another tensor of the operation in progress. `tensor` must outlive the backend's records: operations pass
-/// constants. `parameter`: the path, innermost name first, of the parameter whose gradient it is.
+/// constants.
 template <class Backend>
 class operation {
  public:
-  constexpr operation(Backend& b, char const* name, sharding const& tensor,
-                      std::array<char const*, 3> const& parameter = {})
-      : backend_(&b) {
-    b.enter(name, tensor, parameter);
+  constexpr operation(Backend& b, operation_label const& what, sharding const& tensor) : backend_(&b) {
+    b.enter(what, tensor);
   }
-  constexpr operation(Backend& b, sharding const& tensor) : operation(b, nullptr, tensor) {}
+  constexpr operation(Backend& b, sharding const& tensor) : operation(b, operation_label{}, tensor) {}
   constexpr ~operation() { backend_->leave(); }
   operation(operation const&) = delete;
   operation& operator=(operation const&) = delete;

@@ -24,23 +24,14 @@ struct planned_collective {
   axis_mask axes = 0;
   std::uint64_t payload = 0;  // bytes that the rank puts in, as collectives::event counts them
   pass when = pass::forward;
-  char const* operation = "";              // what sends
-  sharding const* tensor = nullptr;        // what is sent, or is worked on
-  std::array<char const*, 3> parameter{};  // of which parameter it is the gradient: its path, innermost first, or nulls
+  char const* operation = "";           // what sends
+  sharding const* tensor = nullptr;     // what is sent, or is worked on
+  parameter_path parameter{}, other{};  // the operation's parameters, or whose gradient it is
 
   /// The same collective; which of several equal tensors it concerns does not matter.
   constexpr bool operator==(planned_collective const& o) const {
-    for (std::size_t i = 0; i < parameter.size(); ++i)
-      if (!same(parameter[i], o.parameter[i])) return false;
     return kind == o.kind && axes == o.axes && payload == o.payload && when == o.when && tensor == o.tensor &&
-           same(operation, o.operation);
-  }
-
- private:
-  // By their letters: literals may overlap, and Clang 21 refuses to compare their addresses.
-  static constexpr bool same(char const* a, char const* b) {
-    if (a == nullptr || b == nullptr) return a == nullptr && b == nullptr;
-    return std::string_view(a) == b;
+           same_text(operation, o.operation) && same_path(parameter, o.parameter) && same_path(other, o.other);
   }
 };
 
@@ -107,9 +98,8 @@ class trace {
 
   // Told by the operations --------------------------------------------------------------------------------------------
 
-  constexpr void enter(char const* name, sharding const& tensor, std::array<char const*, 3> const& parameter) {
-    scope const outer = scopes_.empty() ? scope{} : scopes_.back();
-    scopes_.push_back({name != nullptr ? name : outer.name, &tensor, name != nullptr ? parameter : outer.parameter});
+  constexpr void enter(operation_label const& what, sharding const& tensor) {
+    scopes_.push_back({what.name != nullptr || scopes_.empty() ? what : scopes_.back().what, &tensor});
   }
   constexpr void leave() { scopes_.pop_back(); }
   constexpr pass change(pass p) { return std::exchange(pass_, p); }
@@ -206,9 +196,8 @@ class trace {
 
  private:
   struct scope {
-    char const* name = "";
+    operation_label what{""};
     sharding const* tensor = nullptr;
-    std::array<char const*, 3> parameter{};
   };
   struct open_loop {
     std::size_t first, loops;  // collectives and loops before it
@@ -229,7 +218,7 @@ class trace {
   }
 
   constexpr planned_work& work_of(limit bound) {
-    char const* const operation = scopes_.empty() ? "" : scopes_.back().name;
+    char const* const operation = scopes_.empty() ? "" : scopes_.back().what.name;
     for (auto& w : work_)
       if (w.bound == bound && w.when == pass_ && std::string_view(w.operation) == operation) return w;
     work_.push_back({operation, pass_, bound});
@@ -240,7 +229,7 @@ class trace {
     if (mesh_.size(axes) == 1) return;  // nothing is sent to others
     auto const payload = payload_count(kind, count, mesh_.size(axes)) * sizeof(T);
     auto const now = scopes_.empty() ? scope{} : scopes_.back();
-    planned_.push_back({kind, axes, payload, pass_, now.name, now.tensor, now.parameter});
+    planned_.push_back({kind, axes, payload, pass_, now.what.name, now.tensor, now.what.parameter, now.what.other});
   }
 
   mesh_shape mesh_;

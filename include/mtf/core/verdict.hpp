@@ -146,8 +146,8 @@ template <class...>
 inline constexpr bool never = false;
 
 /// Holds if the verdict is ok; otherwise the one compiler error. Functions say `require<verdict>{}`, classes
-/// `using checked = checked_t<verdict>`.
-template <class Verdict>
+/// `using checked = checked_t<verdict>`. `By`: the operation that refuses, for the message.
+template <class Verdict, class By = void>
 struct require;
 
 template <class Verdict>
@@ -164,202 +164,202 @@ using checked_t = decltype(detail::check<Verdict>());
 
 namespace detail {
 
-template <>
-struct require<ok> {};
+template <class By>
+struct require<ok, By> {};
 
-template <int Most, class... S>
-struct require<error_too_many_dims<Most, S...>> {
+template <int Most, class... S, class By>
+struct require<error_too_many_dims<Most, S...>, By> {
   static_assert(never<detail::list<S...>>,
                 "mtf: a tensor, or the operands of one operation together, have more dimensions than mtf::max_rank; "
                 "error_too_many_dims<most, shapes...>");
 };
-template <std::size_t Planned, std::size_t Most>
-struct require<error_too_many_collectives<Planned, Most>> {
+template <std::size_t Planned, std::size_t Most, class By>
+struct require<error_too_many_collectives<Planned, Most>, By> {
   static_assert(
       Planned <= Most,
       "mtf: a plan has more collectives than mtf::max_collectives: make equal layers a std::array and apply them "
       "by mtf::scan, which plans them once; error_too_many_collectives<planned, most>");
 };
-template <class D>
-struct require<error_dim_twice<D>> {
+template <class D, class By>
+struct require<error_dim_twice<D>, By> {
   static_assert(never<D>, "mtf: a shape names a dimension twice: give one of them another name, e.g. by mtf::rename");
 };
-template <class A>
-struct require<error_axis_twice<A>> {
+template <class A, class By>
+struct require<error_axis_twice<A>, By> {
   static_assert(never<A>, "mtf: a mesh, or one split, names an axis twice: each axis may appear once");
 };
-template <class D1, class D2, class A>
-struct require<error_two_dims_on_one_axis<D1, D2, A>> {
+template <class D1, class D2, class A, class By>
+struct require<error_two_dims_on_one_axis<D1, D2, A>, By> {
   static_assert(never<A>,
                 "mtf: the layout is not injective: two dimensions of one tensor are cut over one mesh axis; cut one of "
                 "them over another axis, or not at all");
 };
-template <class D, class A>
-struct require<error_dim_cut_where_partial<D, A>> {
+template <class D, class A, class By>
+struct require<error_dim_cut_where_partial<D, A>, By> {
   static_assert(never<A>, "mtf: a tensor cannot be partial over a mesh axis that also cuts one of its dimensions");
 };
-template <class D, std::int64_t E, int P, class F>
-struct require<error_not_divisible<D, E, P, F>> {
+template <class D, std::int64_t E, int P, class F, class By>
+struct require<error_not_divisible<D, E, P, F>, By> {
   static_assert(never<D>,
                 "mtf: the processors that cut a dimension do not divide its extent; error_not_divisible<dimension, "
                 "extent, processors, nearest extents that fit>");
 };
-template <class D, class A, class M>
-struct require<error_axis_not_in_mesh<D, A, M>> {
+template <class D, class A, class M, class By>
+struct require<error_axis_not_in_mesh<D, A, M>, By> {
   static_assert(never<D>, "mtf: a layout cuts a dimension over an axis that its mesh lacks");
 };
-template <class A, class M>
-struct require<error_no_such_axis<A, M>> {
+template <class A, class M, class By>
+struct require<error_no_such_axis<A, M>, By> {
   static_assert(never<A>, "mtf: an optimizer's state is cut over an axis that the parameters' mesh lacks");
 };
-template <class D>
-struct require<error_two_rules_for_dim<D>> {
+template <class D, class By>
+struct require<error_two_rules_for_dim<D>, By> {
   static_assert(never<D>,
                 "mtf: a layout has two rules for one dimension; to cut it over two axes write one split<dim, outer, "
                 "inner>");
 };
-template <class D1, class D2>
-struct require<error_one_name_two_extents<D1, D2>> {
+template <class D1, class D2, class By>
+struct require<error_one_name_two_extents<D1, D2>, By> {
   static_assert(never<D1>, "mtf: one dimension name has two extents in one operation");
 };
-template <class D, class... S>
-struct require<error_output_dim_in_no_input<D, S...>> {
+template <class D, class... S, class By>
+struct require<error_output_dim_in_no_input<D, S...>, By> {
   static_assert(never<D>, "mtf: the output of einsum names a dimension that no input has");
 };
-template <class D, class L1, class L2>
-struct require<error_cut_differently<D, L1, L2>> {
+template <class D, class L1, class L2, class By>
+struct require<error_cut_differently<D, L1, L2>, By> {
   static_assert(never<D>,
                 "mtf: two operands cut one dimension differently; bring one into the other's layout by "
                 "mtf::relayout<Layout>(x)");
 };
-template <class M1, class M2>
-struct require<error_different_meshes<M1, M2>> {
+template <class M1, class M2, class By>
+struct require<error_different_meshes<M1, M2>, By> {
   static_assert(never<M1>, "mtf: two operands live on different meshes; a program's tensors share one mesh");
 };
-template <class S1, class S2>
-struct require<error_no_shared_dim<S1, S2>> {
+template <class S1, class S2, class By>
+struct require<error_no_shared_dim<S1, S2>, By> {
   static_assert(never<S1>,
                 "mtf: a broadcast of tensors that share no dimension would be an outer product; if that is meant, say "
                 "so by mtf::broadcast<dims...>(x) or einsum");
 };
-template <class D, class S>
-struct require<error_no_such_dim<D, S>> {
+template <class D, class S, class By>
+struct require<error_no_such_dim<D, S>, By> {
   static_assert(never<D>, "mtf: an operation names a dimension that its tensor does not have");
 };
-template <class D, class S>
-struct require<error_dim_already_there<D, S>> {
+template <class D, class S, class By>
+struct require<error_dim_already_there<D, S>, By> {
   static_assert(never<D>, "mtf: an operation would give a tensor a dimension that it already has");
 };
-template <class D1, class D2>
-struct require<error_extents_differ<D1, D2>> {
+template <class D1, class D2, class By>
+struct require<error_extents_differ<D1, D2>, By> {
   static_assert(never<D1>, "mtf: a dimension can only be renamed to one of the same extent");
 };
-template <class S1, class S2>
-struct require<error_shapes_differ<S1, S2>> {
+template <class S1, class S2, class By>
+struct require<error_shapes_differ<S1, S2>, By> {
   static_assert(never<S1>, "mtf: two shapes must name the same dimensions here");
 };
-template <class T1, class T2>
-struct require<error_element_types_differ<T1, T2>> {
+template <class T1, class T2, class By>
+struct require<error_element_types_differ<T1, T2>, By> {
   static_assert(never<T1>, "mtf: operands have different element types; convert one by mtf::cast<T>(x)");
 };
-template <class T>
-struct require<error_element_type<T>> {
+template <class T, class By>
+struct require<error_element_type<T>, By> {
   static_assert(never<T>,
                 "mtf: an operation does not take tensors of this element type: convert them by mtf::cast<T>(x)");
 };
-template <class T, class N>
-struct require<error_fractional_number<T, N>> {
+template <class T, class N, class By>
+struct require<error_fractional_number<T, N>, By> {
   static_assert(never<T>,
                 "mtf: a tensor of integers or bools meets a floating-point number, which would be rounded; convert the "
                 "tensor by mtf::cast<float>(x), or write an integer");
 };
-template <class N, class... K>
-struct require<error_unknown_name<N, K...>> {
+template <class N, class... K, class By>
+struct require<error_unknown_name<N, K...>, By> {
   static_assert(never<N>,
                 "mtf: a textual layout names a dimension or an axis that is not in the list; "
                 "error_unknown_name<name, known names...>");
 };
-template <class E>
-struct require<error_axis_without_size<E>> {
+template <class E, class By>
+struct require<error_axis_without_size<E>, By> {
   static_assert(never<E>, "mtf: a textual mesh gives an axis no number of processors: write rows:2;cols:4");
 };
-template <class L>
-struct require<error_loss_is_not_scalar<L>> {
+template <class L, class By>
+struct require<error_loss_is_not_scalar<L>, By> {
   static_assert(never<L>, "mtf: value_and_grad needs a function that returns a scalar tensor: take a mean or a sum");
 };
 
-template <class D, class L>
-struct require<error_unused_rule<D, L>> {
+template <class D, class L, class By>
+struct require<error_unused_rule<D, L>, By> {
   static_assert(never<D>,
                 "mtf: a layout cuts a dimension that no tensor of the planned program has: drop the rule, or mend "
                 "the program");
 };
 
-template <auto C, class O, auto P>
-struct require<error_communicates<C, O, P>> {
+template <auto C, class O, auto P, class By>
+struct require<error_communicates<C, O, P>, By> {
   static_assert(never<O>,
                 "mtf: a function inside without_communication communicates; error_communicates<collective, axes, "
                 "pass> is the first that it would do");
 };
-template <auto Q, std::uint64_t P, std::uint64_t A>
-struct require<error_over_budget<Q, P, A>> {
+template <auto Q, std::uint64_t P, std::uint64_t A, class By>
+struct require<error_over_budget<Q, P, A>, By> {
   static_assert(P <= A, "mtf: a plan is over its budget; error_over_budget<quantity, planned, allowed>");
 };
-template <class G>
-struct require<error_not_a_mesh<G>> {
+template <class G, class By>
+struct require<error_not_a_mesh<G>, By> {
   static_assert(never<G>,
                 "mtf: a mesh is expected first, such as mtf::mesh<rows, cols>, or a layout's, where::mesh_type");
 };
-template <class... G>
-struct require<error_not_a_split<G...>> {
+template <class... G, class By>
+struct require<error_not_a_split<G...>, By> {
   static_assert(never<list<G...>>,
                 "mtf: a rule of a layout is a split, of a dimension, then the axes that cut it: "
                 "mtf::split<batch, rows>");
 };
-template <class G, class E>
-struct require<error_not_elements<G, E>> {
+template <class G, class E, class By>
+struct require<error_not_elements<G, E>, By> {
   static_assert(never<G>,
                 "mtf: from_global takes the elements as they are in the tensor, as a std::vector, std::array or "
                 "std::span of its element type; error_not_elements<given, element type>");
 };
-template <class F, class... A>
-struct require<error_not_callable<F, A...>> {
+template <class F, class... A, class By>
+struct require<error_not_callable<F, A...>, By> {
   static_assert(never<F>,
                 "mtf: a function cannot be called with the arguments that it would get; "
                 "error_not_callable<function, arguments...>");
 };
-template <class N>
-struct require<error_no_derivative<N>> {
+template <class N, class By>
+struct require<error_no_derivative<N>, By> {
   static_assert(
       never<N>,
       "mtf: a function given to map calls one of plain numbers, such as std::exp, so it has no derivative: call "
       "mtf::math::exp; or, where none is wanted, give its argument a type, [](float x)");
 };
-template <class G>
-struct require<error_not_parameters<G>> {
+template <class G, class By>
+struct require<error_not_parameters<G>, By> {
   static_assert(never<G>,
                 "mtf: gradients are taken in the tensors of a structure, the function's first argument: a template "
                 "<template <class...> class Tensor> struct with MTF_FIELDS");
 };
-template <template <template <class...> class> class S>
-struct require<error_without_fields<S>> {
+template <template <template <class...> class> class S, class By>
+struct require<error_without_fields<S>, By> {
   static_assert(never<S<list>>, "mtf: a structure of tensors does not name its fields: write MTF_FIELDS(w, b) in it");
 };
-template <template <template <class...> class> class S, std::size_t T, std::size_t L>
-struct require<error_fields<S, T, L>> {
+template <template <template <class...> class> class S, std::size_t T, std::size_t L, class By>
+struct require<error_fields<S, T, L>, By> {
   static_assert(
       never<S<list>>,
       "mtf: the MTF_FIELDS of a structure do not name each of its tensors once; error_fields<structure, tensors "
       "in it, tensors named>");
 };
-template <class G>
-struct require<error_not_an_input<G>> {
+template <class G, class By>
+struct require<error_not_an_input<G>, By> {
   static_assert(never<G>,
                 "mtf: plan_of takes, after the function, what stands for its arguments: "
                 "mtf::parameters<structure>{} and mtf::input<element type, dimensions...>{}");
 };
-template <class F>
-struct require<error_captures<F>> {
+template <class F, class By>
+struct require<error_captures<F>, By> {
   static_assert(never<F>,
                 "mtf: a function that runs in a constant expression must capture nothing: pass what it needs as "
                 "arguments");

@@ -46,7 +46,8 @@ template <detail::number T>
 MTF_FUNCTION T tanh(T x) {
   return fast_tanh(x);
 }
-/// Also in constant expressions, as a program's plan is one: there by Newton's method, for finite x >= 0.
+/// The square root. Also in constant expressions, as a program's plan is one: there by Newton's method, for finite x >=
+/// 0.
 template <detail::number T>
 MTF_FUNCTION constexpr T sqrt(T x) {
   if (!std::is_constant_evaluated()) return library_sqrt(x);
@@ -54,6 +55,7 @@ MTF_FUNCTION constexpr T sqrt(T x) {
   for (T next = root; x > T(0) && (next = (root + x / root) / 2) < root;) root = next;
   return x > T(0) ? root : T(0);
 }
+/// The absolute value.
 template <detail::number T>
 MTF_FUNCTION constexpr T abs(T x) {
   return x > T(0) ? x : T(0) - x;  // of -0 it is 0
@@ -210,6 +212,30 @@ MTF_FUNCTION dual<T> pow(A x, dual<T> y) {
   T const power = pow(base, y.v);
   return {power, y.d * (base == T(0) ? T(0) : power * log(base))};
 }
+/// log(1 + e^x): relu without its corner (Dugas et al. 2001). Exact to rounding for all x (log1p as Kahan has it).
+template <detail::number T>
+MTF_FUNCTION T softplus(T x) {
+  T const e = exp(-abs(x)), u = T(1) + e;
+  return (x > T(0) ? x : T(0)) + (u == T(1) ? e : log(u) * (e / (u - T(1))));
+}
+template <class T>
+MTF_FUNCTION dual<T> softplus(dual<T> x) {
+  return {softplus(x.v), x.d * sigmoid(x.v)};
+}
+/// log(e^a + e^b), without overflow; where the two are equal, each has half of the derivative, infinities too.
+template <detail::number A, detail::number B>
+MTF_FUNCTION auto logaddexp(A a, B b) {
+  using R = mixed_t<A, B>;
+  R const x = static_cast<R>(a), y = static_cast<R>(b);
+  return x == y ? x + R(0.69314718055994530942) : max(x, y) + softplus(-abs(x - y));
+}
+template <class A, class B>
+MTF_FUNCTION auto logaddexp(A a, B b) {
+  using R = mixed_t<A, B>;
+  R const x = a, y = b;
+  auto const of_x = x.v == y.v ? number_t<R>(0.5) : sigmoid(x.v - y.v);
+  return R(logaddexp(x.v, y.v), of_x * x.d + (1 - of_x) * y.d);
+}
 /// min(max(x, low), high); the derivative is 1 from low to high, both included.
 template <detail::number T>
 MTF_FUNCTION constexpr T clip(T x, number_t<T> low, number_t<T> high) {
@@ -219,5 +245,25 @@ template <class T>
 MTF_FUNCTION constexpr dual<T> clip(dual<T> x, number_t<T> low, number_t<T> high) {
   return {clip(x.v, low, high), x.v < low || x.v > high ? T(0) : x.d};
 }
+
+// Those of them that are operations on tensors too: the function objects (ops/elementwise/functions.hpp) and the
+// operations (ops/elementwise/elementwise.hpp) are made of these lists. X(name, of floating-point tensors only).
+#define MTF_FUNCTIONS_OF_ONE(X) \
+  X(exp, true)                  \
+  X(log, true)                  \
+  X(sqrt, true)                 \
+  X(rsqrt, true)                \
+  X(tanh, true)                 \
+  X(sigmoid, true)              \
+  X(softplus, true)             \
+  X(relu, false)                \
+  X(gelu, true)                 \
+  X(silu, true)                 \
+  X(square, false)              \
+  X(abs, false)
+// The same of two numbers.
+#define MTF_FUNCTIONS_OF_TWO(X) X(max, false) X(min, false) X(pow, true) X(logaddexp, true)
+// X(name, operator).
+#define MTF_COMPARISONS(X) X(less, <) X(greater, >) X(less_equal, <=) X(greater_equal, >=) X(equal, ==) X(not_equal, !=)
 
 }  // namespace mtf::math

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/trace.hpp>
@@ -49,10 +50,13 @@ std::string describe(plan<C, L, W> const& p) {
   for (std::size_t i = 0; i < C; ++i) {
     auto const& c = p.collectives[i];
     std::string what = c.operation;
-    for (auto const* name : c.parameter)
-      if (name != nullptr)
-        what = what.substr(0, what.find(' ')) + ' ' + name +
-               (what.find(' ') == std::string::npos ? "" : "." + what.substr(what.find(' ') + 1));
+    char const* before = " ";
+    for (auto const& path : {c.parameter, c.other}) {
+      std::string names;
+      for (auto const* name : path)
+        if (name != nullptr) names = name + (names.empty() ? "" : "." + names);
+      if (!names.empty()) what += std::exchange(before, ", ") + names;
+    }
     if (c.tensor != nullptr) what += " " + describe(*c.tensor, p.axis_names);
     line(std::to_string(p.times(i)), name_of(c.when), name_of(c.kind), axes(c.axes),
          bytes(bytes_sent(c.kind, c.payload, p.mesh.size(c.axes))), what);

@@ -16,6 +16,7 @@
 #include <boost/hana/string.hpp>
 #include <boost/hana/tuple.hpp>
 
+#include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/verdict.hpp>
 
@@ -123,8 +124,8 @@ struct path {
     return up == nullptr ? here : up->text() + "." + here;
   }
   /// The last three names, innermost first, without indices.
-  [[nodiscard]] constexpr std::array<char const*, 3> names() const {
-    std::array<char const*, 3> last{};
+  [[nodiscard]] constexpr parameter_path names() const {
+    parameter_path last{};
     std::size_t n = 0;
     for (path const* p = this; p != nullptr && n < last.size(); p = p->up)
       if (p->name != nullptr) last[n++] = p->name;

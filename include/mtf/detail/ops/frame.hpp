@@ -17,6 +17,8 @@
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/ops/operands.hpp>
+#include <mtf/detail/ops/operate.hpp>
+#include <mtf/detail/ops/operation.hpp>
 #include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/record.hpp>

@@ -96,20 +96,18 @@ constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Ba
   mesh_shape const& mesh = b.ranks().mesh();
   auto const remember = [&](buffer<Backend> const& sum, axis_mask known_cut) {
     b.made(static_cast<T const*>(data_of<T>(sum)), cut_further(s, known_cut, mesh));
-    x->completed = sum;
-    x->completed_axes = axes;
-    x->completed_cut = known_cut;
+    x->sum.is(axes, sum, known_cut);
   };
-  if (axes != 0 && x->completed_axes != axes) {
+  if (axes != 0 && !x->sum.is_over(axes)) {
     operation<Backend> const of(b, s);
     remember(execute<T>(b, derive_completion(mesh, s, axes, cut), x), cut);
-  } else if (axes != 0 && x->completed_cut != 0 && x->completed_cut != cut) {
+  } else if (axes != 0 && x->sum.cut() != 0 && x->sum.cut() != cut) {
     operation<Backend> const of(b, s);
-    remember(execute<T>(b, derive_relayout(mesh, cut_further(s, x->completed_cut, mesh), s), x->completed), 0);
+    remember(execute<T>(b, derive_relayout(mesh, cut_further(s, x->sum.cut(), mesh), s), x->sum.memory(x)), 0);
   }
   auto known = x;
-  if (axes != 0 && x->completed) known = x->completed;
-  if (cut == 0 || (axes != 0 && x->completed_cut == cut)) return known;
+  if (axes != 0) known = x->sum.memory(x);
+  if (cut == 0 || (axes != 0 && x->sum.cut() == cut)) return known;
   return part_of<T>(known, part_offset(s, cut, mesh, b.ranks().rank()));
 }
 

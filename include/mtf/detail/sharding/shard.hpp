@@ -29,6 +29,14 @@ constexpr bool same_dims(sharding const& a, sharding const& b) {
   return same;
 }
 
+/// The axes that cut those dimensions of `all` that x lacks: along them the ranks hold the same x for different work.
+constexpr axis_mask axes_of_others(sharding const& x, sharding const& all) {
+  axis_mask m = 0;
+  for (int d = 0; d < all.rank; ++d)
+    if (!x.has(all[d].id)) m |= all[d].cut.mask();
+  return m;
+}
+
 /// The position of a rank's shard along dimension d, in elements.
 constexpr index shard_offset(sharding const& s, int d, mesh_shape const& mesh, int of_rank) {
   index at = 0;

@@ -36,22 +36,22 @@ class completion {
   /// the part's.
   template <class T>
   constexpr void add(cotangent<Backend> const& g, sharding const& where, axis_mask cut,
-                     std::array<char const*, 3> const& parameter) {
-    if (!g.memory || g.partial == 0 || g.memory->completed_axes == g.partial) return;
+                     parameter_path const& parameter) {
+    if (!g.memory || g.partial == 0 || g.memory->sum.is_over(g.partial)) return;
     mesh_shape const& mesh = backend_->ranks().mesh();
     auto const n = where.local_size(mesh);
     if (cut == 0 && is_small(n, sizeof(T))) {
       small_.push_back({g.memory, g.partial, &where, parameter, element_of<T>, n, times()});
       return;
     }
-    operation<Backend> const here(*backend_, "gradient", where, parameter);
+    operation<Backend> const here(*backend_, {"gradient", parameter}, where);
     steps const way = derive_completion(mesh, where, g.partial, cut);
     bool const one = way.size == 1, ours = g.memory.unique();
     if (one && ours && way[0].kind == step_kind::all_reduce) {
       T* const p = data_of<T>(g.memory);
       started_.push_back(backend_->start_all_reduce(way[0].axes, combine::sum, static_cast<T const*>(p), p,
                                                     static_cast<std::size_t>(n)));
-      g.memory->completed_axes = g.partial;
+      g.memory->sum.is_in_place(g.partial);
     } else if (one && way[0].kind == step_kind::reduce_scatter && way[0].axes == cut) {  // the shard is the message
       auto const part = make_buffer<T>(*backend_, way[0].elements_out);
       auto& slot = scattered_[scatters_++ % scattered_.size()];
@@ -60,9 +60,7 @@ class completion {
                                                     static_cast<std::size_t>(way[0].elements_out));
       slot.terms = g.memory;
       slot.ours = ours;
-      g.memory->completed = part;
-      g.memory->completed_axes = g.partial;
-      g.memory->completed_cut = cut;
+      g.memory->sum.is(g.partial, part, cut);
     } else {
       completed<T>(where, g.partial, g.memory, cut);
       if (cut != 0 && ours) g.memory->forget_terms();
@@ -98,7 +96,7 @@ class completion {
     buffer<Backend> memory;
     axis_mask partial;
     sharding const* where;
-    std::array<char const*, 3> parameter;
+    parameter_path parameter;
     element type;
     index elements;
     index times;  // on a trace: for how many equal layers it stands
@@ -140,8 +138,8 @@ class completion {
       count += s.times;
     });
     operation<Backend> const together(*backend_, "small gradients", several);
-    operation<Backend> const alone(*backend_, count == 1 ? "gradient" : nullptr,
-                                   count == 1 ? *small_[first].where : several, small_[first].parameter);
+    operation<Backend> const alone(*backend_, {count == 1 ? "gradient" : nullptr, small_[first].parameter},
+                                   count == 1 ? *small_[first].where : several);
     auto const message = make_buffer<T>(*backend_, total);
     index at = 0;
     each([&](waiting const& s) {
@@ -152,8 +150,7 @@ class completion {
     backend_->all_reduce(axes, combine::sum, static_cast<T const*>(p), p, static_cast<std::size_t>(total));
     at = 0;
     each([&](waiting& s) {
-      s.memory->completed = part_of<T>(message, at);
-      s.memory->completed_axes = axes;
+      s.memory->sum.is(axes, part_of<T>(message, at));
       at += s.elements;
       s.memory = {};
     });

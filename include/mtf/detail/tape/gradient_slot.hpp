@@ -68,7 +68,7 @@ class gradient_slot final : public kept_by<Backend> {
   /// or it is someone else's too. Followed by added().
   constexpr buffer<Backend> accumulator(axis_mask partial) {
     if (!first_.memory || first_.partial != partial || !first_.memory.unique()) return {};
-    forget_sum(*first_.memory);
+    first_.memory->sum.forget();
     return first_.memory;
   }
 
@@ -125,11 +125,7 @@ class gradient_slot final : public kept_by<Backend> {
   /// Memory that nobody else holds, and whose sum is not known.
   constexpr void make_own(buffer<Backend>& x) {
     if (!x.unique()) x = copy_of<T>(x, where_->local_size(backend_->ranks().mesh()));
-    forget_sum(*x);
-  }
-  static constexpr void forget_sum(block<Backend>& b) {
-    b.completed = {};
-    b.completed_axes = b.completed_cut = 0;
+    x->sum.forget();
   }
   constexpr void accumulate(buffer<Backend>& into, buffer<Backend>&& x) {
     Backend& b = *backend_;

@@ -1,6 +1,8 @@
 #pragma once
 // How operations leave nodes on a tape.
 #include <mtf/backend/ref.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/core/element.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/detail/sharding/execute.hpp>
@@ -14,13 +16,15 @@ namespace mtf::detail {
 template <class Backend, class... T>
 constexpr tape<Backend>* tape_of(value<Backend, T> const&... x) {
   tape<Backend>* t = nullptr;
-  auto const look = [&](auto const& slot) {
-    tape<Backend>* const living = slot ? slot->living() : nullptr;
-    if (living == nullptr) return;
-    if (t != nullptr && t != living) gradient_of_a_gradient();
-    t = living;
+  auto const look = [&]<class U>(value<Backend, U> const& operand) {
+    if constexpr (is_floating<U>) {
+      tape<Backend>* const living = operand.slot ? operand.slot->living() : nullptr;
+      if (living == nullptr) return;
+      if (t != nullptr && t != living) gradient_of_a_gradient();
+      t = living;
+    }
   };
-  (look(x.slot), ...);
+  (look(x), ...);
   return t;
 }
 
@@ -34,11 +38,44 @@ constexpr void record(tape<Backend>* t, value<Backend, T>& out, sharding const& 
   t->push(make, out.slot);
 }
 
-/// A value whose sum over `axes` is taken. It is the same logical tensor, so it shares the gradient's slot.
+/// A value whose sum over `axes` is taken. It is the same logical tensor, so it shares the gradient's slot. The plan
+/// says of whose result.
 template <class Backend, class T>
 constexpr value<Backend, T> completed_value(value<Backend, T> const& x, sharding const& s, axis_mask axes) {
   if (axes == 0) return x;
+  operation<Backend> const of(x.backend(), x.memory->label(), s);
   return value<Backend, T>(completed<T>(s, axes, x.memory), x.slot);
 }
+
+/// On a trace: what an operation on these operands is called. It works on the parameters among them, or behind those
+/// that are terms of a sum.
+template <class Backend>
+class labelling {
+ public:
+  constexpr explicit labelling(char const* name) : label_(name) {}
+
+  template <class T>
+  constexpr void see(slot_t<Backend, T> const& slot) {
+    if constexpr (is_floating<T>)
+      if (slot && slot->parameter >= 0 && slot->living() != nullptr) add(slot->living()->name_of(slot->parameter));
+  }
+  template <class T>
+  constexpr void see(value<Backend, T> const& x) {
+    see<T>(x.slot);
+    add(x.memory->made_by.parameter);
+    add(x.memory->made_by.other);
+  }
+  [[nodiscard]] constexpr operation_label const& label() const { return label_; }
+
+ private:
+  constexpr void add(parameter_path const& path) {
+    if (path[0] == nullptr) return;
+    if (label_.parameter[0] == nullptr)
+      label_.parameter = path;
+    else if (label_.other[0] == nullptr && !same_path(label_.parameter, path))
+      label_.other = path;
+  }
+  operation_label label_;
+};
 
 }  // namespace mtf::detail

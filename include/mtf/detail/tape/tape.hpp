@@ -104,8 +104,7 @@ class tape {
   /// A new slot for the gradient of a parameter, the next in line: it is final when nobody knows the slot any more.
   /// `cut`: the axes along which each rank needs its part of it alone (cut_further).
   template <class T>
-  constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, axis_mask cut,
-                                                     std::array<char const*, 3> const& name) {
+  constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, axis_mask cut, parameter_path const& name) {
     auto const slot = make_ref<gradient_slot<Backend, T>>(*backend_, *this, where);
     slot->parameter = static_cast<int>(parameters_.size());
     parameters_.push_back({.index = &slot->parameter, .cut = cut, .name = name});
@@ -127,13 +126,16 @@ class tape {
     completion_.finish();
     return p.g;
   }
+  [[nodiscard]] constexpr parameter_path const& name_of(int parameter) const {
+    return parameters_[static_cast<std::size_t>(parameter)].name;
+  }
   [[nodiscard]] constexpr Backend& backend() const { return *backend_; }
 
  private:
   struct parameter_gradient {
     int* index;  // in the slot; null: the gradient is final
     axis_mask cut;
-    std::array<char const*, 3> name;
+    parameter_path name;
     cotangent<Backend> g{};
   };
   constexpr ref<node> take_last() {

@@ -23,14 +23,9 @@ namespace mtf {
 
 namespace detail {
 
-struct einsum_work {
-  std::array<sharding, 2> in{};
-  sharding out;
-  std::array<axis_mask, 2> complete{};
+struct einsum_work : operation_work<2> {
   local_einsum forward;
   std::array<local_einsum, 2> backward{};  // the gradient of a: out, b -> a; of b: a, out -> b
-  axis_mask gradient_may_pass = 0;
-  std::array<axis_mask, 2> gradient_sums{};
 };
 
 constexpr einsum_work make_einsum_work(mesh_shape const& mesh, sharding const& a, sharding const& b,
@@ -43,13 +38,8 @@ constexpr einsum_work make_einsum_work(mesh_shape const& mesh, sharding const& a
   w.backward[0] = derive_local_einsum(mesh, rule.out, b, a);
   w.backward[1] = derive_local_einsum(mesh, a, rule.out, b);
   std::array<axis_mask, 2> const passing{a.partial & ~rule.complete[0], b.partial & ~rule.complete[1]};
-  w.gradient_may_pass = ~(a.cut_axes() | b.cut_axes() | passing[0] | passing[1]);
-  for (std::size_t i = 0; i < 2; ++i) {
-    auto const& other = w.in[1 - i];
-    w.gradient_sums[i] = passing[1 - i];
-    for (int d = 0; d < other.rank; ++d)
-      if (!w.in[i].has(other[d].id)) w.gradient_sums[i] |= other[d].cut.mask();
-  }
+  w.gradient_may_be_partial = ~(a.cut_axes() | b.cut_axes() | passing[0] | passing[1]);
+  for (std::size_t i = 0; i < 2; ++i) w.gradient_sums[i] = passing[1 - i] | axes_of_others(w.in[i], w.in[1 - i]);
   return w;
 }
 
@@ -78,52 +68,39 @@ constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const
   return c;
 }
 
-template <class Backend, class T>
-class einsum_node {
- public:
-  constexpr einsum_node(einsum_work const& w, value<Backend, T> const& a, value<Backend, T> const& b,
-                        ref<gradient_slot<Backend, T>> const& out)
-      : w_(&w), a_(a), b_(b), out_(out) {
-    // Each operand's values serve only the other's gradient.
-    if (!a_.slot) b_.memory = {};
-    if (!b_.slot) a_.memory = {};
-  }
-  constexpr void run() {
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, "einsum", w_->out);
-    auto const g = out_->take(w_->gradient_may_pass);
-    if (!g.memory) return;
-    if (a_.slot) add(*a_.slot, w_->backward[0], g.memory, b_.memory, g.partial | w_->gradient_sums[0]);
-    if (b_.slot) add(*b_.slot, w_->backward[1], a_.memory, g.memory, g.partial | w_->gradient_sums[1]);
-  }
-
- private:
-  static constexpr void add(gradient_slot<Backend, T>& to, local_einsum const& e, buffer<Backend> const& a,
-                            buffer<Backend> const& b, axis_mask partial) {
-    buffer<Backend> sum;
-    if (!e.copy_c) sum = to.accumulator(partial);
-    auto const product = run_local<T>(e, a, b, sum);
-    if (sum)
-      to.added(sum);
-    else
-      to.add({product, partial});
-  }
-
-  einsum_work const* w_;
-  value<Backend, T> a_, b_;
-  ref<gradient_slot<Backend, T>> out_;
-};
-
-template <class Backend, class T>
-constexpr value<Backend, T> run_einsum(einsum_work const& w, value<Backend, T> const& x, value<Backend, T> const& y,
-                                       buffer<Backend> const& bias = {}) {
-  operation<Backend> const here(x.backend(), "einsum", w.out);
-  auto const a = completed_value(x, w.in[0], w.complete[0]);
-  auto const b = completed_value(y, w.in[1], w.complete[1]);
-  value<Backend, T> out(run_local<T>(w.forward, a.memory, b.memory, {}, bias));
-  record(tape_of(a, b), out, w.out, [&](auto const& slot) { return einsum_node<Backend, T>(w, a, b, slot); });
-  return out;
+/// Each operand's values serve only the other's gradient.
+constexpr void keep_factors(auto& f) {
+  if (std::get<1>(f.in).slot) f.kept[0] = f.memory();
+  if (std::get<0>(f.in).slot) f.kept[1] = f.template memory<1>();
 }
+/// The gradient of factor I, the contraction `e` of a and b.
+template <std::size_t I, class T>
+constexpr void factor_gradient(auto& g, local_einsum const& e, auto const& a, auto const& b) {
+  if (!g.template wants<I>()) return;
+  std::remove_cvref_t<decltype(a)> sum;
+  if (!e.copy_c) sum = g.template accumulator<I>();
+  g.template set_dx<I>(run_local<T>(e, a, b, sum));
+  g.template deliver<I>();
+}
+template <class T>
+constexpr void factor_gradients(auto& g, einsum_work const& w) {
+  factor_gradient<0, T>(g, w.backward[0], g.g.memory, g.kept[1]);
+  factor_gradient<1, T>(g, w.backward[1], g.kept[0], g.g.memory);
+}
+
+template <class T>
+struct einsum_operation {
+  einsum_work const* work;
+  char const* called;  // einsum, or what it is a part of
+  static constexpr std::size_t kept = 2;
+  [[nodiscard]] constexpr char const* name() const { return called; }
+
+  constexpr void forward(auto& f) const {
+    f.out = run_local<T>(work->forward, f.memory(), f.template memory<1>());
+    keep_factors(f);
+  }
+  constexpr void backward(auto& g) const { factor_gradients<T>(g, *work); }
+};
 
 /// Which two operands to contract first, so that the whole takes the fewest multiplications: all orders are tried.
 template <std::size_t N>
@@ -228,7 +205,7 @@ struct product_rule {
   }
   static constexpr operand_rule<2> merged = make();
   static constexpr sharding out = merged.together;
-  static constexpr map_work<2> work() { return derive_map<2>(X::mesh, merged, in); }
+  static constexpr map_work<2> derive() { return derive_map<2>(X::mesh, merged, in); }
 };
 
 /// The dimensions of X that Keep names.
@@ -251,38 +228,38 @@ constexpr auto summed_to(X const& x) {
   if constexpr (rule::out.rank == X::spec.rank) {
     return x;
   } else {
-    using out = result_t<typename X::element_type, rule, X>;
-    return out(run_reduce(combine::sum, rule::work, x.value()));
+    using T = typename X::element_type;
+    return run_as<description_by<T, rule, typename X::description>>(sum_operation<T>{&rule::work}, x);
   }
 }
 
+// `called`: what plans call the products, einsum or what it is a part of.
 template <class Out, class X>
-constexpr auto einsum_all(X const& x);
+constexpr auto einsum_all(char const* called, X const& x);
 template <class Out, class X, class Y>
-constexpr auto einsum_all(X const& x, Y const& y);
+constexpr auto einsum_all(char const* called, X const& x, Y const& y);
 template <class Out, class X, class Y, class Z, class... Rest>
-constexpr auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest);
+constexpr auto einsum_all(char const* called, X const& x, Y const& y, Z const& z, Rest const&... rest);
 
 template <class Out, class X>
-constexpr auto einsum_all(X const& x) {
+constexpr auto einsum_all(char const*, X const& x) {
   return transposed(static_cast<Out const*>(nullptr), summed_to<any_of_shapes<Out>>(x));
 }
 
 template <class Out, class X, class Y>
-constexpr auto einsum_all(X const& full_x, Y const& full_y) {
+constexpr auto einsum_all(char const* called, X const& full_x, Y const& full_y) {
   auto const x = summed_to<any_of_shapes<Out, typename Y::shape_type>>(full_x);
   auto const y = summed_to<any_of_shapes<Out, typename X::shape_type>>(full_y);
-  using A = std::remove_cvref_t<decltype(x)>;
-  using B = std::remove_cvref_t<decltype(y)>;
-  using pair = einsum_pair<typename A::description, typename B::description, Out>;
+  using A = typename std::remove_cvref_t<decltype(x)>::description;
+  using B = typename std::remove_cvref_t<decltype(y)>::description;
+  using T = typename X::element_type;
+  using pair = einsum_pair<A, B, Out>;
   if constexpr (pair::contracts()) {
-    using out = result_t<typename X::element_type, pair, A, B>;
-    return out(run_einsum(pair::work, x.value(), y.value()));
+    return run_as<description_by<T, pair, A, B>>(einsum_operation<T>{&pair::work, called}, x, y);
   } else {
-    using rule = product_rule<typename A::description, typename B::description, Out>;
-    using out = result_t<typename X::element_type, rule, A, B>;
-    return out(run_map<typename X::element_type>(functions::multiply{}, map_work_of<rule>,
-                                                 std::make_index_sequence<2>{}, x.value(), y.value()));
+    using rule = product_rule<A, B, Out>;
+    return run_as<description_by<T, rule, A, B>>(
+        map_operation<functions::multiply, T, T, T>{{}, &map_work_of<rule>, called}, x, y);
   }
 }
 
@@ -311,16 +288,37 @@ struct first_contraction {
 };
 
 template <class Out, class X, class Y, class Z, class... Rest>
-constexpr auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... rest) {
+constexpr auto einsum_all(char const* called, X const& x, Y const& y, Z const& z, Rest const&... rest) {
   using first = first_contraction<Out, typename X::description, typename Y::description, typename Z::description,
                                   typename Rest::description...>;
   auto const all = std::tie(x, y, z, rest...);
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return einsum_all<Out>(
-        einsum_all<typename first::middle>(std::get<first::order.first>(all), std::get<first::order.second>(all)),
-        std::get<first::other(I)>(all)...);
+    return einsum_all<Out>(called,
+                           einsum_all<typename first::middle>(called, std::get<first::order.first>(all),
+                                                              std::get<first::order.second>(all)),
+                           std::get<first::other(I)>(all)...);
   }(std::make_index_sequence<1 + sizeof...(Rest)>{});
 }
+
+template <class... D>
+struct einsum_call {
+  using out = shape<D...>;
+  char const* called = "einsum";
+
+  template <class... X>
+  static auto verdict() {
+    using types = first_failed_t<shape_verdict_t<D...>, same_mesh_t<X...>, same_element_t<X...>>;
+    if constexpr (!types::value)
+      return types{};
+    else
+      return first_failed_t<decltype(einsum_output<out, X...>::verdict()),
+                            operands_verdict_t<operands_together<X...>, X...>>{};
+  }
+  template <class... X>
+  constexpr auto operator()(X const&... x) const {
+    return einsum_all<out>(called, x...);
+  }
+};
 
 }  // namespace detail
 
@@ -334,27 +332,7 @@ constexpr auto einsum_all(X const& x, Y const& y, Z const& z, Rest const&... res
 template <dimension... Out, operand... X>
   requires(sizeof...(X) > 0)
 constexpr auto einsum(X const&... x) {
-  if constexpr (detail::any_refused<X...>) {
-    return refused{};
-  } else {
-    using verdict1 =
-        detail::first_failed_t<shape_verdict_t<Out...>, detail::same_mesh_t<X...>, detail::same_element_t<X...>>;
-    if constexpr (!verdict1::value) {
-      detail::require<verdict1>{};
-      return refused{};
-    } else {
-      using out_shape = shape<Out...>;
-      using verdict2 = detail::first_failed_t<
-          decltype(detail::einsum_output<out_shape, typename X::description...>::verdict()),
-          detail::operands_verdict_t<detail::operands_together<typename X::description...>, X...>>;
-      if constexpr (!verdict2::value) {
-        detail::require<verdict2>{};
-        return refused{};
-      } else {
-        return detail::einsum_all<out_shape>(x...);
-      }
-    }
-  }
+  return detail::operate(detail::einsum_call<Out...>{}, x...);
 }
 
 }  // namespace mtf

@@ -4,9 +4,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/backend/primitives/reduction.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/contraction/einsum.hpp>
-#include <mtf/ops/elementwise/elementwise.hpp>
 #include <mtf/ops/elementwise/functions.hpp>
 #include <mtf/ops/elementwise/map.hpp>
 
@@ -34,16 +34,76 @@ constexpr bool adds_bias(mesh_shape const& mesh, einsum_work const& w, sharding 
   return true;
 }
 
-template <class Rule, class Pair, class Backend, class T>
-constexpr value<Backend, T> run_linear(value<Backend, T> const& x, value<Backend, T> const& w,
-                                       value<Backend, T> const& b) {
-  auto const product = run_einsum(Pair::work, x, w, b.memory);
-  value<Backend, T> out(product.memory);
-  record(tape_of(product, b), out, map_work_of<Rule>.out, [&](auto const& slot) {
-    return map_node<Backend, functions::add, T, T, T>({}, map_work_of<Rule>, slot, product, b);
-  });
-  return out;
+struct linear_work : operation_work<3> {
+  einsum_work const* product = nullptr;
+  reduction to_bias;  // its gradient, from the result's
+};
+
+constexpr linear_work derive_linear(mesh_shape const& mesh, einsum_work const& product, sharding const& bias) {
+  linear_work w;
+  w.product = &product;
+  w.in = {product.in[0], product.in[1], bias};
+  w.out = product.out;
+  w.complete = {product.complete[0], product.complete[1], 0};
+  w.gradient_sums = {product.gradient_sums[0], product.gradient_sums[1], axes_of_others(bias, product.out)};
+  w.to_bias = reduction_to(mesh, bias, product.out);
+  return w;
 }
+
+template <class T>
+struct linear_operation {
+  linear_work const* work;
+  static constexpr std::size_t kept = 2;  // of the product
+  static constexpr char const* name() { return "linear"; }
+
+  constexpr void forward(auto& f) const {
+    f.out = run_local<T>(work->product->forward, f.memory(), f.template memory<1>(), {}, f.template memory<2>());
+    keep_factors(f);
+  }
+  /// All take the gradient partial as it comes: axes that split a factor split the result, so it is not partial there.
+  constexpr void backward(auto& g) const {
+    if (g.template wants<2>()) {
+      if (work->in[2].rank == work->out.rank)
+        g.template set_dx<2>(g.g.memory);
+      else
+        g.run(primitives::reduce<T>{combine::sum, work->to_bias, g.template dx<2>(), g.dy()});
+      g.template deliver<2>();
+    }
+    factor_gradients<T>(g, *work->product);
+  }
+};
+
+template <class Pair>
+struct linear_rule {
+  static constexpr auto derive(mesh_shape const& mesh, sharding const& bias) {
+    return derive_linear(mesh, Pair::work, bias);
+  }
+};
+
+template <class... Out>
+struct linear_call {
+  template <class X, class W, class B>
+  static auto verdict() -> ok;  // those of einsum and of the sum
+
+  template <class X, class W, class B>
+  constexpr auto operator()(X const& x, W const& w, B const& b) const {
+    using product = decltype(operate(einsum_call<Out...>{}, x, w));
+    if constexpr (std::is_same_v<product, refused>) {
+      return refused{};
+    } else if constexpr (std::is_same_v<decltype(operate(map_call<functions::add>{}, std::declval<product const&>(),
+                                                         b)),
+                                        refused>) {
+      return refused{};
+    } else {
+      using pair = einsum_pair<typename X::description, typename W::description, shape<Out...>>;
+      if constexpr (adds_bias(X::mesh, pair::work, B::spec))
+        return run_as<typename product::description>(
+            linear_operation<typename X::element_type>{&work_of<linear_rule<pair>, typename B::description>}, x, w, b);
+      else
+        return operate(map_call<functions::add>{{}, "linear"}, operate(einsum_call<Out...>{"linear"}, x, w), b);
+    }
+  }
+};
 
 }  // namespace detail
 
@@ -51,20 +111,7 @@ constexpr value<Backend, T> run_linear(value<Backend, T> const& x, value<Backend
 /// complete and its rows are b's, the matrix product adds b as it writes them: a pass over the result less.
 template <dimension... Out, operand X, operand W, operand B>
 constexpr auto linear(X const& x, W const& w, B const& b) {
-  using product = decltype(einsum<Out...>(x, w));
-  if constexpr (detail::any_refused<X, W, B> || std::is_same_v<product, refused>) {
-    return refused{};
-  } else if constexpr (std::is_same_v<decltype(std::declval<product const&>() + b), refused>) {
-    return refused{};
-  } else {
-    using pair = detail::einsum_pair<typename X::description, typename W::description, shape<Out...>>;
-    if constexpr (detail::adds_bias(X::mesh, pair::work, B::spec)) {
-      using rule = detail::map_rule<functions::add, typename product::description, typename B::description>;
-      return product(detail::run_linear<rule, pair>(x.value(), w.value(), b.value()));
-    } else {
-      return einsum<Out...>(x, w) + b;
-    }
-  }
+  return detail::operate(detail::linear_call<Out...>{}, x, w, b);
 }
 
 }  // namespace mtf

@@ -36,10 +36,12 @@ constexpr X full(typename X::backend_type& b, double number) {
   b.run(primitives::fill<T>{v.data(), X::local_size, static_cast<T>(static_cast<compute_t<T>>(number))});
   return X(std::move(v));
 }
+/// Every element is 0.
 template <tensor_type X>
 constexpr X zeros(typename X::backend_type& b) {
   return full<X>(b, 0);
 }
+/// Every element is 1.
 template <tensor_type X>
 constexpr X ones(typename X::backend_type& b) {
   return full<X>(b, 1);

@@ -15,12 +15,14 @@ namespace mtf {
 class random_key {
  public:
   explicit constexpr random_key(std::uint64_t seed) : bits_(mix(seed)) {}
+  /// The key of a sub-stream.
   [[nodiscard]] constexpr random_key of(std::string_view name) const {
     return random_key(bits_ ^ detail::hash_of(name));
   }
   [[nodiscard]] constexpr random_key of(std::uint64_t number) const {
     return random_key(bits_ ^ mix(number + 0x632be59bd9b4e019ULL));
   }
+  /// What generators are keyed by.
   [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
   bool operator==(random_key const&) const = default;
 

@@ -3,6 +3,7 @@
 // the type that the tensor's elements are computed in; beside integers and bools it must be an integer.
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -36,21 +37,43 @@ constexpr T number_as(N n) {
 }
 
 /// Function{n...} of every element.
+template <template <class> class Function, class... N>
+struct map_with_numbers_call {
+  std::tuple<N...> numbers;
+
+  template <class X>
+  static auto verdict() -> first_failed_t<number_verdict_t<typename X::element_type, N>...>;
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    using T = number_beside_t<typename X::element_type>;
+    return map(std::apply([](N... n) { return Function<T>{number_as<T>(n)...}; }, numbers), x);
+  }
+};
 template <template <class> class Function, class X, class... N>
 constexpr auto map_with_numbers(X const& x, N... n) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else {
-    using verdict = first_failed_t<number_verdict_t<typename X::element_type, N>...>;
-    if constexpr (!verdict::value) {
-      require<verdict>{};
-      return refused{};
+  return operate(map_with_numbers_call<Function, N...>{{n...}}, x);
+}
+
+/// x^n, for whole n by products.
+template <class N>
+struct pow_call {
+  N n;
+
+  template <class X>
+  static auto verdict() -> number_verdict_t<typename X::element_type, N>;
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    if constexpr (is_floating<typename X::element_type>) {
+      if (math::is_whole_exponent(n)) return map(functions::whole_power{static_cast<std::int32_t>(n)}, x);
+      return map_with_numbers<functions::power>(x, n);
     } else {
-      using T = number_beside_t<typename X::element_type>;
-      return map(Function<T>{number_as<T>(n)...}, x);
+      auto const exponent = number_as<std::int32_t>(n);
+      if (exponent < 0)
+        throw user_error("pow of a tensor of integers: the exponent " + std::to_string(exponent) + " is negative");
+      return map(functions::whole_power{exponent}, x);
     }
   }
-}
+};
 
 }  // namespace detail
 
@@ -111,7 +134,7 @@ constexpr auto operator/(N n, X const& x) {
   return detail::map_with_numbers<functions::divide_into>(x, n);
 }
 
-#define MTF_COMPARE(OP, NAME)                                        \
+#define MTF_DEFINE(NAME, OP)                                         \
   template <operand X, operand Y>                                    \
   constexpr auto operator OP(X const& x, Y const& y) {               \
     return map(functions::NAME{}, x, y);                             \
@@ -120,69 +143,30 @@ constexpr auto operator/(N n, X const& x) {
   constexpr auto operator OP(X const& x, N n) {                      \
     return detail::map_with_numbers<functions::NAME##_number>(x, n); \
   }
-MTF_COMPARE(<, less)
-MTF_COMPARE(>, greater)
-MTF_COMPARE(<=, less_equal)
-MTF_COMPARE(>=, greater_equal)
-MTF_COMPARE(==, equal)
-MTF_COMPARE(!=, not_equal)
-#undef MTF_COMPARE
+MTF_COMPARISONS(MTF_DEFINE)
+#undef MTF_DEFINE
 
-#define MTF_UNARY(NAME)               \
+// exp(x) and the others, as mtf/math/functions.hpp says of each: what it is, and its derivative where that is a choice.
+#define MTF_DEFINE(NAME, FLOATING)    \
   template <operand X>                \
   constexpr auto NAME(X const& x) {   \
     return map(functions::NAME{}, x); \
   }
-MTF_UNARY(exp)
-MTF_UNARY(log)
-MTF_UNARY(sqrt)
-MTF_UNARY(rsqrt)
-MTF_UNARY(tanh)
-MTF_UNARY(sigmoid)
-MTF_UNARY(relu)
-MTF_UNARY(gelu)
-MTF_UNARY(silu)
-MTF_UNARY(square)
-MTF_UNARY(abs)
-#undef MTF_UNARY
+MTF_FUNCTIONS_OF_ONE(MTF_DEFINE)
+#undef MTF_DEFINE
+#define MTF_DEFINE(NAME, FLOATING)              \
+  template <operand X, operand Y>               \
+  constexpr auto NAME(X const& x, Y const& y) { \
+    return map(functions::NAME{}, x, y);        \
+  }
+MTF_FUNCTIONS_OF_TWO(MTF_DEFINE)
+#undef MTF_DEFINE
 
-/// The larger of two operands, elementwise; NaN where one is. The gradient goes to the larger; where they are equal,
-/// half of it to each. (`reduce_max` is the maximum along dimensions.)
-template <operand X, operand Y>
-constexpr auto max(X const& x, Y const& y) {
-  return map(functions::max{}, x, y);
-}
-/// The smaller, likewise.
-template <operand X, operand Y>
-constexpr auto min(X const& x, Y const& y) {
-  return map(functions::min{}, x, y);
-}
-/// x^y; of a negative x for whole y only, else NaN. Refused: integers.
-template <operand X, operand Y>
-constexpr auto pow(X const& x, Y const& y) {
-  return map(functions::pow{}, x, y);
-}
 /// x^n. Whole exponents are products, so of negative x and of integers too; else a negative x gives NaN. A negative
 /// exponent of integers is a user_error. Refused: a fractional exponent of integers.
 template <operand X, math::plain_number N>
 constexpr auto pow(X const& x, N n) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else {
-    using verdict = detail::number_verdict_t<typename X::element_type, N>;
-    if constexpr (!verdict::value) {
-      detail::require<verdict>{};
-      return refused{};
-    } else if constexpr (!is_floating<typename X::element_type>) {
-      auto const exponent = detail::number_as<std::int32_t>(n);
-      if (exponent < 0)
-        throw user_error("pow of a tensor of integers: the exponent " + std::to_string(exponent) + " is negative");
-      return map(functions::whole_power{exponent}, x);
-    } else {
-      if (math::is_whole_exponent(n)) return map(functions::whole_power{static_cast<std::int32_t>(n)}, x);
-      return detail::map_with_numbers<functions::power>(x, n);
-    }
-  }
+  return detail::operate(detail::pow_call<N>{n}, x);
 }
 /// min(max(x, low), high). The gradient passes where x is in [low, high], at the bounds too (as PyTorch's clamp has it;
 /// JAX's clip passes half of it there).

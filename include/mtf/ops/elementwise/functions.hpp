@@ -1,7 +1,8 @@
 #pragma once
 // The function objects behind the elementwise operations. A user's own look the same: a namespace-scope struct with a
-// templated call operator, optionally with the four constants below.
+// templated call operator, optionally with the five constants below.
 //
+//   name                what plans and profiles call it (default: map)
 //   linear              how sums that are not taken yet may pass through (default: none)
 //   derivative_is_one   operands whose gradient is the result's, so that nothing is computed (default: none)
 //   saves_inputs        false: the derivatives do not depend on the operands, which are freed early (default: true)
@@ -17,6 +18,7 @@
 namespace mtf::functions {
 
 struct add {
+  static constexpr char const* name = "add";
   static constexpr linearity linear = linearity::additive;
   static constexpr std::array derivative_is_one{true, true};
   static constexpr bool saves_inputs = false;
@@ -26,6 +28,7 @@ struct add {
   }
 };
 struct subtract {
+  static constexpr char const* name = "subtract";
   static constexpr linearity linear = linearity::additive;
   static constexpr std::array derivative_is_one{true, false};
   static constexpr bool saves_inputs = false;
@@ -35,6 +38,7 @@ struct subtract {
   }
 };
 struct multiply {
+  static constexpr char const* name = "multiply";
   static constexpr linearity linear = linearity::multiplicative;
   template <class A, class B>
   MTF_FUNCTION constexpr auto operator()(A a, B b) const {
@@ -42,6 +46,7 @@ struct multiply {
   }
 };
 struct divide {
+  static constexpr char const* name = "divide";
   static constexpr linearity linear = linearity::first;
   template <class A, class B>
   MTF_FUNCTION constexpr auto operator()(A a, B b) const {
@@ -49,6 +54,7 @@ struct divide {
   }
 };
 struct negate {
+  static constexpr char const* name = "negate";
   static constexpr linearity linear = linearity::multiplicative;
   static constexpr bool saves_inputs = false;
   template <class A>
@@ -60,6 +66,7 @@ struct negate {
 /// x * factor
 template <class T>
 struct scale {
+  static constexpr char const* name = "multiply";
   static constexpr linearity linear = linearity::multiplicative;
   static constexpr bool saves_inputs = false;
   T factor;
@@ -71,6 +78,7 @@ struct scale {
 /// x + number
 template <class T>
 struct shift {
+  static constexpr char const* name = "add";
   static constexpr std::array derivative_is_one{true};
   static constexpr bool saves_inputs = false;
   T number;
@@ -82,6 +90,7 @@ struct shift {
 /// x - number
 template <class T>
 struct shift_back {
+  static constexpr char const* name = "subtract";
   static constexpr std::array derivative_is_one{true};
   static constexpr bool saves_inputs = false;
   T number;
@@ -93,6 +102,7 @@ struct shift_back {
 /// number - x
 template <class T>
 struct subtract_from {
+  static constexpr char const* name = "subtract";
   static constexpr bool saves_inputs = false;
   T number;
   template <class A>
@@ -103,6 +113,7 @@ struct subtract_from {
 /// x / number; of integers not linear, as each quotient is rounded.
 template <class T>
 struct divide_by {
+  static constexpr char const* name = "divide";
   static constexpr linearity linear = std::is_integral_v<T> ? linearity::none : linearity::multiplicative;
   static constexpr bool saves_inputs = false;
   T number;
@@ -114,6 +125,7 @@ struct divide_by {
 /// number / x
 template <class T>
 struct divide_into {
+  static constexpr char const* name = "divide";
   T number;
   template <class A>
   MTF_FUNCTION constexpr auto operator()(A a) const {
@@ -123,6 +135,7 @@ struct divide_into {
 /// x^exponent; a negative x gives NaN
 template <class T>
 struct power {
+  static constexpr char const* name = "pow";
   static constexpr bool only_floating = true;
   T exponent;
   template <class A>
@@ -132,6 +145,7 @@ struct power {
 };
 /// x^exponent by products
 struct whole_power {
+  static constexpr char const* name = "pow";
   std::int32_t exponent;
   template <class A>
   MTF_FUNCTION constexpr auto operator()(A a) const {
@@ -140,6 +154,7 @@ struct whole_power {
 };
 template <class T>
 struct clip {
+  static constexpr char const* name = "clip";
   T low, high;
   template <class A>
   MTF_FUNCTION auto operator()(A a) const {
@@ -147,51 +162,30 @@ struct clip {
   }
 };
 
-#define MTF_UNARY(NAME, ...)                  \
-  struct NAME {                               \
-    __VA_ARGS__                               \
-    template <class A>                        \
-    MTF_FUNCTION auto operator()(A a) const { \
-      return math::NAME(a);                   \
-    }                                         \
+#define MTF_DEFINE(NAME, FLOATING)                  \
+  struct NAME {                                     \
+    static constexpr char const* name = #NAME;      \
+    static constexpr bool only_floating = FLOATING; \
+    template <class... A>                           \
+    MTF_FUNCTION auto operator()(A... a) const {    \
+      return math::NAME(a...);                      \
+    }                                               \
   };
-#define MTF_FLOATING static constexpr bool only_floating = true;
-MTF_UNARY(exp, MTF_FLOATING)
-MTF_UNARY(log, MTF_FLOATING)
-MTF_UNARY(sqrt, MTF_FLOATING)
-MTF_UNARY(rsqrt, MTF_FLOATING)
-MTF_UNARY(tanh, MTF_FLOATING)
-MTF_UNARY(sigmoid, MTF_FLOATING)
-MTF_UNARY(relu)
-MTF_UNARY(gelu, MTF_FLOATING)
-MTF_UNARY(silu, MTF_FLOATING)
-MTF_UNARY(square)
-MTF_UNARY(abs)
-#undef MTF_UNARY
-
-#define MTF_BINARY(NAME, ...)                      \
-  struct NAME {                                    \
-    __VA_ARGS__                                    \
-    template <class A, class B>                    \
-    MTF_FUNCTION auto operator()(A a, B b) const { \
-      return math::NAME(a, b);                     \
-    }                                              \
-  };
-MTF_BINARY(max)
-MTF_BINARY(min)
-MTF_BINARY(pow, MTF_FLOATING)
-#undef MTF_BINARY
-#undef MTF_FLOATING
+MTF_FUNCTIONS_OF_ONE(MTF_DEFINE)
+MTF_FUNCTIONS_OF_TWO(MTF_DEFINE)
+#undef MTF_DEFINE
 
 struct where {
+  static constexpr char const* name = "where";
   template <class A, class B>
   MTF_FUNCTION auto operator()(bool c, A if_true, B if_false) const {
     return math::where(c, if_true, if_false);
   }
 };
 
-#define MTF_COMPARISON(NAME, OP)                             \
+#define MTF_DEFINE(NAME, OP)                                 \
   struct NAME {                                              \
+    static constexpr char const* name = #NAME;               \
     template <class A, class B>                              \
     MTF_FUNCTION constexpr bool operator()(A a, B b) const { \
       return a OP b;                                         \
@@ -199,18 +193,14 @@ struct where {
   };                                                         \
   template <class T>                                         \
   struct NAME##_number {                                     \
+    static constexpr char const* name = #NAME;               \
     T number;                                                \
     template <class A>                                       \
     MTF_FUNCTION constexpr bool operator()(A a) const {      \
       return a OP number;                                    \
     }                                                        \
   };
-MTF_COMPARISON(less, <)
-MTF_COMPARISON(greater, >)
-MTF_COMPARISON(less_equal, <=)
-MTF_COMPARISON(greater_equal, >=)
-MTF_COMPARISON(equal, ==)
-MTF_COMPARISON(not_equal, !=)
-#undef MTF_COMPARISON
+MTF_COMPARISONS(MTF_DEFINE)
+#undef MTF_DEFINE
 
 }  // namespace mtf::functions

@@ -51,16 +51,19 @@ constexpr bool only_floating() {
     return false;
 }
 
+template <class F>
+constexpr char const* name_of_function() {
+  if constexpr (requires { requires std::is_same_v<decltype(F::name), char const* const>; })
+    return F::name;
+  else
+    return "map";
+}
+
 /// What one rank does for an elementwise operation, forward and backward.
 template <std::size_t N>
-struct map_work {
-  sharding out;
-  std::array<sharding, N> in{};
-  std::array<axis_mask, N> complete{};  // sums to take before
-  loops<static_cast<int>(1 + N)> work;
+struct map_work : operation_work<N> {
+  loops<static_cast<int>(1 + N)> loop;
   index size = 0;
-  axis_mask gradient_may_pass = 0;           // axes over which the incoming gradient may be partial
-  std::array<axis_mask, N> gradient_sums{};  // axes over which each operand's gradient becomes partial
   std::array<bool, N> same_order{}, broadcast{};
   std::array<bool, N> is_row{};  // one dense row, repeated for all others: its gradient is summed where it is computed
 };
@@ -97,29 +100,27 @@ template <std::size_t N>
 constexpr map_work<N> derive_map(mesh_shape const& mesh, operand_rule<N> const& merged,
                                  std::array<sharding, N> const& in) {
   map_work<N> w;
-  w.out = merged.together;
   w.in = in;
+  w.out = merged.together;
   w.complete = merged.complete;
-  w.work = aligned<static_cast<int>(N)>(mesh, w.out, in);
+  w.loop = aligned<static_cast<int>(N)>(mesh, w.out, in);
   w.size = w.out.local_size(mesh);
   std::array<axis_mask, N> passing{};
   axis_mask all_passing = 0;
   for (std::size_t i = 0; i < N; ++i) all_passing |= passing[i] = in[i].partial & ~merged.complete[i];
-  w.gradient_may_pass = ~all_passing;
+  w.gradient_may_be_partial = ~all_passing;
   for (std::size_t i = 0; i < N; ++i) {
+    w.gradient_sums[i] = axes_of_others(in[i], w.out);
     for (std::size_t j = 0; j < N; ++j)
       if (j != i) w.gradient_sums[i] |= passing[j];
     w.same_order[i] = in[i].rank == w.out.rank;
     for (int d = 0; d < w.out.rank; ++d) {
-      if (!in[i].has(w.out[d].id)) {
-        w.broadcast[i] = true;
-        w.gradient_sums[i] |= w.out[d].cut.mask();
-      }
+      w.broadcast[i] = w.broadcast[i] || !in[i].has(w.out[d].id);
       w.same_order[i] = w.same_order[i] && in[i][d].id == w.out[d].id;
     }
-    auto const row = static_cast<std::size_t>(w.work.rank - 1);
-    w.is_row[i] = row > 0 && w.work.extent[row] == in[i].local_size(mesh) && w.work.stride[1 + i][row] == 1;
-    for (std::size_t d = 0; d < row; ++d) w.is_row[i] = w.is_row[i] && w.work.stride[1 + i][d] == 0;
+    auto const row = static_cast<std::size_t>(w.loop.rank - 1);
+    w.is_row[i] = row > 0 && w.loop.extent[row] == in[i].local_size(mesh) && w.loop.stride[1 + i][row] == 1;
+    for (std::size_t d = 0; d < row; ++d) w.is_row[i] = w.is_row[i] && w.loop.stride[1 + i][d] == 0;
   }
   return w;
 }
@@ -127,75 +128,69 @@ constexpr map_work<N> derive_map(mesh_shape const& mesh, operand_rule<N> const& 
 /// Where the derivatives are constants, gradients do not meet the operands: they pass on partial as they come.
 template <std::size_t N>
 constexpr map_work<N> without_products(map_work<N> w) {
-  w.gradient_may_pass = ~0U;
-  for (std::size_t i = 0; i < N; ++i) {
-    w.gradient_sums[i] = 0;
-    for (int d = 0; d < w.out.rank; ++d)
-      if (!w.in[i].has(w.out[d].id)) w.gradient_sums[i] |= w.out[d].cut.mask();
-  }
+  w.gradient_may_be_partial = ~0U;
+  for (std::size_t i = 0; i < N; ++i) w.gradient_sums[i] = axes_of_others(w.in[i], w.out);
   return w;
 }
 
-template <class Backend, class F, class R, class... T>
-class map_node {
- public:
+/// R f(T...)
+template <class F, class R, class... T>
+struct map_operation {
   static constexpr std::size_t N = sizeof...(T);
-  constexpr map_node(F f, map_work<N> const& w, ref<gradient_slot<Backend, R>> const& out,
-                     value<Backend, T> const&... in)
-      : f_(f), w_(&w), out_(out), slots_(in.slot...) {
-    if constexpr (saves_inputs<F>()) in_ = {in.memory...};
+  F f;
+  map_work<N> const* work;
+  char const* called;
+  static constexpr std::size_t kept = saves_inputs<F>() ? N : 0;
+  [[nodiscard]] constexpr char const* name() const { return called; }
+
+  constexpr void forward(auto& pass) const {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      pass.run(primitives::map<F, R, T...>{f, work->loop, pass.y(), {pass.template x<I>()...}});
+      if constexpr (kept > 0) pass.kept = {pass.template memory<I>()...};
+    }(std::index_sequence_for<T...>{});
   }
-  constexpr void run() { run(std::index_sequence_for<T...>{}); }
+  constexpr void backward(auto& g) const { backward(g, std::index_sequence_for<T...>{}); }
 
  private:
   template <std::size_t... I>
-  constexpr void run(std::index_sequence<I...>) {
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, "map", w_->out);
-    auto g = out_->take(w_->gradient_may_pass);
-    if (!g.memory) return;
-    std::array<buffer<Backend>, N> dx;
-    ((dx[I] = wanted<I, T>(b, g.memory)), ...);
+  constexpr void backward(auto& g, std::index_sequence<I...>) const {
+    std::array<std::remove_cvref_t<decltype(g.g.memory)>, N> dx;  // of the result's size, or of a row's
+    ((dx[I] = wanted<I, T>(g)), ...);
     std::array<map_gradient, N> const to{map_gradient{dx[I] && !passes_gradient<F>(I) ? dx[I]->data : nullptr,
-                                                      w_->is_row[I], dx[I] && !passes_gradient<F>(I)}...};
+                                                      work->is_row[I], dx[I] && !passes_gradient<F>(I)}...};
     if ((to[I].wanted || ...)) {
-      if constexpr (saves_inputs<F>())
-        b.run(primitives::map_vjp<F, R, T...>{f_, w_->work, to, data_of<R>(g.memory), {data_of<T>(in_[I])...}});
+      if constexpr (kept > 0)
+        g.run(primitives::map_vjp<F, R, T...>{f, work->loop, to, g.dy(), {data_of<T>(g.kept[I])...}});
       else  // the derivatives are constants, so any number may stand for the operands
-        b.run(primitives::map_vjp<F, R, T...>{
-            f_, w_->work, to, data_of<R>(g.memory), {static_cast<T const*>(data_of<R>(g.memory))...}});
+        g.run(primitives::map_vjp<F, R, T...>{f, work->loop, to, g.dy(), {static_cast<T const*>(g.dy())...}});
     }
-    in_ = {};
-    (deliver<I, T>(b, std::move(dx[I]), g.partial), ...);
+    g.kept = {};
+    (deliver<I, T>(g, std::move(dx[I])), ...);
   }
-  template <std::size_t I, class Ti>
-  constexpr buffer<Backend> wanted(Backend& b, buffer<Backend> const& g) const {
-    if (!std::get<I>(slots_)) return {};
-    if (passes_gradient<F>(I)) return g;
-    return make_buffer<Ti>(b, w_->is_row[I] ? w_->in[I].local_size(b.ranks().mesh()) : w_->size);
+  template <std::size_t I, class Ti, class Gradient>
+  constexpr auto wanted(Gradient& g) const -> std::remove_cvref_t<decltype(g.g.memory)> {
+    if (!g.template wants<I>()) return {};
+    if (passes_gradient<F>(I)) return g.g.memory;
+    return make_buffer<Ti>(g.backend, work->is_row[I] ? work->in[I].local_size(g.mesh()) : work->size);
   }
-  template <std::size_t I, class Ti>
-  constexpr void deliver(Backend& b, buffer<Backend>&& dx, axis_mask partial) {
+  /// Summed to the operand's dimensions, in the operand's order.
+  template <std::size_t I, class Ti, class Buffer>
+  constexpr void deliver(auto& g, Buffer&& dx) const {
     if (!dx) return;
-    auto const& mesh = b.ranks().mesh();
-    bool const summed = w_->is_row[I] && !passes_gradient<F>(I);
-    if (!w_->same_order[I] && !summed) {
-      auto small = make_buffer<Ti>(b, w_->in[I].local_size(mesh));
-      auto const r = reduction_to(mesh, w_->in[I], w_->out);
-      if (w_->broadcast[I])
-        b.run(primitives::reduce<Ti>{combine::sum, r, data_of<Ti>(small), data_of<Ti>(dx)});
+    bool const summed = work->is_row[I] && !passes_gradient<F>(I);
+    if (work->same_order[I] || summed) {
+      g.template set_dx<I>(dx);
+    } else {
+      auto const r = reduction_to(g.mesh(), work->in[I], work->out);
+      Ti* const to = g.template dx<I>();
+      if (work->broadcast[I])
+        g.run(primitives::reduce<Ti>{combine::sum, r, to, data_of<Ti>(dx)});
       else
-        b.run(primitives::copy<Ti, Ti>{r.kept, data_of<Ti>(small), data_of<Ti>(dx)});
-      dx = std::move(small);
+        g.run(primitives::copy<Ti, Ti>{r.kept, to, data_of<Ti>(dx)});
     }
-    std::get<I>(slots_)->add({std::move(dx), partial | w_->gradient_sums[I]});
+    dx = {};
+    g.template deliver<I>();
   }
-
-  F f_;
-  map_work<N> const* w_;
-  ref<gradient_slot<Backend, R>> out_;
-  std::tuple<ref<gradient_slot<Backend, T>>...> slots_;
-  std::array<buffer<Backend>, N> in_;
 };
 
 /// Not constexpr: a plan that asks for such a gradient ends here.
@@ -206,27 +201,15 @@ class map_node {
 }
 
 /// Whether anybody wants a gradient is known when the program runs.
-template <std::size_t I, class F, class Backend, class... T>
-constexpr void check_derivative(value<Backend, nth<I, T...>> const& operand) {
+template <std::size_t I, class F, class... T>
+constexpr void check_derivative(auto const& operand) {
   if constexpr (is_floating<nth<I, T...>> && !passes_gradient<F>(I) && !math::has_derivative<I, F, compute_t<T>...>)
     if (operand.slot) map_was_given_a_function_that_takes_no_dual_numbers(I);
 }
 
-template <class R, class F, class Backend, class... T, std::size_t... I>
-constexpr value<Backend, R> run_map(F f, map_work<sizeof...(T)> const& w, std::index_sequence<I...>,
-                                    value<Backend, T> const&... operands) {
-  Backend& b = std::get<0>(std::tie(operands...)).backend();
-  operation<Backend> const here(b, "map", w.out);
-  std::tuple const in{completed_value(operands, w.in[I], w.complete[I])...};
-  auto out = make_value<R>(b, w.size);
-  b.run(primitives::map<F, R, T...>{f, w.work, out.data(), {std::get<I>(in).data()...}});
-  if constexpr (is_floating<R>) {
-    (check_derivative<I, F, Backend, T...>(operands), ...);
-    record(tape_of(operands...), out, w.out,
-           [&](auto const& slot) { return map_node<Backend, F, R, T...>(f, w, slot, std::get<I>(in)...); });
-  }
-  return out;
-}
+/// Made when a program needs it, not to tell the result's type.
+template <class Rule>
+inline constexpr auto map_work_of = Rule::derive();
 
 template <class F, class... X>
 struct map_rule {
@@ -235,7 +218,7 @@ struct map_rule {
   static constexpr operand_rule<N> merged = merge_for_map<N>(in, linearity_of<F>());
   static constexpr sharding out = merged.together;
   static constexpr mesh_shape mesh = first_t<X...>::mesh;
-  static constexpr map_work<N> work() {
+  static constexpr map_work<N> derive() {
     auto const w = derive_map<N>(mesh, merged, in);
     return linearity_of<F>() == linearity::additive || !saves_inputs<F>() ? without_products(w) : w;
   }
@@ -277,8 +260,31 @@ auto map_function_verdict() {
 template <class F, class... X>
 using map_function_t = decltype(map_function_verdict<F, X...>());
 
-template <class Rule>
-inline constexpr auto map_work_of = Rule::work();
+template <class F>
+struct map_call {
+  F f{};
+  char const* called = name_of_function<F>();
+
+  template <class... X>
+  static auto verdict() {
+    using elements = first_failed_t<same_mesh_t<X...>, map_function_t<F, X...>>;
+    if constexpr (!elements::value)
+      return elements{};
+    else
+      return operands_verdict_t<map_rule<F, X...>, X...>{};
+  }
+  template <class... X>
+  constexpr auto operator()(X const&... x) const {
+    using rule = map_rule<F, typename X::description...>;
+    using R = typename rule::element;
+    if constexpr (is_floating<R>)
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (check_derivative<I, F, typename X::element_type...>(x.value()), ...);
+      }(std::index_sequence_for<X...>{});
+    using out = description_by<R, rule, typename X::description...>;
+    return run_as<out>(map_operation<F, R, typename X::element_type...>{f, &map_work_of<rule>, called}, x...);
+  }
+};
 
 }  // namespace detail
 
@@ -293,27 +299,7 @@ inline constexpr auto map_work_of = Rule::work();
 /// calls one of plain numbers on a dual number.
 template <class F, operand... X>
 constexpr auto map(F f, X const&... x) {
-  if constexpr (detail::any_refused<X...>) {
-    return refused{};
-  } else {
-    using verdict1 =
-        detail::first_failed_t<detail::same_mesh_t<X...>, detail::map_function_t<F, typename X::description...>>;
-    if constexpr (!verdict1::value) {
-      detail::require<verdict1>{};
-      return refused{};
-    } else {
-      using rule = detail::map_rule<F, typename X::description...>;
-      using verdict = detail::operands_verdict_t<rule, X...>;
-      if constexpr (!verdict::value) {
-        detail::require<verdict>{};
-        return refused{};
-      } else {
-        using out = detail::result_t<typename rule::element, rule, X...>;
-        return out(detail::run_map<typename rule::element>(f, detail::map_work_of<rule>,
-                                                           std::index_sequence_for<X...>{}, x.value()...));
-      }
-    }
-  }
+  return detail::operate(detail::map_call<F>{f}, x...);
 }
 
 }  // namespace mtf

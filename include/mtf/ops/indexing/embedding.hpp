@@ -1,87 +1,57 @@
 #pragma once
 // Lookup of rows by number, also with the vocabulary cut.
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include <mtf/backend/primitives/embedding.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/detail/ops/frame.hpp>
-#include <mtf/ops/movement/complete.hpp>
 #include <mtf/ops/movement/transpose.hpp>
 
 namespace mtf {
 
 namespace detail {
 
-struct embedding_work {
-  sharding table, out;
+struct embedding_work : operation_work<2> {
   index count = 1, width = 1, vocabulary = 1;  // local
-  axis_mask complete_table = 0;
-  axis_mask gradient_may_pass = 0, gradient_sums = 0;
 };
 
+/// table: the vocabulary first.
 constexpr embedding_work derive_embedding(mesh_shape const& mesh, sharding const& table, sharding const& ids) {
   embedding_work w;
-  w.table = table;
-  w.complete_table = table.partial;
+  w.in = {table, ids};
+  w.complete = {table.partial, ids.partial};
   w.count = ids.local_size(mesh);
   w.vocabulary = table.local_extent(0, mesh);
   w.width = table.local_size(mesh) / w.vocabulary;
   for (int d = 0; d < ids.rank; ++d) w.out.push(ids[d]);
   for (int d = 1; d < table.rank; ++d) w.out.push(table[d]);
   w.out.partial = table[0].cut.mask();  // each rank has the rows of its share, zeros for the others
-  w.gradient_may_pass = ~w.out.partial;
-  w.gradient_sums = ids.cut_axes();
+  w.gradient_may_be_partial = ~w.out.partial;
+  w.gradient_sums[0] = ids.cut_axes();
   return w;
 }
 
-template <class Backend, class T>
-class embedding_node {
- public:
-  constexpr embedding_node(embedding_work const& w, ref<gradient_slot<Backend, T>> const& table,
-                           buffer<Backend> const& ids, ref<gradient_slot<Backend, T>> const& out)
-      : w_(&w), table_(table), ids_(ids), out_(out) {}
-  constexpr void run() {
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, "embedding", w_->out);
-    auto const g = out_->take(w_->gradient_may_pass);
-    if (!g.memory) return;
-    auto const size = w_->vocabulary * w_->width;
-    auto dt = make_buffer<T>(b, size);
-    b.run(primitives::fill<T>{data_of<T>(dt), size, T(0)});
-    b.run(primitives::add_rows<T>{w_->count, w_->width, w_->vocabulary,
-                                  shard_offset(w_->table, 0, b.ranks().mesh(), b.ranks().rank()), data_of<T>(dt),
-                                  data_of<T>(g.memory), data_of<std::int32_t>(ids_)});
-    table_->add({std::move(dt), g.partial | w_->gradient_sums});
+template <class T>
+struct embedding_operation {
+  embedding_work const* work;
+  static constexpr std::size_t kept = 1;  // ids
+  static constexpr char const* name() { return "embedding"; }
+
+  constexpr void forward(auto& f) const {
+    auto const& w = *work;
+    f.run(primitives::take_rows<T>{w.count, w.width, w.vocabulary, shard_offset(w.in[0], 0, f.mesh(), f.rank()),
+                                   w.in[0][0].extent, f.y(), f.x(), f.template x<1>()});
+    f.kept = {f.template memory<1>()};
   }
-
- private:
-  embedding_work const* w_;
-  ref<gradient_slot<Backend, T>> table_;
-  buffer<Backend> ids_;
-  ref<gradient_slot<Backend, T>> out_;
-};
-
-template <class Backend, class T>
-constexpr value<Backend, T> run_embedding(embedding_work const& w, value<Backend, T> const& operand,
-                                          value<Backend, std::int32_t> const& ids) {
-  Backend& b = operand.backend();
-  operation<Backend> const here(b, "embedding", w.out);
-  auto const table = completed_value(operand, w.table, w.complete_table);
-  auto out = make_value<T>(b, w.count * w.width);
-  b.run(primitives::take_rows<T>{w.count, w.width, w.vocabulary,
-                                 shard_offset(w.table, 0, b.ranks().mesh(), b.ranks().rank()), w.table[0].extent,
-                                 out.data(), table.data(), ids.data()});
-  record(tape_of(table), out, w.out,
-         [&](auto const& slot) { return embedding_node<Backend, T>(w, table.slot, ids.memory, slot); });
-  return out;
-}
-
-template <class Table, class Ids>
-struct embedding_rule {
-  static constexpr embedding_work work = derive_embedding(Table::mesh, Table::spec, Ids::spec);
-  static constexpr sharding out = work.out;
+  constexpr void backward(auto& g) const {
+    auto const& w = *work;
+    T* const dx = g.dx();
+    g.run(primitives::fill<T>{dx, w.vocabulary * w.width, T(0)});
+    g.run(primitives::add_rows<T>{w.count, w.width, w.vocabulary, shard_offset(w.in[0], 0, g.mesh(), g.rank()), dx,
+                                  g.dy(), data_of<std::int32_t>(g.kept[0])});
+  }
 };
 
 template <class V, class S>
@@ -102,6 +72,31 @@ struct rows_verdict<V, Ids, shape<D...>>
     : first_failed<std::conditional_t<D::id != V::id && Ids::template has<D>, error_dim_already_there<D, Ids>, ok>...> {
 };
 
+template <class V>
+struct embedding_call {
+  template <class Table, class Ids>
+  static auto verdict()
+      -> first_failed_t<named_dims_t<typename Table::shape_type, V>, same_mesh_t<Table, Ids>,
+                        std::conditional_t<std::is_same_v<typename Ids::element_type, std::int32_t>, ok,
+                                           error_element_type<typename Ids::element_type>>,
+                        typename rows_verdict<V, typename Ids::shape_type, typename Table::shape_type>::type,
+                        operands_verdict_t<operands_together<Table, Ids>, Table, Ids>>;
+
+  static constexpr embedding_work derive(mesh_shape const& mesh, sharding const& table, sharding const& ids) {
+    return derive_embedding(mesh, table, ids);
+  }
+  template <class Table, class Ids>
+  constexpr auto operator()(Table const& table, Ids const& ids) const {
+    using T = typename Table::element_type;
+    using order = typename first_dim<V, typename Table::shape_type>::type;
+    auto const ordered = transposed(static_cast<order const*>(nullptr), table);
+    using D = typename decltype(ordered)::description;
+    constexpr auto const& w = work_of<embedding_call, D, typename Ids::description>;
+    return run_as<description_of<T, embedding_call, D, typename Ids::description>>(embedding_operation<T>{&w}, ordered,
+                                                                                   ids);
+  }
+};
+
 }  // namespace detail
 
 /// The rows of `table` along Vocabulary that `ids` (int32, in [0, extent)) name: the result has the dimensions of ids,
@@ -110,27 +105,7 @@ struct rows_verdict<V, Ids, shape<D...>>
 /// and nothing is sent. Backward: rows are added up, partial over the axes that cut the ids.
 template <dimension Vocabulary, operand Table, operand Ids>
 constexpr auto embedding(Table const& table, Ids const& ids) {
-  if constexpr (detail::any_refused<Table, Ids>) {
-    return refused{};
-  } else {
-    using verdict1 = detail::first_failed_t<
-        detail::named_dims_t<typename Table::shape_type, Vocabulary>, detail::same_mesh_t<Table, Ids>,
-        std::conditional_t<std::is_same_v<typename Ids::element_type, std::int32_t>, ok,
-                           error_element_type<typename Ids::element_type>>,
-        typename detail::rows_verdict<Vocabulary, typename Ids::shape_type, typename Table::shape_type>::type,
-        detail::operands_verdict_t<detail::operands_together<typename Table::description, typename Ids::description>,
-                                   Table, Ids>>;
-    if constexpr (!verdict1::value) {
-      detail::require<verdict1>{};
-      return refused{};
-    } else {
-      using order = typename detail::first_dim<Vocabulary, typename Table::shape_type>::type;
-      auto const ordered = detail::transposed(static_cast<order const*>(nullptr), table);
-      using rule = detail::embedding_rule<typename decltype(ordered)::description, typename Ids::description>;
-      using out = detail::result_t<typename Table::element_type, rule, Table, Ids>;
-      return out(detail::run_embedding(rule::work, ordered.value(), complete(ids).value()));
-    }
-  }
+  return detail::operate(detail::embedding_call<Vocabulary>{}, table, ids);
 }
 
 }  // namespace mtf

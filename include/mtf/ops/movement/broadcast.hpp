@@ -1,11 +1,9 @@
 #pragma once
 // The same tensor along more dimensions.
-#include <type_traits>
-#include <utility>
+#include <cstddef>
 
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/primitives/reduction.hpp>
-#include <mtf/core/mesh.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/detail/tensor/sharding_of.hpp>
 
@@ -13,71 +11,53 @@ namespace mtf {
 
 namespace detail {
 
-/// What one rank does for a broadcast.
-struct broadcast_work {
-  sharding in, out;
-  axis_mask complete = 0;     // sums to take before
-  axis_mask spread_over = 0;  // axes that cut the new dimensions: there the operand's gradient becomes partial
-  loops<2> spread;            // in -> out
-  reduction back;             // out -> in, backward
-};
+/// A copy to all places along the new dimensions; back, a sum over them.
+template <class T>
+struct broadcast_operation {
+  operation_work<1> const* work;
+  static constexpr std::size_t kept = 0;
+  static constexpr char const* name() { return "broadcast"; }
 
-/// The sharding of a broadcast to Shape: the operand's cuts, and the layout's for the new dimensions.
-template <class X, class Shape>
-struct broadcast_rule {
-  static constexpr broadcast_work make() {
-    broadcast_work w;
-    w.in = X::spec;
-    w.out = sharding_of<Shape, typename X::layout_type>;
-    w.out.partial = w.in.partial & ~w.out.cut_axes();
-    w.complete = w.in.partial & w.out.cut_axes();
-    w.spread = aligned<1>(X::mesh, w.out, {w.in});
-    w.back = reduction_to(X::mesh, w.in, w.out);
-    for (int d = 0; d < w.out.rank; ++d)
-      if (!w.in.has(w.out[d].id)) w.spread_over |= w.out[d].cut.mask();
-    return w;
+  constexpr void forward(auto& f) const {
+    f.run(primitives::copy<T, T>{aligned<1>(f.mesh(), work->out, {work->in[0]}), f.y(), f.x()});
   }
-  static constexpr broadcast_work work = make();
-};
-
-/// Backward of a broadcast: a sum over the new dimensions, partial where they are cut.
-template <class Backend, class T>
-class broadcast_node {
- public:
-  constexpr broadcast_node(broadcast_work const& w, ref<gradient_slot<Backend, T>> const& in,
-                           ref<gradient_slot<Backend, T>> const& out)
-      : w_(&w), in_(in), out_(out) {}
-  constexpr void run() {
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, "broadcast", w_->out);
-    auto const g = out_->take();
-    if (!g.memory) return;
-    auto dx = make_buffer<T>(b, w_->in.local_size(b.ranks().mesh()));
-    b.run(primitives::reduce<T>{combine::sum, w_->back, data_of<T>(dx), data_of<T>(g.memory)});
-    in_->add({std::move(dx), g.partial | w_->spread_over});
+  constexpr void backward(auto& g) const {
+    g.run(primitives::reduce<T>{combine::sum, reduction_to(g.mesh(), work->in[0], work->out), g.dx(), g.dy()});
   }
-
- private:
-  broadcast_work const* w_;
-  ref<gradient_slot<Backend, T>> in_, out_;
 };
 
-template <class Backend, class T>
-constexpr value<Backend, T> run_broadcast(broadcast_work const& w, value<Backend, T> const& operand) {
-  Backend& b = operand.backend();
-  operation<Backend> const here(b, "broadcast", w.out);
-  auto const x = completed_value(operand, w.in, w.complete);
-  auto out = make_value<T>(b, w.out.local_size(b.ranks().mesh()));
-  b.run(primitives::copy<T, T>{w.spread, out.data(), x.data()});
-  if constexpr (is_floating<T>)
-    record(tape_of(x), out, w.out, [&](auto const& slot) { return broadcast_node<Backend, T>(w, x.slot, slot); });
-  return out;
+/// `to`: the result's dimensions, cut as the layout says of them.
+constexpr operation_work<1> derive_broadcast(sharding const& x, sharding const& to) {
+  operation_work<1> w{.in = {x}, .out = to};
+  w.out.partial = x.partial & ~to.cut_axes();
+  w.complete[0] = x.partial & to.cut_axes();
+  w.gradient_sums[0] = axes_of_others(x, to);
+  return w;
 }
 
-template <class X, class S>
-struct has_all;
-template <class X, class... D>
-struct has_all<X, shape<D...>> : named_dims<X, D...> {};
+template <class... D>
+struct broadcast_call {
+  using to = shape<D...>;
+  template <class X, class... Own>
+  static auto has_all(shape<Own...> const*) -> named_dims_t<to, Own...>;
+  template <class X>
+  static auto verdict() -> first_failed_t<shape_verdict_t<D...>,
+                                          decltype(has_all<X>(static_cast<typename X::shape_type const*>(nullptr))),
+                                          tensor_verdict_t<to, typename X::layout_type>>;
+
+  template <class Layout>
+  struct rule {
+    static constexpr auto derive(mesh_shape const&, sharding const& x) {
+      return derive_broadcast(x, sharding_of<to, Layout>);
+    }
+  };
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    using described = typename X::description;
+    constexpr auto const& w = work_of<rule<typename X::layout_type>, described>;
+    return run_as<reshaped<described, to, w.out.partial>>(broadcast_operation<typename X::element_type>{&w}, x);
+  }
+};
 
 }  // namespace detail
 
@@ -86,23 +66,7 @@ struct has_all<X, shape<D...>> : named_dims<X, D...> {};
 /// dimensions.
 template <dimension... Dims, operand X>
 constexpr auto broadcast(X const& x) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else {
-    using to = shape<Dims...>;
-    using verdict =
-        detail::first_failed_t<shape_verdict_t<Dims...>, typename detail::has_all<to, typename X::shape_type>::type,
-                               tensor_verdict_t<to, typename X::layout_type>>;
-    if constexpr (!verdict::value) {
-      detail::require<verdict>{};
-      return refused{};
-    } else {
-      using rule = detail::broadcast_rule<typename X::description, to>;
-      using out = tensor<typename X::element_type, to, typename X::layout_type,
-                         detail::partial_of<typename X::mesh_type, rule::work.out.partial>, typename X::backend_type>;
-      return out(detail::run_broadcast(rule::work, x.value()));
-    }
-  }
+  return detail::operate(detail::broadcast_call<Dims...>{}, x);
 }
 
 }  // namespace mtf

@@ -1,7 +1,7 @@
 #pragma once
 // The same numbers in another element type.
+#include <cstddef>
 #include <type_traits>
-#include <utility>
 
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/detail/ops/frame.hpp>
@@ -10,44 +10,51 @@ namespace mtf {
 
 namespace detail {
 
-template <class Backend, class To, class From>
-class cast_node {
- public:
-  constexpr cast_node(sharding const& s, ref<gradient_slot<Backend, From>> const& in,
-                      ref<gradient_slot<Backend, To>> const& out)
-      : s_(&s), in_(in), out_(out) {}
-  constexpr void run() {
-    // A gradient that becomes narrower is completed before: sums are taken in the wider type.
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, "cast", *s_);
-    auto g = out_->take(sizeof(From) < sizeof(To) ? 0U : ~0U);
-    if (!g.memory) return;
-    auto const n = s_->local_size(b.ranks().mesh());
-    auto dx = make_buffer<From>(b, n);
-    b.run(primitives::copy<From, To>{loops<2>{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}},
-                                     data_of<From>(dx), data_of<To>(g.memory)});
-    in_->add({std::move(dx), g.partial});
-  }
+template <class To, class From>
+struct cast_operation {
+  operation_work<1> const* work;
+  static constexpr std::size_t kept = 0;
+  static constexpr char const* name() { return "cast"; }
+
+  constexpr void forward(auto& f) const { f.run(primitives::copy<To, From>{all(f.mesh()), f.y(), f.x()}); }
+  constexpr void backward(auto& g) const { g.run(primitives::copy<From, To>{all(g.mesh()), g.dx(), g.dy()}); }
 
  private:
-  sharding const* s_;
-  ref<gradient_slot<Backend, From>> in_;
-  ref<gradient_slot<Backend, To>> out_;
+  [[nodiscard]] constexpr loops<2> all(mesh_shape const& mesh) const {
+    return {.rank = 1, .extent = {work->out.local_size(mesh)}, .stride = {extents{1}, extents{1}}};
+  }
 };
 
-template <class To, class Backend, class From>
-constexpr value<Backend, To> run_cast(sharding const& in, axis_mask complete, value<Backend, From> const& operand) {
-  Backend& b = operand.backend();
-  operation<Backend> const here(b, "cast", in);
-  auto const x = completed_value(operand, in, complete);
-  auto const n = in.local_size(b.ranks().mesh());
-  auto out = make_value<To>(b, n);
-  b.run(primitives::copy<To, From>{loops<2>{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, out.data(),
-                                   x.data()});
-  if constexpr (is_floating<To> && is_floating<From>)
-    record(tape_of(x), out, in, [&](auto const& slot) { return cast_node<Backend, To, From>(in, x.slot, slot); });
-  return out;
-}
+template <class To>
+struct cast_call {
+  template <class X>
+  static auto verdict() -> ok;
+
+  /// Sums are taken in the wider type: of what becomes narrower, before.
+  template <class From>
+  struct rule {
+    static constexpr bool widens = is_floating<To> && is_floating<From> && sizeof(To) >= sizeof(From);
+    static constexpr operation_work<1> derive(mesh_shape const&, sharding const& x) {
+      operation_work<1> w{.in = {x}, .out = x};
+      if (!widens) w.out.partial = 0;
+      w.complete[0] = x.partial & ~w.out.partial;
+      if (sizeof(From) < sizeof(To)) w.gradient_may_be_partial = 0;
+      return w;
+    }
+  };
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    using From = typename X::element_type;
+    if constexpr (std::is_same_v<To, From>) {
+      return x;
+    } else {
+      constexpr auto const& w = work_of<rule<From>, typename X::description>;
+      using out = described<To, typename X::shape_type, typename X::layout_type,
+                            partial_of<typename X::mesh_type, w.out.partial>>;
+      return run_as<out>(cast_operation<To, From>{&w}, x);
+    }
+  }
+};
 
 }  // namespace detail
 
@@ -55,17 +62,7 @@ constexpr value<Backend, To> run_cast(sharding const& in, axis_mask complete, va
 /// wider type.
 template <class T, operand X>
 constexpr auto cast(X const& x) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else if constexpr (std::is_same_v<T, typename X::element_type>) {
-    return x;
-  } else {
-    constexpr bool widens =
-        is_floating<T> && is_floating<typename X::element_type> && sizeof(T) >= sizeof(typename X::element_type);
-    using kept = std::conditional_t<widens, typename X::partial_type, partial<>>;
-    using out = tensor<T, typename X::shape_type, typename X::layout_type, kept, typename X::backend_type>;
-    return out(detail::run_cast<T>(X::spec, widens ? 0 : X::spec.partial, x.value()));
-  }
+  return detail::operate(detail::cast_call<T>{}, x);
 }
 
 }  // namespace mtf

@@ -1,7 +1,7 @@
 #pragma once
 // The same logical tensor, cut, ordered or named differently.
+#include <cstddef>
 #include <type_traits>
-#include <utility>
 
 #include <mtf/core/mesh.hpp>
 #include <mtf/detail/ops/frame.hpp>
@@ -13,60 +13,64 @@ namespace mtf {
 
 namespace detail {
 
-struct relayout_work {
-  char const* name;
-  sharding from, to;
+struct relayout_work : operation_work<1> {
   steps forward;
 };
 
-constexpr relayout_work relayout_to(char const* name, mesh_shape const& mesh, sharding const& from,
-                                    sharding const& to) {
-  return {name, from, to, derive_relayout(mesh, from, to)};
+constexpr relayout_work derive_relayout_work(mesh_shape const& mesh, sharding const& from, sharding const& to) {
+  relayout_work w;
+  w.in = {from};
+  w.out = to;
+  w.forward = derive_relayout(mesh, from, to);
+  return w;
 }
 
 /// Backward, the gradient goes from the result's cuts to the operand's. Where it is partial it may stay so, unless the
 /// operand is cut there: then a reduce-scatter completes it.
-template <class Backend, class T>
-class relayout_node {
- public:
-  constexpr relayout_node(relayout_work const& w, ref<gradient_slot<Backend, T>> const& in,
-                          ref<gradient_slot<Backend, T>> const& out)
-      : w_(&w), in_(in), out_(out) {}
-  constexpr void run() {
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, w_->name, w_->from);
-    auto g = out_->take();
-    if (!g.memory) return;
-    auto from = w_->to, to = w_->from;
-    from.partial = g.partial;
-    to.partial = g.partial & ~to.cut_axes();
-    g.memory = execute<T>(b, derive_relayout(b.ranks().mesh(), from, to), std::move(g.memory));
-    in_->add({std::move(g.memory), to.partial});
-  }
+template <class T>
+struct relayout_operation {
+  relayout_work const* work;
+  char const* called;  // relayout or rename
+  static constexpr std::size_t kept = 0;
+  [[nodiscard]] constexpr char const* name() const { return called; }
 
- private:
-  relayout_work const* w_;
-  ref<gradient_slot<Backend, T>> in_, out_;
+  constexpr void forward(auto& f) const { f.out = execute<T>(f.backend, work->forward, f.memory()); }
+  constexpr void backward(auto& g) const {
+    auto from = work->out, to = work->in[0];
+    from.partial = g.g.partial;
+    g.g.partial = to.partial = from.partial & ~to.cut_axes();
+    g.set_dx(execute<T>(g.backend, derive_relayout(g.mesh(), from, to), g.g.memory));
+  }
 };
 
-template <class Backend, class T>
-constexpr value<Backend, T> run_relayout(relayout_work const& w, value<Backend, T> const& x) {
+/// Nothing happens where both are cut alike.
+template <class T, class Backend>
+constexpr value<Backend, T> run_relayout(char const* name, relayout_work const& w, value<Backend, T> const& x) {
   if (w.forward.size == 0) return x;
-  operation<Backend> const here(x.backend(), w.name, w.from);
-  value<Backend, T> out(execute<T>(x.backend(), w.forward, x.memory));
-  record(tape_of(x), out, w.to, [&](auto const& slot) { return relayout_node<Backend, T>(w, x.slot, slot); });
-  return out;
+  return run<T>(relayout_operation<T>{&w, name}, x);
 }
 
-template <class X, class Layout>
-struct relayout_rule {
-  static constexpr sharding to() {
-    sharding s = X::spec;
-    for (int d = 0; d < s.rank; ++d) s[d].cut = Layout::cut_of(s[d].id);
-    s.partial &= ~s.cut_axes();
-    return s;
+template <class Layout>
+struct relayout_call {
+  template <class X>
+  static auto verdict()
+      -> first_failed_t<std::conditional_t<std::is_same_v<typename Layout::mesh_type, typename X::mesh_type>, ok,
+                                           error_different_meshes<typename X::mesh_type, typename Layout::mesh_type>>,
+                        tensor_verdict_t<typename X::shape_type, Layout>>;
+
+  static constexpr relayout_work derive(mesh_shape const& mesh, sharding const& x) {
+    sharding to = x;
+    for (int d = 0; d < to.rank; ++d) to[d].cut = Layout::cut_of(to[d].id);
+    to.partial &= ~to.cut_axes();
+    return derive_relayout_work(mesh, x, to);
   }
-  static constexpr relayout_work work = relayout_to("relayout", X::mesh, X::spec, to());
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    constexpr auto const& w = work_of<relayout_call, typename X::description>;
+    using out = tensor<typename X::element_type, typename X::shape_type, Layout,
+                       partial_of<typename X::mesh_type, w.out.partial>, typename X::backend_type>;
+    return out(run_relayout("relayout", w, x.value()));
+  }
 };
 
 }  // namespace detail
@@ -77,22 +81,7 @@ struct relayout_rule {
 /// reverse.
 template <layout_type Layout, operand X>
 constexpr auto relayout(X const& x) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else {
-    using meshes = std::conditional_t<std::is_same_v<typename Layout::mesh_type, typename X::mesh_type>, ok,
-                                      error_different_meshes<typename X::mesh_type, typename Layout::mesh_type>>;
-    using verdict = detail::first_failed_t<meshes, tensor_verdict_t<typename X::shape_type, Layout>>;
-    if constexpr (!verdict::value) {
-      detail::require<verdict>{};
-      return refused{};
-    } else {
-      using rule = detail::relayout_rule<typename X::description, Layout>;
-      using out = tensor<typename X::element_type, typename X::shape_type, Layout,
-                         detail::partial_of<typename X::mesh_type, rule::work.to.partial>, typename X::backend_type>;
-      return out(detail::run_relayout(rule::work, x.value()));
-    }
-  }
+  return detail::operate(detail::relayout_call<Layout>{}, x);
 }
 
 }  // namespace mtf

@@ -2,7 +2,6 @@
 // The same tensor with a dimension by another name.
 #include <type_traits>
 
-#include <mtf/core/mesh.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/movement/relayout.hpp>
 
@@ -10,24 +9,44 @@ namespace mtf {
 
 namespace detail {
 
-template <class From, class To, class D>
-using renamed_dim = std::conditional_t<D::id == From::id, To, D>;
-template <class From, class To, class... D>
-shape<renamed_dim<From, To, D>...> renamed_shape(shape<D...> const*);
+template <class From, class To>
+struct rename_call {
+  template <class D>
+  using named = std::conditional_t<D::id == From::id, To, D>;
+  template <class... D>
+  static auto renamed(shape<D...> const*) -> shape<named<D>...>;
+  template <class X>
+  using renamed_shape = decltype(renamed(static_cast<typename X::shape_type const*>(nullptr)));
 
-template <class X, class From, class To>
-struct rename_rule {
-  static constexpr relayout_work make() {
-    sharding from = X::spec;
-    auto& renamed = from[from.find(From::id)];
-    renamed.id = To::id;
-    renamed.name = To::name.data();
-    sharding to = from;
-    to[to.find(To::id)].cut = X::layout_type::cut_of(To::id);
-    to.partial &= ~to.cut_axes();
-    return relayout_to("rename", X::mesh, from, to);
+  template <class X>
+  static auto verdict() {
+    using own = typename X::shape_type;
+    using names = first_failed_t<named_dims_t<own, From>,
+                                 std::conditional_t<From::extent == To::extent, ok, error_extents_differ<From, To>>,
+                                 std::conditional_t<own::template has<To>, error_dim_already_there<To, own>, ok>>;
+    if constexpr (!names::value)
+      return names{};
+    else
+      return tensor_verdict_t<renamed_shape<X>, typename X::layout_type>{};
   }
-  static constexpr relayout_work work = make();
+  template <class Layout>
+  struct rule {
+    static constexpr relayout_work derive(mesh_shape const& mesh, sharding from) {
+      auto& dim = from[from.find(From::id)];
+      dim.id = To::id;
+      dim.name = To::name.data();
+      sharding to = from;
+      to[to.find(To::id)].cut = Layout::cut_of(To::id);
+      to.partial &= ~to.cut_axes();
+      return derive_relayout_work(mesh, from, to);
+    }
+  };
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    constexpr auto const& w = work_of<rule<typename X::layout_type>, typename X::description>;
+    using out = reshaped<typename X::description, renamed_shape<X>, w.out.partial>;
+    return typename out::template on<typename X::backend_type>(run_relayout("rename", w, x.value()));
+  }
 };
 
 }  // namespace detail
@@ -37,31 +56,7 @@ struct rename_rule {
 /// `relayout`; none if both names are cut alike. Refused: no such dimension, a name already there, extents that differ.
 template <dimension From, dimension To, operand X>
 constexpr auto rename(X const& x) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else {
-    using old_shape = typename X::shape_type;
-    using verdict = detail::first_failed_t<
-        detail::named_dims_t<old_shape, From>,
-        std::conditional_t<From::extent == To::extent, ok, error_extents_differ<From, To>>,
-        std::conditional_t<old_shape::template has<To>, error_dim_already_there<To, old_shape>, ok>>;
-    if constexpr (!verdict::value) {
-      detail::require<verdict>{};
-      return refused{};
-    } else {
-      using new_shape = decltype(detail::renamed_shape<From, To>(static_cast<old_shape const*>(nullptr)));
-      using fits = tensor_verdict_t<new_shape, typename X::layout_type>;
-      if constexpr (!fits::value) {
-        detail::require<fits>{};
-        return refused{};
-      } else {
-        using rule = detail::rename_rule<typename X::description, From, To>;
-        using out = tensor<typename X::element_type, new_shape, typename X::layout_type,
-                           detail::partial_of<typename X::mesh_type, rule::work.to.partial>, typename X::backend_type>;
-        return out(detail::run_relayout(rule::work, x.value()));
-      }
-    }
-  }
+  return detail::operate(detail::rename_call<From, To>{}, x);
 }
 
 }  // namespace mtf

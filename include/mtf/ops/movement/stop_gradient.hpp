@@ -1,18 +1,26 @@
 #pragma once
 // A tensor that counts as a constant.
-#include <type_traits>
-
 #include <mtf/detail/ops/frame.hpp>
 
 namespace mtf {
 
+namespace detail {
+
+struct stop_gradient_call {
+  template <class X>
+  static auto verdict() -> ok;
+  template <class X>
+  constexpr X operator()(X const& x) const {
+    return X(value<typename X::backend_type, typename X::element_type>(x.value().memory));
+  }
+};
+
+}  // namespace detail
+
 /// The tensor as a constant: nothing flows back through it.
 template <operand X>
-constexpr auto stop_gradient(X x) {
-  if constexpr (std::is_same_v<X, refused>)
-    return x;
-  else
-    return X(detail::value<typename X::backend_type, typename X::element_type>(x.value().memory));
+constexpr auto stop_gradient(X const& x) {
+  return detail::operate(detail::stop_gradient_call{}, x);
 }
 
 }  // namespace mtf

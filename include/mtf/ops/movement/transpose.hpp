@@ -1,8 +1,6 @@
 #pragma once
 // The same tensor in another order of its dimensions.
-#include <cstddef>
 #include <type_traits>
-#include <utility>
 
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/detail/ops/frame.hpp>
@@ -12,54 +10,44 @@ namespace mtf {
 namespace detail {
 
 /// A reordering of the shard: a copy there, a copy back.
-struct transpose_work {
-  sharding in, out;
-};
+template <class T>
+struct transpose_operation {
+  operation_work<1> const* work;
+  static constexpr std::size_t kept = 0;
+  static constexpr char const* name() { return "transpose"; }
 
-template <class Backend, class T>
-class transpose_node {
- public:
-  constexpr transpose_node(transpose_work const& w, ref<gradient_slot<Backend, T>> const& in,
-                           ref<gradient_slot<Backend, T>> const& out)
-      : w_(&w), in_(in), out_(out) {}
-  constexpr void run() {
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, "transpose", w_->in);
-    auto g = out_->take();
-    if (!g.memory) return;
-    auto const& mesh = b.ranks().mesh();
-    auto dx = make_buffer<T>(b, w_->in.local_size(mesh));
-    b.run(primitives::copy<T, T>{aligned<1>(mesh, w_->in, {w_->out}), data_of<T>(dx), data_of<T>(g.memory)});
-    in_->add({std::move(dx), g.partial});
+  constexpr void forward(auto& f) const {
+    f.run(primitives::copy<T, T>{aligned<1>(f.mesh(), work->out, {work->in[0]}), f.y(), f.x()});
   }
-
- private:
-  transpose_work const* w_;
-  ref<gradient_slot<Backend, T>> in_, out_;
+  constexpr void backward(auto& g) const {
+    g.run(primitives::copy<T, T>{aligned<1>(g.mesh(), work->in[0], {work->out}), g.dx(), g.dy()});
+  }
 };
 
-template <class Backend, class T>
-constexpr value<Backend, T> run_transpose(transpose_work const& w, value<Backend, T> const& x) {
-  Backend& b = x.backend();
-  operation<Backend> const here(b, "transpose", w.out);
-  auto const& mesh = b.ranks().mesh();
-  auto out = make_value<T>(b, w.out.local_size(mesh));
-  b.run(primitives::copy<T, T>{aligned<1>(mesh, w.out, {w.in}), out.data(), x.data()});
-  record(tape_of(x), out, w.out, [&](auto const& slot) { return transpose_node<Backend, T>(w, x.slot, slot); });
-  return out;
-}
+template <class... D>
+struct transpose_call {
+  using order = shape<D...>;
+  template <class X>
+  static auto verdict() -> first_failed_t<
+      shape_verdict_t<D...>, named_dims_t<typename X::shape_type, D...>,
+      std::conditional_t<sizeof...(D) == X::shape_type::rank, ok, error_shapes_differ<typename X::shape_type, order>>>;
 
-constexpr sharding in_order(sharding const& s, auto const& ids, int rank) {
-  sharding out;
-  for (int d = 0; d < rank; ++d) out.push(s[s.find(ids[static_cast<std::size_t>(d)])]);
-  out.partial = s.partial;
-  return out;
-}
-
-template <class X, class Shape>
-struct transpose_rule {
-  static constexpr sharding out = in_order(X::spec, Shape::ids, Shape::rank);
-  static constexpr transpose_work work{X::spec, out};
+  static constexpr operation_work<1> derive(mesh_shape const&, sharding const& x) {
+    operation_work<1> w;
+    w.in = {x};
+    (w.out.push(x[x.find(D::id)]), ...);
+    w.out.partial = x.partial;
+    return w;
+  }
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    using described = typename X::description;
+    if constexpr (std::is_same_v<order, typename X::shape_type>)
+      return x;
+    else
+      return run_as<reshaped<described, order>>(
+          transpose_operation<typename X::element_type>{&work_of<transpose_call, described>}, x);
+  }
 };
 
 }  // namespace detail
@@ -67,25 +55,7 @@ struct transpose_rule {
 /// The same tensor stored in another order: a local copy.
 template <dimension... Dims, operand X>
 constexpr auto transpose(X const& x) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else {
-    using order = shape<Dims...>;
-    using verdict =
-        detail::first_failed_t<shape_verdict_t<Dims...>, detail::named_dims_t<typename X::shape_type, Dims...>,
-                               std::conditional_t<sizeof...(Dims) == X::shape_type::rank, ok,
-                                                  error_shapes_differ<typename X::shape_type, order>>>;
-    if constexpr (!verdict::value) {
-      detail::require<verdict>{};
-      return refused{};
-    } else if constexpr (std::is_same_v<order, typename X::shape_type>) {
-      return x;
-    } else {
-      using out = tensor<typename X::element_type, order, typename X::layout_type, typename X::partial_type,
-                         typename X::backend_type>;
-      return out(detail::run_transpose(detail::transpose_rule<typename X::description, order>::work, x.value()));
-    }
-  }
+  return detail::operate(detail::transpose_call<Dims...>{}, x);
 }
 
 namespace detail {

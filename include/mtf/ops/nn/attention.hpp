@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include <mtf/backend/primitives/attention.hpp>
 #include <mtf/detail/ops/frame.hpp>
@@ -17,20 +16,18 @@ namespace mtf {
 
 namespace detail {
 
-struct attention_work {
-  sharding q, k, v;  // rows of Head, which is their last dimension
-  sharding out;
+struct attention_work : operation_work<3> {  // rows of Head, which is their last dimension
   attention_shape shape;
 };
 
 constexpr attention_work derive_attention(mesh_shape const& mesh, sharding const& q, sharding const& k,
                                           sharding const& v, std::uint64_t query, std::uint64_t key) {
   attention_work w;
-  w.q = q;
-  w.k = k;
-  w.v = v;
+  w.in = {q, k, v};
   w.out = q;
   w.out.partial = 0;
+  w.complete = {q.partial, k.partial, v.partial};
+  w.gradient_may_be_partial = ~q.cut_axes();
   auto& s = w.shape;
   for (int d = 0; d + 1 < q.rank; ++d) {
     if (q[d].id == query) continue;
@@ -50,59 +47,35 @@ constexpr attention_work derive_attention(mesh_shape const& mesh, sharding const
   return w;
 }
 
-template <class Backend, class T>
-class attention_node {
- public:
+template <class T>
+struct attention_operation {
   using A = compute_t<T>;
-  constexpr attention_node(attention_work const& w, A scale, value<Backend, T> const& q, value<Backend, T> const& k,
-                           value<Backend, T> const& v, buffer<Backend> const& seen, buffer<Backend> const& lse,
-                           ref<gradient_slot<Backend, T>> const& out)
-      : w_(&w), scale_(scale), q_(q), k_(k), v_(v), seen_(seen), lse_(lse), out_(out) {}
-  constexpr void run() {
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, "causal_attention", w_->out);
-    auto const g = out_->take(~w_->out.cut_axes());
-    if (!g.memory) return;
-    auto const& mesh = b.ranks().mesh();
-    auto dq = make_buffer<T>(b, w_->q.local_size(mesh)), dk = make_buffer<T>(b, w_->k.local_size(mesh)),
-         dv = make_buffer<T>(b, w_->v.local_size(mesh));
-    b.run(primitives::attention_vjp<T>{w_->shape, scale_, data_of<T>(dq), data_of<T>(dk), data_of<T>(dv), q_.data(),
-                                       k_.data(), v_.data(), data_of<T>(seen_), data_of<A>(lse_),
-                                       data_of<T>(g.memory)});
-    if (q_.slot) q_.slot->add({std::move(dq), g.partial});
-    if (k_.slot) k_.slot->add({std::move(dk), g.partial});
-    if (v_.slot) v_.slot->add({std::move(dv), g.partial});
-  }
+  attention_work const* work;
+  A scale;
+  static constexpr std::size_t kept = 5;  // q, k, v, the result, logsumexp of each row
+  static constexpr char const* name() { return "causal_attention"; }
 
- private:
-  attention_work const* w_;
-  A scale_;
-  value<Backend, T> q_, k_, v_;
-  buffer<Backend> seen_, lse_;
-  ref<gradient_slot<Backend, T>> out_;
+  constexpr void forward(auto& f) const {
+    auto const& s = work->shape;
+    T* const y = f.y();
+    auto lse = make_buffer<A>(f.backend, s.batch.size() * s.queries);
+    f.run(primitives::attention<T>{s, scale, y, data_of<A>(lse), f.x(), f.template x<1>(), f.template x<2>()});
+    f.kept = {f.memory(), f.template memory<1>(), f.template memory<2>(), f.out, lse};
+  }
+  constexpr void backward(auto& g) const {
+    T *const dq = g.dx(), *const dk = g.template dx<1>(), *const dv = g.template dx<2>();
+    auto const& kept = g.kept;
+    g.run(primitives::attention_vjp<T>{work->shape, scale, dq, dk, dv, data_of<T>(kept[0]), data_of<T>(kept[1]),
+                                       data_of<T>(kept[2]), data_of<T>(kept[3]), data_of<A>(kept[4]), g.dy()});
+  }
 };
 
-template <class Backend, class T>
-constexpr value<Backend, T> run_attention(attention_work const& w, compute_t<T> scale, value<Backend, T> const& queries,
-                                          value<Backend, T> const& keys, value<Backend, T> const& values) {
-  using A = compute_t<T>;
-  Backend& b = queries.backend();
-  operation<Backend> const here(b, "causal_attention", w.out);
-  auto const q = completed_value(queries, w.q, w.q.partial);
-  auto const k = completed_value(keys, w.k, w.k.partial);
-  auto const v = completed_value(values, w.v, w.v.partial);
-  auto out = make_value<T>(b, w.out.local_size(b.ranks().mesh()));
-  auto lse = make_buffer<A>(b, w.shape.batch.size() * w.shape.queries);
-  b.run(primitives::attention<T>{w.shape, scale, out.data(), data_of<A>(lse), q.data(), k.data(), v.data()});
-  record(tape_of(q, k, v), out, w.out,
-         [&](auto const& slot) { return attention_node<Backend, T>(w, scale, q, k, v, out.memory, lse, slot); });
-  return out;
-}
-
-template <class Q, class K, class V, class Query, class Key>
+template <class Query, class Key>
 struct attention_rule {
-  static constexpr attention_work work = derive_attention(Q::mesh, Q::spec, K::spec, V::spec, Query::id, Key::id);
-  static constexpr sharding out = work.out;
+  static constexpr attention_work derive(mesh_shape const& mesh, sharding const& q, sharding const& k,
+                                         sharding const& v) {
+    return derive_attention(mesh, q, k, v, Query::id, Key::id);
+  }
 };
 
 /// Dimensions that the operands of an attention have in common: those of the queries without some, then others.
@@ -138,29 +111,48 @@ constexpr auto head_last(X const& x) {
   return transposed(static_cast<order const*>(nullptr), x);
 }
 
-template <class Query, class Key, class Head, class Q, class K, class V>
-constexpr auto attend(Q const& q, K const& k, V const& v, double scale) {
-  constexpr auto cut = [](sharding const& s, std::uint64_t id) { return s[s.find(id)].cut.size > 0; };
-  if constexpr (cut(Q::spec, Query::id) || cut(K::spec, Key::id) || cut(K::spec, Head::id)) {
-    using scores = attention_dims_t<typename Q::description, typename K::description, any_of_shapes<shape<Query, Head>>,
-                                    Query, Key>;
-    auto const a = complete(q);
-    auto const b = complete(k);
-    auto const c = complete(v);
-    return einsum_all<typename Q::shape_type>(causal_softmax<Query, Key>(einsum_all<scores>(a, b), scale), c);
-  } else {
-    auto const a = head_last<Head>(q);
-    auto const b = head_last<Head>(k);
-    auto const c = head_last<Head>(v);
-    using A = std::remove_cvref_t<decltype(a)>;
-    using rule = attention_rule<typename A::description, typename decltype(b)::description,
-                                typename decltype(c)::description, Query, Key>;
-    using out = result_t<typename Q::element_type, rule, A>;
-    return transposed(
-        static_cast<typename Q::shape_type const*>(nullptr),
-        out(run_attention(rule::work, static_cast<compute_of_t<Q>>(scale), a.value(), b.value(), c.value())));
+template <class Query, class Key, class Head>
+struct attention_call {
+  double scale;
+
+  template <class Q, class K, class V>
+  static auto verdict() {
+    using names =
+        first_failed_t<shape_verdict_t<Query, Key, Head>, named_dims_t<typename Q::shape_type, Query, Head>,
+                       named_dims_t<typename K::shape_type, Key, Head>, named_dims_t<typename V::shape_type, Key, Head>,
+                       same_mesh_t<Q, K, V>, same_element_t<Q, K, V>, floating_t<Q>>;
+    if constexpr (!names::value)
+      return names{};
+    else
+      return first_failed_t<typename attention_shapes<Q, K, V, Query, Key>::type,
+                            operands_verdict_t<operands_together<Q, K, V>, Q, K, V>>{};
   }
-}
+  template <class Q, class K, class V>
+  constexpr auto operator()(Q const& q, K const& k, V const& v) const {
+    constexpr auto cut = [](sharding const& s, std::uint64_t id) { return s[s.find(id)].cut.size > 0; };
+    if constexpr (cut(Q::spec, Query::id) || cut(K::spec, Key::id) || cut(K::spec, Head::id)) {
+      using scores = attention_dims_t<typename Q::description, typename K::description,
+                                      any_of_shapes<shape<Query, Head>>, Query, Key>;
+      auto const a = complete(q);
+      auto const b = complete(k);
+      auto const c = complete(v);
+      constexpr char const* called = "causal_attention";
+      return einsum_all<typename Q::shape_type>(called,
+                                                causal_softmax<Query, Key>(einsum_all<scores>(called, a, b), scale), c);
+    } else {
+      auto const a = head_last<Head>(q);
+      auto const b = head_last<Head>(k);
+      auto const c = head_last<Head>(v);
+      using A = typename decltype(a)::description;
+      using T = typename Q::element_type;
+      constexpr auto const& w =
+          work_of<attention_rule<Query, Key>, A, typename decltype(b)::description, typename decltype(c)::description>;
+      using out = reshaped<A, typename A::shape_type, 0>;
+      return transposed(static_cast<typename Q::shape_type const*>(nullptr),
+                        run_as<out>(attention_operation<T>{&w, static_cast<compute_t<T>>(scale)}, a, b, c));
+    }
+  }
+};
 
 }  // namespace detail
 
@@ -173,33 +165,7 @@ constexpr auto attend(Q const& q, K const& k, V const& v, double scale) {
 /// element types.
 template <dimension Query, dimension Key, dimension Head, operand Q, operand K, operand V>
 constexpr auto causal_attention(Q const& q, K const& k, V const& v, double scale) {
-  if constexpr (detail::any_refused<Q, K, V>) {
-    return refused{};
-  } else {
-    using verdict1 =
-        detail::first_failed_t<shape_verdict_t<Query, Key, Head>,
-                               detail::named_dims_t<typename Q::shape_type, Query, Head>,
-                               detail::named_dims_t<typename K::shape_type, Key, Head>,
-                               detail::named_dims_t<typename V::shape_type, Key, Head>, detail::same_mesh_t<Q, K, V>,
-                               detail::same_element_t<Q, K, V>, detail::floating_t<Q>>;
-    if constexpr (!verdict1::value) {
-      detail::require<verdict1>{};
-      return refused{};
-    } else {
-      using verdict2 = detail::first_failed_t<
-          typename detail::attention_shapes<typename Q::description, typename K::description, typename V::description,
-                                            Query, Key>::type,
-          detail::operands_verdict_t<
-              detail::operands_together<typename Q::description, typename K::description, typename V::description>, Q,
-              K, V>>;
-      if constexpr (!verdict2::value) {
-        detail::require<verdict2>{};
-        return refused{};
-      } else {
-        return detail::attend<Query, Key, Head>(q, k, v, scale);
-      }
-    }
-  }
+  return detail::operate(detail::attention_call<Query, Key, Head>{scale}, q, k, v);
 }
 
 }  // namespace mtf

@@ -1,9 +1,8 @@
 #pragma once
 // Dropout.
+#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <type_traits>
-#include <utility>
 
 #include <mtf/backend/primitives/random.hpp>
 #include <mtf/core/error.hpp>
@@ -15,41 +14,39 @@ namespace mtf {
 namespace detail {
 
 /// Dropout is its own gradient: the mask is drawn again from the key, not stored.
-template <class Backend, class T>
-class dropout_node {
- public:
-  constexpr dropout_node(sharding const& s, std::uint64_t key, double rate, ref<gradient_slot<Backend, T>> const& in,
-                         ref<gradient_slot<Backend, T>> const& out)
-      : s_(&s), key_(key), rate_(rate), in_(in), out_(out) {}
-  constexpr void run() {
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, "dropout", *s_);
-    auto const g = out_->take();
-    if (!g.memory) return;
-    auto const& mesh = b.ranks().mesh();
-    auto dx = make_buffer<T>(b, s_->local_size(mesh));
-    b.run(primitives::dropout<T>{placement_of(*s_, mesh, b.ranks().rank()), key_, rate_, data_of<T>(dx),
-                                 data_of<T>(g.memory)});
-    in_->add({std::move(dx), g.partial});
-  }
+template <class T>
+struct dropout_operation {
+  operation_work<1> const* work;
+  std::uint64_t key;
+  double rate;
+  static constexpr std::size_t kept = 0;
+  static constexpr char const* name() { return "dropout"; }
 
- private:
-  sharding const* s_;
-  std::uint64_t key_;
-  double rate_;
-  ref<gradient_slot<Backend, T>> in_, out_;
+  constexpr void forward(auto& f) const {
+    f.run(primitives::dropout<T>{placement_of(work->out, f.mesh(), f.rank()), key, rate, f.y(), f.x()});
+  }
+  constexpr void backward(auto& g) const {
+    g.run(primitives::dropout<T>{placement_of(work->out, g.mesh(), g.rank()), key, rate, g.dx(), g.dy()});
+  }
 };
 
-template <class Backend, class T>
-constexpr value<Backend, T> run_dropout(sharding const& s, std::uint64_t key, double rate, value<Backend, T> const& x) {
-  Backend& b = x.backend();
-  operation<Backend> const here(b, "dropout", s);
-  auto const& mesh = b.ranks().mesh();
-  auto out = make_value<T>(b, s.local_size(mesh));
-  b.run(primitives::dropout<T>{placement_of(s, mesh, b.ranks().rank()), key, rate, out.data(), x.data()});
-  record(tape_of(x), out, s, [&](auto const& slot) { return dropout_node<Backend, T>(s, key, rate, x.slot, slot); });
-  return out;
-}
+struct dropout_call {
+  double rate;
+  random_key key;
+
+  template <class X>
+  static auto verdict() -> floating_t<X>;
+  static constexpr operation_work<1> derive(mesh_shape const&, sharding const& x) { return {.in = {x}, .out = x}; }
+  template <class X>
+  constexpr X operator()(X const& x) const {
+    if (!(rate >= 0 && rate <= 1))
+      throw user_error("dropout: the rate is " + std::to_string(rate) + "; a probability, from 0 to 1, was expected");
+    if (rate == 0) return x;
+    using T = typename X::element_type;
+    using described = typename X::description;
+    return run_as<described>(dropout_operation<T>{&work_of<dropout_call, described>, key.bits(), rate}, x);
+  }
+};
 
 }  // namespace detail
 
@@ -59,17 +56,7 @@ constexpr value<Backend, T> run_dropout(sharding const& s, std::uint64_t key, do
 /// partial tensor stays partial; nothing is sent.
 template <operand X>
 constexpr auto dropout(X const& x, double rate, random_key key) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else if constexpr (!detail::floating_t<X>::value) {
-    detail::require<detail::floating_t<X>>{};
-    return refused{};
-  } else {
-    if (!(rate >= 0 && rate <= 1))
-      throw user_error("dropout: the rate is " + std::to_string(rate) + "; a probability, from 0 to 1, was expected");
-    if (rate == 0) return x;
-    return X(detail::run_dropout(X::spec, key.bits(), rate, x.value()));
-  }
+  return detail::operate(detail::dropout_call{rate, key}, x);
 }
 
 }  // namespace mtf

@@ -18,56 +18,45 @@ namespace mtf {
 namespace detail {
 
 /// What one rank does for a reduction.
-struct reduce_work {
-  sharding in, out;
-  axis_mask complete = 0;  // sums to take before
+struct reduce_work : operation_work<1> {
+  combine op = combine::sum;
   axis_mask exchange = 0;  // max and min: axes to combine over at once
-  reduction work;          // in -> out
+  reduction forward;       // in -> out
   loops<2> spread;         // out -> in, backward
   double count = 1;        // elements behind one result, globally
 };
 
-constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, sharding out, combine op) {
+/// out: the dimensions of `in` that stay.
+constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, sharding const& out, combine op) {
   reduce_work w;
-  axis_mask gone = 0;
+  w.in = {in};
+  w.out = out;
+  w.op = op;
+  auto const gone = axes_of_others(out, in);
   for (int d = 0; d < in.rank; ++d)
-    if (!out.has(in[d].id)) {
-      gone |= in[d].cut.mask();
-      w.count *= static_cast<double>(in[d].extent);
-    }
+    if (!out.has(in[d].id)) w.count *= static_cast<double>(in[d].extent);
   if (op == combine::sum) {
-    out.partial = in.partial | gone;
+    w.out.partial = in.partial | gone;
   } else {
-    out.partial = 0;
-    w.complete = in.partial;
+    w.out.partial = 0;
+    w.complete[0] = in.partial;
     w.exchange = gone;
   }
-  w.in = in;
-  w.out = out;
-  w.work = reduction_to(mesh, out, in);
-  w.spread = aligned<1>(mesh, in, {out});
+  // Each rank needs the gradient of the whole result for its share of the operand.
+  w.gradient_may_be_partial = ~in.cut_axes();
+  w.forward = reduction_to(mesh, w.out, in);
+  w.spread = aligned<1>(mesh, in, {w.out});
   return w;
 }
 
-template <class Backend, class T>
-class sum_node {
- public:
-  constexpr sum_node(reduce_work const& w, ref<gradient_slot<Backend, T>> const& in,
-                     ref<gradient_slot<Backend, T>> const& out)
-      : w_(&w), in_(in), out_(out) {}
-  constexpr void run() {
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, "sum", w_->in);
-    auto g = out_->take(~w_->in.cut_axes());
-    if (!g.memory) return;
-    auto dx = make_buffer<T>(b, w_->in.local_size(b.ranks().mesh()));
-    b.run(primitives::copy<T, T>{w_->spread, data_of<T>(dx), data_of<T>(g.memory)});
-    in_->add({std::move(dx), g.partial});
-  }
+template <class T>
+struct sum_operation {
+  reduce_work const* work;
+  static constexpr std::size_t kept = 0;
+  static constexpr char const* name() { return "sum"; }
 
- private:
-  reduce_work const* w_;
-  ref<gradient_slot<Backend, T>> in_, out_;
+  constexpr void forward(auto& f) const { f.run(primitives::reduce<T>{combine::sum, work->forward, f.y(), f.x()}); }
+  constexpr void backward(auto& g) const { g.run(primitives::copy<T, T>{work->spread, g.dx(), g.dy()}); }
 };
 
 /// The gradient of a maximum or minimum goes to every element that equals it, ties included, as in Mesh-TensorFlow.
@@ -78,79 +67,87 @@ struct where_equal {
   }
 };
 
-template <class Backend, class T>
-class extreme_node {
- public:
-  constexpr extreme_node(reduce_work const& w, value<Backend, T> const& in, buffer<Backend> const& out,
-                         ref<gradient_slot<Backend, T>> const& slot)
-      : w_(&w), x_(in), y_(out), out_(slot) {}
-  constexpr void run() {
-    // Every rank may hold the extreme: the gradient must be whole, and each rank keeps its own share.
-    Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, "extreme", w_->in);
-    auto g = out_->take(~w_->in.cut_axes());
-    if (!g.memory) return;
-    auto const& mesh = b.ranks().mesh();
-    auto dx = make_buffer<T>(b, w_->in.local_size(mesh));
-    b.run(primitives::map<where_equal, T, T, T, T>{where_equal{},
-                                                   aligned<3>(mesh, w_->in, {w_->in, w_->out, w_->out}),
-                                                   data_of<T>(dx),
-                                                   {x_.data(), data_of<T>(y_), data_of<T>(g.memory)}});
-    x_.slot->add({std::move(dx), g.partial});
-  }
+template <class T>
+struct extreme_operation {
+  reduce_work const* work;
+  static constexpr std::size_t kept = 2;  // x, y
+  static constexpr char const* name() { return "extreme"; }
 
- private:
-  reduce_work const* w_;
-  value<Backend, T> x_;
-  buffer<Backend> y_;
-  ref<gradient_slot<Backend, T>> out_;
+  constexpr void forward(auto& f) const {
+    T* const y = f.y();
+    f.run(primitives::reduce<T>{work->op, work->forward, y, f.x()});
+    if (work->exchange != 0)
+      f.backend.all_reduce(work->exchange, work->op, static_cast<T const*>(y), y,
+                           static_cast<std::size_t>(work->out.local_size(f.mesh())));
+    f.kept = {f.memory(), f.out};
+  }
+  constexpr void backward(auto& g) const {
+    auto const each = aligned<3>(g.mesh(), work->in[0], {work->in[0], work->out, work->out});
+    g.run(primitives::map<where_equal, T, T, T, T>{
+        where_equal{}, each, g.dx(), {data_of<T>(g.kept[0]), data_of<T>(g.kept[1]), g.dy()}});
+  }
 };
 
-template <class Backend, class T>
-constexpr value<Backend, T> run_reduce(combine op, reduce_work const& w, value<Backend, T> const& operand) {
-  Backend& b = operand.backend();
-  operation<Backend> const here(b, op == combine::sum ? "sum" : "extreme", w.out);
-  auto const x = completed_value(operand, w.in, w.complete);
-  auto const size = w.out.local_size(b.ranks().mesh());
-  auto out = make_value<T>(b, size);
-  b.run(primitives::reduce<T>{op, w.work, out.data(), x.data()});
-  if (w.exchange != 0)
-    b.all_reduce(w.exchange, op, static_cast<T const*>(out.data()), out.data(), static_cast<std::size_t>(size));
-  if (op == combine::sum)
-    record(tape_of(x), out, w.out, [&](auto const& slot) { return sum_node<Backend, T>(w, x.slot, slot); });
-  else
-    record(tape_of(x), out, w.out, [&](auto const& slot) { return extreme_node<Backend, T>(w, x, out.memory, slot); });
-  return out;
-}
+/// Along the dimensions D, or all if there is none.
+template <combine Op, class... D>
+struct reduce_call {
+  template <class X>
+  static auto verdict() -> named_dims_t<typename X::shape_type, D...>;
 
-template <combine Op, class X, class... D>
-struct reduce_rule {
-  static constexpr reduce_work work = derive_reduce(
-      X::mesh, X::spec, without(X::spec, std::array<std::uint64_t, sizeof...(D) + 1>{D::id..., 0}, sizeof...(D)), Op);
-  static constexpr sharding out = work.out;
+  static constexpr reduce_work derive(mesh_shape const& mesh, sharding const& x) {
+    return derive_reduce(mesh, x, without(x, std::array<std::uint64_t, sizeof...(D) + 1>{D::id..., 0}, sizeof...(D)),
+                         Op);
+  }
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    using T = typename X::element_type;
+    using described = typename X::description;
+    using operation = std::conditional_t<Op == combine::sum, sum_operation<T>, extreme_operation<T>>;
+    return run_as<description_of<T, reduce_call, described>>(operation{&work_of<reduce_call, described>}, x);
+  }
 };
 
-template <class X, class T>
-inline constexpr bool has_elements = false;
-template <tensor_type X, class T>
-inline constexpr bool has_elements<X, T> = std::is_same_v<typename X::element_type, T>;
-
-template <combine Op, class... D, class X>
-constexpr auto reduce(X const& x) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else {
-    using verdict = named_dims_t<typename X::shape_type, D...>;
-    if constexpr (!verdict::value) {
-      require<verdict>{};
-      return refused{};
-    } else {
-      using rule = reduce_rule<Op, typename X::description, D...>;
-      using out = result_t<typename X::element_type, rule, X>;
-      return out(run_reduce(Op, rule::work, x.value()));
-    }
+template <class... D>
+struct sum_call {
+  template <class X>
+  static auto verdict() -> named_dims_t<typename X::shape_type, D...>;
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    if constexpr (std::is_same_v<typename X::element_type, bool>)
+      return reduce_call<combine::sum, D...>{}(cast<std::int32_t>(x));
+    else
+      return reduce_call<combine::sum, D...>{}(x);
   }
-}
+};
+
+template <class... D>
+struct mean_call {
+  template <class X>
+  static auto verdict() -> named_dims_t<typename X::shape_type, D...>;
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    using sum = reduce_call<combine::sum, D...>;
+    if constexpr (is_floating<typename X::element_type>)
+      return sum{}(x) * (1.0 / work_of<sum, typename X::description>.count);
+    else
+      return mean_call{}(cast<float>(x));
+  }
+};
+
+template <class... D>
+struct weighted_mean_call {
+  template <class X, class W>
+  static auto verdict()
+      -> first_failed_t<floating_t<X>,
+                        std::conditional_t<same_dims(X::spec, W::spec), ok,
+                                           error_shapes_differ<typename W::shape_type, typename X::shape_type>>>;
+  template <class X, class W>
+  constexpr auto operator()(X const& x, W const& weights) const {
+    auto const w = cast<typename X::element_type>(weights);
+    auto const of_values = operate(sum_call<D...>{}, x * w);
+    return of_values / operate(sum_call<D...>{}, w);
+  }
+};
 
 }  // namespace detail
 
@@ -159,27 +156,14 @@ constexpr auto reduce(X const& x) {
 /// Refused: a dimension that the tensor lacks.
 template <dimension... Dims, operand X>
 constexpr auto sum(X const& x) {
-  if constexpr (detail::has_elements<X, bool>)
-    return detail::reduce<combine::sum, Dims...>(cast<std::int32_t>(x));
-  else
-    return detail::reduce<combine::sum, Dims...>(x);
+  return detail::operate(detail::sum_call<Dims...>{}, x);
 }
 
 /// The arithmetic mean along the named dimensions, or all: a sum, scaled; of integers and bools as float. Communication
 /// as for `sum`.
 template <dimension... Dims, operand X>
 constexpr auto mean(X const& x) {
-  if constexpr (std::is_same_v<X, refused>) {
-    return refused{};
-  } else if constexpr (!is_floating<typename X::element_type>) {
-    return mean<Dims...>(cast<float>(x));
-  } else {
-    auto const s = detail::reduce<combine::sum, Dims...>(x);
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(s)>, refused>)
-      return refused{};
-    else
-      return s * (1.0 / detail::reduce_rule<combine::sum, typename X::description, Dims...>::work.count);
-  }
+  return detail::operate(detail::mean_call<Dims...>{}, x);
 }
 
 /// sum(x weights) / sum(weights) along the named dimensions, or all: the mean of what counts. The weights, numbers or
@@ -188,22 +172,7 @@ constexpr auto mean(X const& x) {
 /// dimensions. Refused: an x of integers, weights of other dimensions.
 template <dimension... Dims, operand X, operand W>
 constexpr auto weighted_mean(X const& x, W const& weights) {
-  if constexpr (detail::any_refused<X, W>) {
-    return refused{};
-  } else {
-    using T = typename X::element_type;
-    using verdict =
-        detail::first_failed_t<std::conditional_t<is_floating<T>, ok, error_element_type<T>>,
-                               std::conditional_t<detail::same_dims(X::spec, W::spec), ok,
-                                                  error_shapes_differ<typename W::shape_type, typename X::shape_type>>>;
-    if constexpr (!verdict::value) {
-      detail::require<verdict>{};
-      return refused{};
-    } else {
-      auto const w = cast<T>(weights);
-      return sum<Dims...>(x * w) / sum<Dims...>(w);
-    }
-  }
+  return detail::operate(detail::weighted_mean_call<Dims...>{}, x, weights);
 }
 
 /// The largest element along the named dimensions, or all; NaN if one is; of bools: is any set? One all-reduce of the
@@ -211,13 +180,13 @@ constexpr auto weighted_mean(X const& x, W const& weights) {
 /// NaN to none.
 template <dimension... Dims, operand X>
 constexpr auto reduce_max(X const& x) {
-  return detail::reduce<combine::max, Dims...>(x);
+  return detail::operate(detail::reduce_call<combine::max, Dims...>{}, x);
 }
 
 /// The smallest element along the named dimensions, or all; of bools: are all set? See `reduce_max`.
 template <dimension... Dims, operand X>
 constexpr auto reduce_min(X const& x) {
-  return detail::reduce<combine::min, Dims...>(x);
+  return detail::operate(detail::reduce_call<combine::min, Dims...>{}, x);
 }
 
 }  // namespace mtf

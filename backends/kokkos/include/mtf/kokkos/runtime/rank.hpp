@@ -28,10 +28,10 @@ class kokkos_rank {
 
   // What operation is in progress, for profilers: a region of its name
 
-  void enter(char const* operation, sharding const&, std::array<char const*, 3> const&) {
-    Kokkos::Profiling::pushRegion(operation != nullptr ? operation : "mtf::completion");
-    if (profile_ != nullptr) profile_->enter(operation);
-    if (watch_ != nullptr) watch_->enter(operation);
+  void enter(operation_label const& what, sharding const&) {
+    Kokkos::Profiling::pushRegion(what.name != nullptr ? what.name : "mtf::completion");
+    if (profile_ != nullptr) profile_->enter(what.name);
+    if (watch_ != nullptr) watch_->enter(what.name);
   }
   void leave() {
     if (watch_ != nullptr) watch_->leave();

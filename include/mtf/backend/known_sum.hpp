@@ -1,0 +1,49 @@
+#pragma once
+// Whether the sum of a partial value is known already.
+#include <mtf/core/mesh_shape.hpp>
+
+namespace mtf::backend {
+
+/// Goes with memory whose terms are partial over some axes: what is known of their sum, so that it is paid for once.
+/// The sum of a gradient is asked for by several: by the norm of all gradients, by the optimizer, by who looks at it.
+/// Of a sum over `axes` a rank has the whole, or its part alone along the axes of `cut` (cut_further). `Memory`: a
+/// handle that is empty by default.
+template <class Memory>
+class known_sum {
+ public:
+  [[nodiscard]] constexpr bool is_over(axis_mask axes) const { return axes != 0 && axes_ == axes; }
+  /// The axes along which this rank has a part of the sum alone; 0: it has the whole.
+  [[nodiscard]] constexpr axis_mask cut() const { return cut_; }
+  /// Where the sum is; `terms`: the memory that it goes with, where sums may be taken in place.
+  [[nodiscard]] constexpr Memory const& memory(Memory const& terms) const {
+    if (in_place_) return terms;
+    return sum_;
+  }
+
+  /// The terms' memory holds their sum now.
+  constexpr void is_in_place(axis_mask over) {
+    forget();
+    axes_ = over;
+    in_place_ = true;
+  }
+  /// The sum is in memory of its own.
+  constexpr void is(axis_mask over, Memory const& sum, axis_mask cut = 0) {
+    in_place_ = false;
+    axes_ = over;
+    sum_ = sum;
+    cut_ = cut;
+  }
+  /// Nothing is known: the terms change.
+  constexpr void forget() {
+    axes_ = cut_ = 0;
+    sum_ = {};
+    in_place_ = false;
+  }
+
+ private:
+  axis_mask axes_ = 0, cut_ = 0;
+  Memory sum_{};
+  bool in_place_ = false;
+};
+
+}  // namespace mtf::backend

@@ -1,0 +1,227 @@
+#pragma once
+// What all operations share as they run: sums that they need taken before, their result, their node on the tape.
+#include <array>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/ref.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/tape/cotangent.hpp>
+#include <mtf/detail/tape/gradient_slot.hpp>
+#include <mtf/detail/tape/record.hpp>
+#include <mtf/detail/tape/value.hpp>
+
+namespace mtf::detail {
+
+/// What the rule of every operation says of its N operands: a function of shardings alone, so it can be asked in a
+/// constant expression and as a program runs. Rules add what their operation needs. They outlive the program's tape.
+template <std::size_t N>
+struct operation_work {
+  std::array<sharding, N> in{};
+  sharding out;
+  std::array<axis_mask, N> complete{};       // sums to take of each operand before
+  axis_mask gradient_may_be_partial = ~0U;   // over which axes the gradient of the result may arrive partial
+  std::array<axis_mask, N> gradient_sums{};  // axes over which each operand's gradient becomes partial besides
+};
+
+// An operation is a small value with
+//   name()               what plans and profiles call it
+//   work                 a pointer to what its rule says, an operation_work
+//   kept                 how many buffers its backward pass needs (0: none are kept)
+//   forward(f)           computes the shard of the result: f is a forward_pass
+//   backward(g)          from the result's gradient to those of the operands: g is a backward_pass
+
+/// An operation as it runs forward. The operands x<I>() are complete as the work says.
+template <class Operation, class Backend, class R, class... T>
+struct forward_pass {
+  Backend& backend;
+  decltype(*std::declval<Operation>().work) work;
+  std::tuple<value<Backend, T>...> in;
+  buffer<Backend> out{};
+  std::array<buffer<Backend>, Operation::kept> kept{};
+
+  template <std::size_t I = 0>
+  [[nodiscard]] constexpr auto const* x() const {
+    return std::get<I>(in).data();
+  }
+  template <std::size_t I = 0>
+  [[nodiscard]] constexpr buffer<Backend> const& memory() const {
+    return std::get<I>(in).memory;
+  }
+  /// The result's memory, made when first asked for, unless the operation brings its own as `out`.
+  constexpr R* y() {
+    if (!out) out = make_buffer<R>(backend, work.out.local_size(mesh()));
+    return data_of<R>(out);
+  }
+  template <class P>
+  constexpr void run(P const& primitive) const {
+    backend.run(primitive);
+  }
+  [[nodiscard]] constexpr mesh_shape const& mesh() const { return backend.ranks().mesh(); }
+  [[nodiscard]] constexpr int rank() const { return backend.ranks().rank(); }
+};
+
+/// An operation as it runs backward: from `g`, the gradient of its result, to dx<I>(), those of its operands.
+template <class Operation, class Backend, class R, class... T>
+class backward_pass {
+ public:
+  using slots = std::tuple<slot_t<Backend, T>...>;
+  Backend& backend;
+  decltype(*std::declval<Operation>().work) work;
+  std::array<buffer<Backend>, Operation::kept>& kept;
+  cotangent<Backend> g;
+
+  constexpr backward_pass(Backend& b, Operation const& o, std::array<buffer<Backend>, Operation::kept>& k,
+                          cotangent<Backend>&& gradient, slots const& s)
+      : backend(b), work(*o.work), kept(k), g(std::move(gradient)), slots_(s) {}
+
+  [[nodiscard]] constexpr R const* dy() const { return data_of<R>(g.memory); }
+  /// Does anybody ask for the gradient of operand I?
+  template <std::size_t I = 0>
+  [[nodiscard]] constexpr bool wants() const {
+    return static_cast<bool>(std::get<I>(slots_));
+  }
+  /// Memory for the gradient of operand I, made when first asked for.
+  template <std::size_t I = 0>
+  constexpr nth<I, T...>* dx() {
+    if (!dx_[I]) dx_[I] = make_buffer<nth<I, T...>>(backend, work.in[I].local_size(mesh()));
+    return data_of<nth<I, T...>>(dx_[I]);
+  }
+  /// Memory with the gradient of operand I so far, to which the operation may add in place; empty if there is none.
+  template <std::size_t I = 0>
+  constexpr buffer<Backend> accumulator() {
+    if (wants<I>()) dx_[I] = std::get<I>(slots_)->accumulator(partial<I>());
+    adds_[I] = static_cast<bool>(dx_[I]);
+    return dx_[I];
+  }
+  template <std::size_t I = 0>
+  constexpr void set_dx(buffer<Backend> const& memory) {
+    dx_[I] = memory;
+  }
+  /// Adds what was computed to the operand's gradient. The frame does it for those that the operation leaves.
+  template <std::size_t I = 0>
+  constexpr void deliver() {
+    if constexpr (is_floating<nth<I, T...>>) {
+      auto memory = std::exchange(dx_[I], {});
+      if (!memory || !wants<I>()) return;
+      if (adds_[I])
+        std::get<I>(slots_)->added(memory);
+      else
+        std::get<I>(slots_)->add({std::move(memory), partial<I>()});
+    }
+  }
+  constexpr void deliver_all() {
+    [this]<std::size_t... I>(std::index_sequence<I...>) {
+      (this->template deliver<I>(), ...);
+    }(std::index_sequence_for<T...>{});
+  }
+  template <class P>
+  constexpr void run(P const& primitive) const {
+    backend.run(primitive);
+  }
+  [[nodiscard]] constexpr mesh_shape const& mesh() const { return backend.ranks().mesh(); }
+  [[nodiscard]] constexpr int rank() const { return backend.ranks().rank(); }
+
+ private:
+  template <std::size_t I>
+  [[nodiscard]] constexpr axis_mask partial() const {
+    return g.partial | work.gradient_sums[I];
+  }
+
+  slots const& slots_;
+  std::array<buffer<Backend>, sizeof...(T)> dx_{};
+  std::array<bool, sizeof...(T)> adds_{};
+};
+
+/// An operation on the tape.
+template <class Operation, class Backend, class R, class... T>
+class operation_node {
+ public:
+  constexpr operation_node(Operation const& o, ref<gradient_slot<Backend, R>> const& out,
+                           forward_pass<Operation, Backend, R, T...> const& f)
+      : operation_(o), out_(out) {
+    // One by one: in constant expressions GCC 12 copies an array of references without counting them.
+    for (std::size_t i = 0; i < Operation::kept; ++i) kept_[i] = f.kept[i];
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((std::get<I>(slots_) = std::get<I>(f.in).slot), ...);
+    }(std::index_sequence_for<T...>{});
+  }
+  constexpr void run() {
+    Backend& b = out_->owner().backend();
+    operation<Backend> const here(b, label(), operation_.work->out);
+    auto g = out_->take(operation_.work->gradient_may_be_partial);
+    if (!g.memory) return;
+    backward_pass<Operation, Backend, R, T...> pass(b, operation_, kept_, std::move(g), slots_);
+    operation_.backward(pass);
+    kept_ = {};
+    pass.deliver_all();
+  }
+
+ private:
+  [[nodiscard]] constexpr operation_label label() const {
+    if constexpr (Backend::holds_data) {
+      return operation_.name();
+    } else {
+      labelling<Backend> name(operation_.name());
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (name.template see<T>(std::get<I>(slots_)), ...);
+      }(std::index_sequence_for<T...>{});
+      return name.label();
+    }
+  }
+
+  Operation operation_;
+  ref<gradient_slot<Backend, R>> out_;
+  std::tuple<slot_t<Backend, T>...> slots_;
+  std::array<buffer<Backend>, Operation::kept> kept_;
+};
+
+template <class Backend, class... T>
+constexpr operation_label label_of(char const* name, value<Backend, T> const&... operands) {
+  if constexpr (Backend::holds_data) {
+    return name;
+  } else {
+    labelling<Backend> seen(name);
+    (seen.see(operands), ...);
+    return seen.label();
+  }
+}
+
+/// Terms that pass through an operation of one operand, such as a transposition, keep their maker's name.
+template <class Backend, class T, class... More>
+constexpr void pass_label_on(buffer<Backend> const& result, axis_mask partial, operation_label const& label,
+                             value<Backend, T> const& x, value<Backend, More> const&...) {
+  if constexpr (!Backend::holds_data)
+    if (partial != 0) {
+      bool const same = sizeof...(More) == 0 && x.memory->made_by.name != nullptr;
+      result->made_by = label;
+      if (same) result->made_by = x.memory->made_by;
+    }
+}
+
+/// Runs an operation: a value of elements R. It is recorded if the gradient of an operand is asked for.
+template <class R, class Operation, class Backend, class... T>
+constexpr value<Backend, R> run(Operation const& o, value<Backend, T> const&... operands) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    auto const& w = *o.work;
+    Backend& b = std::get<0>(std::tie(operands...)).backend();
+    auto const label = label_of(o.name(), operands...);
+    operation<Backend> const here(b, label, w.out);
+    forward_pass<Operation, Backend, R, T...> pass{b, w, {completed_value(operands, w.in[I], w.complete[I])...}};
+    o.forward(pass);
+    value<Backend, R> result(pass.out);
+    pass_label_on(pass.out, w.out.partial, label, operands...);
+    if constexpr (is_floating<R> && (is_floating<T> || ...))
+      record(tape_of(operands...), result, w.out,
+             [&](auto const& slot) { return operation_node<Operation, Backend, R, T...>(o, slot, pass); });
+    return result;
+  }(std::index_sequence_for<T...>{});
+}
+
+}  // namespace mtf::detail
