@@ -15,7 +15,7 @@
 namespace optimizer_checks {
 
 struct batch : mtf::dim<"batch", 16> {};
-struct in : mtf::dim<"in", 288> {};  // a bfloat16 matrix cut over two ranks is still not small
+struct in : mtf::dim<"in", 288> {};  // a bfloat16 matrix split over two ranks is still not small
 struct wide : mtf::dim<"wide", 256> {};
 
 template <template <class...> class Tensor>
@@ -51,8 +51,8 @@ struct plain_state {
 
 struct adam {
   static constexpr mtf::adamw_options options{.beta1 = 0.8, .beta2 = 0.9, .weight_decay = 0.1, .clip_norm = 0.01};
-  template <class Params, class Cut>
-  using optimizer = mtf::adamw<Params, mtf::decay_weights, Cut>;
+  template <class Params, class Split>
+  using optimizer = mtf::adamw<Params, mtf::decay_weights, Split>;
   static void update(numbers& p, numbers const& g, plain_state& s, double rate, double decay) {
     ++s.updates;
     for (std::size_t i = 0; i < p.size(); ++i) {
@@ -67,8 +67,8 @@ struct adam {
 template <int Tenths>
 struct descent {
   static constexpr mtf::sgd_options options{.momentum = Tenths / 10.0, .weight_decay = 0.1, .clip_norm = 0.01};
-  template <class Params, class Cut>
-  using optimizer = mtf::sgd<Params, mtf::decay_weights, Cut>;
+  template <class Params, class Split>
+  using optimizer = mtf::sgd<Params, mtf::decay_weights, Split>;
   static void update(numbers& p, numbers const& g, plain_state& s, double rate, double decay) {
     for (std::size_t i = 0; i < p.size(); ++i) {
       s.first[i] = options.momentum * s.first[i] + g[i] + decay * p[i];
@@ -115,14 +115,14 @@ constexpr double half_unit = std::is_same_v<T, double>  ? 0x1p-53
                                                         : 0x1p-8;
 
 /// Four steps; from the third on `late` gets a gradient. `held`: someone keeps the parameters of before each update.
-template <class Kind, class T, class Layout, class Cut, class Backend>
+template <class Kind, class T, class Layout, class Split, class Backend>
 void follows_plain_loops(Backend& machine, bool held) {
   CAPTURE(held);
   using place = mtf::place<T, Layout, Backend>;
   using parameters = network<place::template tensor>;
   parameters p;
   draw(machine, p);
-  typename Kind::template optimizer<parameters, Cut> optimizer(machine, Kind::options);
+  typename Kind::template optimizer<parameters, Split> optimizer(machine, Kind::options);
   std::map<std::string, plain_state> states;
   double const rate = 0.02, rounding = std::is_same_v<T, double> ? 1e-11 : 1e-5;
 
@@ -137,13 +137,13 @@ void follows_plain_loops(Backend& machine, bool held) {
 
     std::vector<mtf::collectives::event> sent;
     machine.ranks().record(&sent);
-    auto const [value, gradients] = mtf::value_and_grad<Cut>(loss<Late>{})(p, x);
+    auto const [value, gradients] = mtf::value_and_grad<Split>(loss<Late>{})(p, x);
     double const norm = optimizer.update(machine, p, gradients, rate);
     machine.ranks().record(nullptr);
     // Plans are of float. (Of one rank there is nothing to compare; and GCC's undefined behaviour sanitizer, with which
     // the tests of one rank run, takes no comparison with null for a constant, its bug 71962.)
     if constexpr (std::is_same_v<T, float> && Layout::mesh_type::size > 1) {
-      constexpr auto planned = mtf::plan_of<Layout, mtf::completed_gradients::later, Cut>(
+      constexpr auto planned = mtf::plan_of<Layout, mtf::completed_gradients::later, Split>(
           loss<Late>{}, mtf::parameters<network>{}, mtf::input<float, batch, in>{});
       CHECK(sent == planned.unrolled());
     }
@@ -199,14 +199,14 @@ void follows_plain_loops(Backend& machine, bool held) {
   step(3, std::true_type{});
 }
 
-/// All optimizers, with whole state and with state that is cut over the ranks that have other examples.
+/// All optimizers, with whole state and with state that is split over the ranks that have other examples.
 template <class T, class Layout, class Backend>
 void follow_plain_loops(Backend& machine) {
   for (bool const held : {false, true}) {
-    follows_plain_loops<adam, T, Layout, mtf::state_cut_over<>>(machine, held);
-    follows_plain_loops<adam, T, Layout, mtf::state_cut_over<batch>>(machine, held);
-    follows_plain_loops<descent<9>, T, Layout, mtf::state_cut_over<batch>>(machine, held);
-    follows_plain_loops<descent<0>, T, Layout, mtf::state_cut_over<>>(machine, held);
+    follows_plain_loops<adam, T, Layout, mtf::state_split_over<>>(machine, held);
+    follows_plain_loops<adam, T, Layout, mtf::state_split_over<batch>>(machine, held);
+    follows_plain_loops<descent<9>, T, Layout, mtf::state_split_over<batch>>(machine, held);
+    follows_plain_loops<descent<0>, T, Layout, mtf::state_split_over<>>(machine, held);
   }
 }
 

@@ -21,7 +21,7 @@ constexpr axis_mask bit(int axis) { return 1U << static_cast<unsigned>(axis); }
 
 // ---- all ways to lie on a mesh
 
-/// All shardings of some dimensions: each axis is idle, partial, or cuts one of them, several on one in every order;
+/// All shardings of some dimensions: each axis is idle, partial, or splits one of them, several on one in every order;
 /// the axes on a dimension divide it.
 template <int Most>
 struct ways {
@@ -32,19 +32,19 @@ template <int Most>
 constexpr ways<Most> all_ways(mesh_shape const& m, sharding const& whole) {
   ways<Most> w;
   w.at[w.size++] = whole;
-  for (int axis = 0; axis < m.rank; ++axis)
+  for (int axis = 0; axis < m.ndim; ++axis)
     for (int i = w.size - 1; i >= 0; --i) {
       sharding const s = w.at[i];
       w.at[w.size] = s;
       w.at[w.size++].partial |= bit(axis);
-      for (int d = 0; d < s.rank; ++d) {
+      for (int d = 0; d < s.ndim; ++d) {
         if (s.local_extent(d, m) % m.extent[static_cast<std::size_t>(axis)] != 0) continue;
-        for (int place = 0; place <= s[d].cut.size; ++place) {
+        for (int place = 0; place <= s[d].split.size; ++place) {
           sharding& t = w.at[w.size++] = s;
-          t[d].cut = {};
-          for (int n = 0; n <= s[d].cut.size; ++n) {
-            if (n == place) t[d].cut.push(axis);
-            if (n < s[d].cut.size) t[d].cut.push(s[d].cut[n]);
+          t[d].split = {};
+          for (int n = 0; n <= s[d].split.size; ++n) {
+            if (n == place) t[d].split.push(axis);
+            if (n < s[d].split.size) t[d].split.push(s[d].split[n]);
           }
         }
       }
@@ -81,7 +81,7 @@ constexpr shard<Elements> shard_of(mesh_shape const& m, sharding const& s, int r
   shard<Elements> out;
   out.size = 1;
   out.at[0] = 0;
-  for (int d = 0; d < s.rank; ++d) {  // one dimension more, inside those before
+  for (int d = 0; d < s.ndim; ++d) {  // one dimension more, inside those before
     index const n = s.local_extent(d, m), first = mtf::detail::shard_offset(s, d, m, rank), stride = s.global_stride(d);
     for (index i = out.size * n - 1; i >= 0; --i) out.at[i] = out.at[i / n] + (first + i % n) * stride;
     out.size *= n;
@@ -151,7 +151,7 @@ constexpr shard<E> copied(mtf::backend::loops<2> const& l, shard<E> const& in, i
   out.size = l.size();
   for (index i = 0; i < out.size; ++i) {
     index to = 0, from = offset, rest = i;
-    for (int d = l.rank - 1; d >= 0; --d) {
+    for (int d = l.ndim - 1; d >= 0; --d) {
       auto const at = static_cast<std::size_t>(d);
       index const n = rest % l.extent[at];
       rest /= l.extent[at];
@@ -239,9 +239,9 @@ constexpr bool carry_out(mesh_shape const& m, steps const& all, shards<E, R>& no
 template <int E, int R>
 constexpr bool brings(mesh_shape const& m, sharding const& from, sharding const& to) {
   auto const derived = mtf::detail::derive_relayout(m, from, to);
-  // Nothing is sent if slices are enough: nothing is summed, and no cut is taken away.
+  // Nothing is sent if slices are enough: nothing is summed, and no split is taken away.
   bool slices = from.partial == to.partial;
-  for (int d = 0; d < from.rank; ++d) slices = slices && from[d].cut.prefix_of(to[d].cut);
+  for (int d = 0; d < from.ndim; ++d) slices = slices && from[d].split.prefix_of(to[d].split);
   if (derived.communicates() == slices) return false;
   if (from == to && derived.size != 0) return false;
   if (!(derived.before(derived.size) == to)) return false;
@@ -302,22 +302,22 @@ constexpr held<R> held_in(mesh_shape const& m, sharding const& s) {
   h.partial = s.partial;
   for (int r = 0; r < m.size(); ++r) {
     h.size = 1;
-    for (int d = 0; d < s.rank; ++d) {
+    for (int d = 0; d < s.ndim; ++d) {
       index begin = 0, n = s[d].extent;
-      for (int i = 0; i < s[d].cut.size; ++i) {
-        n /= m.extent[static_cast<std::size_t>(s[d].cut[i])];
-        begin += m.coordinate(r, s[d].cut[i]) * n;
+      for (int i = 0; i < s[d].split.size; ++i) {
+        n /= m.extent[static_cast<std::size_t>(s[d].split[i])];
+        begin += m.coordinate(r, s[d].split[i]) * n;
       }
       h.of[r].begin[d] = begin;
       h.of[r].end[d] = begin + n;
       h.size *= n;
     }
   }
-  for (axis_mask axes = 0; axes < bit(m.rank); ++axes) {
+  for (axis_mask axes = 0; axes < bit(m.ndim); ++axes) {
     bool distinct = true;
     for (int r = 0; r < m.size(); ++r)
       for (int q = 0; q < r; ++q)
-        distinct = distinct && (m.group_of(q, axes) != m.group_of(r, axes) || common(h.of[q], h.of[r], s.rank) == 0);
+        distinct = distinct && (m.group_of(q, axes) != m.group_of(r, axes) || common(h.of[q], h.of[r], s.ndim) == 0);
     h.distinct |= std::uint64_t{distinct} << axes;
   }
   return h;
@@ -378,7 +378,7 @@ constexpr price price_between(mesh_shape const& m, int rank, held<R> const& u, h
   auto const offer = [&](bool possible, price const& p) {
     if (possible && p < best) best = p;
   };
-  for (axis_mask axes = 1; axes < bit(m.rank); ++axes) {
+  for (axis_mask axes = 1; axes < bit(m.ndim); ++axes) {
     if ((axes & u.partial) != 0) continue;  // ranks along these hold terms of different sums
     int const parts = m.size(axes);
     bool const distinct = ((u.distinct >> axes) & 1U) != 0;
@@ -414,17 +414,17 @@ constexpr moves<Most, R> all_moves(mesh_shape const& m, ways<Most> const& w) {
   held<R> h[Most];
   for (int i = 0; i < w.size; ++i) h[i] = held_in<R>(m, w.at[i]);
   for (int i = 0; i < w.size; ++i)
-    for (int j = 0; j < w.size; ++j) out.of[i][j] = price_between(m, w.at[0].rank, h[i], h[j]);
+    for (int j = 0; j < w.size; ++j) out.of[i][j] = price_between(m, w.at[0].ndim, h[i], h[j]);
   return out;
 }
 
 /// A state on the way: an axis that lies alike in both lies so there.
 constexpr bool on_the_way(sharding const& from, sharding const& to, sharding const& s, int axes) {
-  for (int d = 0; d < from.rank; ++d)
-    for (int i = 0; i < from[d].cut.size && i < to[d].cut.size && from[d].cut[i] == to[d].cut[i]; ++i)
-      if (i >= s[d].cut.size || s[d].cut[i] != from[d].cut[i]) return false;
+  for (int d = 0; d < from.ndim; ++d)
+    for (int i = 0; i < from[d].split.size && i < to[d].split.size && from[d].split[i] == to[d].split[i]; ++i)
+      if (i >= s[d].split.size || s[d].split[i] != from[d].split[i]) return false;
   for (int a = 0; a < axes; ++a) {
-    auto const idle = [&](sharding const& x) { return ((x.partial | x.cut_axes()) & bit(a)) == 0; };
+    auto const idle = [&](sharding const& x) { return ((x.partial | x.split_axes()) & bit(a)) == 0; };
     if (idle(from) && idle(to) && !idle(s)) return false;
     if ((from.partial & to.partial & ~s.partial & bit(a)) != 0) return false;
   }
@@ -436,7 +436,7 @@ template <int Most, int R>
 constexpr price least(mesh_shape const& m, ways<Most> const& w, moves<Most, R> const& by, int from, int to, int most,
                       bool all_axes = false) {
   bool open[Most]{};
-  for (int i = 0; i < w.size; ++i) open[i] = all_axes || on_the_way(w.at[from], w.at[to], w.at[i], m.rank);
+  for (int i = 0; i < w.size; ++i) open[i] = all_axes || on_the_way(w.at[from], w.at[to], w.at[i], m.ndim);
   price now[Most], next[Most];
   now[from] = {0, 0, 0};
   for (int n = 0; n <= most; ++n) {
@@ -480,13 +480,13 @@ constexpr bool is_least(mesh_shape const& m, ways<Most> const& w, moves<Most, R>
   return !(least(m, w, by, from, to, 3) < derived);
 }
 
-/// Law 3: no axis over which is gathered cuts again later. (Where an axis does not divide all dimensions it may have
+/// Law 3: no axis over which is gathered splits again later. (Where an axis does not divide all dimensions it may have
 /// to.)
 constexpr bool gathers_for_good(steps const& all) {
   for (int i = 0; i < all.size; ++i) {
     if (all[i].kind != step_kind::all_gather) continue;
     for (int j = i + 1; j < all.size; ++j)
-      if ((all[j].after.cut_axes() & all[i].axes) != 0) return false;
+      if ((all[j].after.split_axes() & all[i].axes) != 0) return false;
   }
   return true;
 }

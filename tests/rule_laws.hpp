@@ -28,10 +28,10 @@ struct renaming {
   constexpr sharding of(sharding const& s) const {
     sharding r = s;
     r.partial = of(s.partial);
-    for (int d = 0; d < s.rank; ++d) {
+    for (int d = 0; d < s.ndim; ++d) {
       r[d].id = 7919 * (100 - s[d].id);
-      r[d].cut = {};
-      for (int i = 0; i < s[d].cut.size; ++i) r[d].cut.push(to[static_cast<std::size_t>(s[d].cut[i])]);
+      r[d].split = {};
+      for (int i = 0; i < s[d].split.size; ++i) r[d].split.push(to[static_cast<std::size_t>(s[d].split[i])]);
     }
     return r;
   }
@@ -46,8 +46,8 @@ constexpr operands exchanged(operands const& in) { return {in[1], in[0]}; }
 constexpr axis_mask common_axes(finding const& f, operands const& in) {
   auto const& x = in[static_cast<std::size_t>(f.i)];
   auto const& y = in[static_cast<std::size_t>(f.j)];
-  if (f.what == finding::kind::two_dims_on_axis) return x[f.di].cut.mask() & y[f.dj].cut.mask();
-  return f.what == finding::kind::cut_where_partial ? x[f.di].cut.mask() & x.partial : 0;
+  if (f.what == finding::kind::two_dims_on_axis) return x[f.di].split.mask() & y[f.dj].split.mask();
+  return f.what == finding::kind::split_where_partial ? x[f.di].split.mask() & x.partial : 0;
 }
 
 /// A finding and the one after renaming: the same kind, at the same places. Of several axes in common, numbers say
@@ -70,7 +70,7 @@ constexpr bool named_alike(operands const& in, renaming const& by) {
       return false;
   }
   sharding wanted = in[0];  // keeps the operands' first dimension
-  wanted.rank = 1;
+  wanted.ndim = 1;
   wanted.partial = 0;
   auto const x = derive_einsum(in[0], in[1], wanted), y = derive_einsum(other[0], other[1], by.of(wanted));
   return same_finding(x.wrong, y.wrong, by, in) && (x.wrong.what != finding::kind::none || by.of(x.out) == y.out);
@@ -86,14 +86,14 @@ constexpr mistakes all_mistakes(operands const& in) {
   for (int i = 0; i < 2; ++i)
     for (int j = i; j < 2; ++j) {
       sharding const &x = in[static_cast<std::size_t>(i)], &y = in[static_cast<std::size_t>(j)];
-      for (int d = 0; d < x.rank; ++d)
-        for (int e = i == j ? d + 1 : 0; e < y.rank; ++e) {
+      for (int d = 0; d < x.ndim; ++d)
+        for (int e = i == j ? d + 1 : 0; e < y.ndim; ++e) {
           auto const kind =
               x[d].id != y[e].id
-                  ? (x[d].cut.mask() & y[e].cut.mask()) != 0 ? finding::kind::two_dims_on_axis : finding::kind::none
-              : x[d].extent != y[e].extent ? finding::kind::extents
-              : !(x[d].cut == y[e].cut)    ? finding::kind::cuts
-                                           : finding::kind::none;
+                  ? (x[d].split.mask() & y[e].split.mask()) != 0 ? finding::kind::two_dims_on_axis : finding::kind::none
+              : x[d].extent != y[e].extent  ? finding::kind::extents
+              : !(x[d].split == y[e].split) ? finding::kind::splits
+                                            : finding::kind::none;
           if (kind != finding::kind::none) m.at[static_cast<std::size_t>(m.size++)] = {kind, i, d, j, e, 0};
         }
     }
@@ -130,49 +130,49 @@ constexpr bool ordered_alike(operands const& in) {
       continue;
     }
     if (x.together.partial != y.together.partial || x.complete[0] != y.complete[1] || x.complete[1] != y.complete[0] ||
-        x.together.rank != y.together.rank)
+        x.together.ndim != y.together.ndim)
       return false;
-    for (int d = 0; d < x.together.rank; ++d)
+    for (int d = 0; d < x.together.ndim; ++d)
       if (int const e = y.together.find(x.together[d].id); e < 0 || !(x.together[d] == y.together[e])) return false;
   }
   return true;
 }
 
-/// All ways in which up to three axes may be written as one dimension's cut: none, one, two or three of them in any
+/// All ways in which up to three axes may be written as one dimension's split: none, one, two or three of them in any
 /// order.
-constexpr int ways_to_cut = 16;
-constexpr mtf::axis_list cut_number(int i) {
-  constexpr std::array<std::array<int, 3>, ways_to_cut> all{{{-1, -1, -1},
-                                                             {0, -1, -1},
-                                                             {1, -1, -1},
-                                                             {0, 1, -1},
-                                                             {1, 0, -1},
-                                                             {2, -1, -1},
-                                                             {0, 2, -1},
-                                                             {2, 0, -1},
-                                                             {1, 2, -1},
-                                                             {2, 1, -1},
-                                                             {0, 1, 2},
-                                                             {0, 2, 1},
-                                                             {1, 0, 2},
-                                                             {1, 2, 0},
-                                                             {2, 0, 1},
-                                                             {2, 1, 0}}};
-  mtf::axis_list cut;
+constexpr int ways_to_split = 16;
+constexpr mtf::axis_list split_number(int i) {
+  constexpr std::array<std::array<int, 3>, ways_to_split> all{{{-1, -1, -1},
+                                                               {0, -1, -1},
+                                                               {1, -1, -1},
+                                                               {0, 1, -1},
+                                                               {1, 0, -1},
+                                                               {2, -1, -1},
+                                                               {0, 2, -1},
+                                                               {2, 0, -1},
+                                                               {1, 2, -1},
+                                                               {2, 1, -1},
+                                                               {0, 1, 2},
+                                                               {0, 2, 1},
+                                                               {1, 0, 2},
+                                                               {1, 2, 0},
+                                                               {2, 0, 1},
+                                                               {2, 1, 0}}};
+  mtf::axis_list split;
   for (int const axis : all[static_cast<std::size_t>(i)])
-    if (axis >= 0) cut.push(axis);
-  return cut;
+    if (axis >= 0) split.push(axis);
+  return split;
 }
-constexpr int ways_to_cut_by_two = 5;  // the first ones: by axes 0 and 1
+constexpr int ways_to_split_by_two = 5;  // the first ones: by axes 0 and 1
 
 /// Two operands which share the dimension 2, right or wrong.
-constexpr operands two_operands(std::array<int, 4> const& cuts, std::array<axis_mask, 2> const& partial,
+constexpr operands two_operands(std::array<int, 4> const& splits, std::array<axis_mask, 2> const& partial,
                                 mtf::backend::index extent = 24) {
   operands in;
-  in[0].push({1, 24, cut_number(cuts[0])});
-  in[0].push({2, 24, cut_number(cuts[1])});
-  in[1].push({2, extent, cut_number(cuts[2])});
-  in[1].push({3, 24, cut_number(cuts[3])});
+  in[0].push({1, 24, split_number(splits[0])});
+  in[0].push({2, 24, split_number(splits[1])});
+  in[1].push({2, extent, split_number(splits[2])});
+  in[1].push({3, 24, split_number(splits[3])});
   in[0].partial = partial[0];
   in[1].partial = partial[1];
   return in;

@@ -25,7 +25,7 @@ using mtf::kokkos::attention_products;
 class numbers {
  public:
   numbers(backend& machine, index n) : memory_(mtf::backend::make_buffer<float>(machine, n)) {
-    mtf::backend::placement const line{.local = {.rank = 1, .extent = {n}, .stride = {{{1}}}}};
+    mtf::backend::placement const line{.local = {.ndim = 1, .extent = {n}, .stride = {{{1}}}}};
     machine.run(primitives::random_normal{line, static_cast<std::uint64_t>(n), get(), 0, 1});
   }
   [[nodiscard]] float* get() const { return mtf::backend::data_of<float>(memory_); }
@@ -70,7 +70,7 @@ void report(backend& machine, char const* what, double flops, F const& f) {
 void measure(backend& machine, index batch, index sequence, index heads, index head) {
   index const row = heads * head, size = batch * sequence * row;
   mtf::backend::attention_shape const shape{
-      .batch = {.rank = 2,
+      .batch = {.ndim = 2,
                 .extent = {batch, heads},
                 .stride = {{{sequence * row, head}, {sequence * row, head}, {sequence * row, head}}}},
       .queries = sequence,

@@ -45,21 +45,21 @@ struct arrays {
   }
   float* make(index n) { return static_cast<float*>(b.allocate(static_cast<std::size_t>(n) * sizeof(float))); }
   static mtf::backend::placement everywhere() {
-    return {.local = {.rank = 1, .extent = {size}, .stride = {mtf::backend::extents{1}}}};
+    return {.local = {.ndim = 1, .extent = {size}, .stride = {mtf::backend::extents{1}}}};
   }
 };
 
 using operand = mtf::backend::extents;  // the strides of one
-constexpr mtf::backend::loops<2> flat{.rank = 1, .extent = {size}, .stride = {operand{1}, operand{1}}};
+constexpr mtf::backend::loops<2> flat{.ndim = 1, .extent = {size}, .stride = {operand{1}, operand{1}}};
 constexpr mtf::backend::loops<2> transposed{
-    .rank = 2, .extent = {width, count}, .stride = {operand{count, 1}, operand{1, width}}};
+    .ndim = 2, .extent = {width, count}, .stride = {operand{count, 1}, operand{1, width}}};
 constexpr mtf::backend::loops<3> with_bias{
-    .rank = 2, .extent = {count, width}, .stride = {operand{width, 1}, operand{width, 1}, operand{0, 1}}};
+    .ndim = 2, .extent = {count, width}, .stride = {operand{width, 1}, operand{width, 1}, operand{0, 1}}};
 constexpr mtf::backend::reduction to_rows{
-    .kept = {.rank = 1, .extent = {count}, .stride = {operand{1}, operand{width}}},
-    .reduced = {.rank = 1, .extent = {width}, .stride = {operand{1}}}};
-constexpr mtf::backend::reduction to_columns{.kept = {.rank = 1, .extent = {width}, .stride = {operand{1}, operand{1}}},
-                                             .reduced = {.rank = 1, .extent = {count}, .stride = {operand{width}}}};
+    .kept = {.ndim = 1, .extent = {count}, .stride = {operand{1}, operand{width}}},
+    .reduced = {.ndim = 1, .extent = {width}, .stride = {operand{1}}}};
+constexpr mtf::backend::reduction to_columns{.kept = {.ndim = 1, .extent = {width}, .stride = {operand{1}, operand{1}}},
+                                             .reduced = {.ndim = 1, .extent = {count}, .stride = {operand{width}}}};
 
 struct gelu_of_sum {
   template <class A, class B>
@@ -119,7 +119,7 @@ void product(arrays& a, char const* name, index batch, index m, index n, index k
       .batch = {}, .m = m, .n = n, .k = k, .a_m = k, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
   if (a_transposed) c.a_m = 1, c.a_k = m;
   if (b_transposed) c.b_k = 1, c.b_n = k;
-  if (batch > 1) c.batch = {.rank = 1, .extent = {batch}, .stride = {operand{m * k}, operand{k * n}, operand{m * n}}};
+  if (batch > 1) c.batch = {.ndim = 1, .extent = {batch}, .stride = {operand{m * k}, operand{k * n}, operand{m * n}}};
   add(name, [c, &a](benchmark::State& state) {
     double const peak = transformer::matrix_peak(a.b);
     double const speed =

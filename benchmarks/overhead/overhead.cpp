@@ -43,7 +43,7 @@ struct width : mtf::dim<"width", 1> {};
 struct hidden : mtf::dim<"hidden", 1> {};
 struct one : mtf::axis<"one", 1> {};
 using whole = mtf::layout<mtf::mesh<one>>;
-using cut = mtf::layout<mtf::mesh<one>, mtf::split<batch, one>>;
+using split = mtf::layout<mtf::mesh<one>, mtf::split<batch, one>>;
 
 constexpr std::size_t together = 64;  // operations on one tape
 constexpr int rounds = 100;
@@ -150,7 +150,7 @@ void each_operation(Backend& b, F const& f) {
   f("embedding", run([](auto const& t, auto const& l) { return mtf::embedding<width>(t, l); }, w, label));
   f("dropout", run([](auto const& p) { return mtf::dropout(p, 0.1, mtf::random_key(1)); }, x));
   f("transpose", run([](auto const& p) { return mtf::transpose<width, batch>(p); }, x));
-  f("relayout", run([](auto const& p) { return mtf::relayout<cut>(p); }, x));
+  f("relayout", run([](auto const& p) { return mtf::relayout<split>(p); }, x));
 }
 
 struct row {

@@ -31,7 +31,7 @@ double counted_bytes(parameters const& p) {
   mtf::for_each_tensor(
       [&](std::string_view, auto const& x) {
         using X = std::remove_cvref_t<decltype(x)>;
-        using part = mtf::detail::state_part_t<X, state_cut>;
+        using part = mtf::detail::state_part_t<X, state_split>;
         numbers += static_cast<double>(X::local_size) + 3 * static_cast<double>(part::local_size);
       },
       p);
@@ -49,7 +49,7 @@ void add_parameters(start_file& start, parameters const& p) {
   mtf::for_each_tensor(
       [&](std::string_view name, auto const& x) {
         using shape = typename std::remove_cvref_t<decltype(x)>::shape_type;
-        start.add(std::string(name), {shape::extents.begin(), shape::extents.begin() + shape::rank}, mtf::to_global(x));
+        start.add(std::string(name), {shape::extents.begin(), shape::extents.begin() + shape::ndim}, mtf::to_global(x));
       },
       p);
 }
@@ -67,7 +67,7 @@ int run(backend& machine, int steps, char const* start_path) {
     stream[i] = static_cast<std::int32_t>(seed.of(i).bits() % config::vocab::extent);
   std::span<std::int32_t const> const ids(stream.data(), count), labels(stream.data() + 1, count);
   auto const x = mtf::from_global<tokens>(machine, ids), y = mtf::from_global<tokens>(machine, labels);
-  auto const gradient = mtf::value_and_grad<state_cut>(
+  auto const gradient = mtf::value_and_grad<state_split>(
       [](auto const& q, auto const& a, auto const& b) { return model::loss(q, a, b); }, gradients_are_completed);
   double loss = 0;
   auto const step = [&] {

@@ -1,6 +1,6 @@
 #pragma once
 // A decoder-only language model: learned positions, pre-norm blocks of multi-head attention and a gelu MLP (GPT-2's
-// architecture, Radford et al. 2019). Nothing here says how it is cut over the machine: that is the layout's affair.
+// architecture, Radford et al. 2019). Nothing here says how it is split over the machine: that is the layout's affair.
 //
 // Shapes stand behind each line. A config names the dimensions (configs/demo.hpp); `memory` is `sequence` under a
 // second name, for the keys and values that a query looks back at.

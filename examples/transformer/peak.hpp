@@ -52,7 +52,7 @@ template <class Backend>
 double memory_bandwidth(Backend& machine, mtf::backend::index megabytes = 384) {
   mtf::backend::index const n = megabytes * 1'000'000 / (3 * static_cast<mtf::backend::index>(sizeof(float)));
   using mtf::backend::extents;
-  mtf::backend::loops<3> const flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}, extents{1}}};
+  mtf::backend::loops<3> const flat{.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}, extents{1}}};
   std::array<mtf::backend::buffer<Backend>, 3> array;
   for (auto& a : array) {
     a = mtf::backend::make_buffer<float>(machine, n);

@@ -27,14 +27,14 @@ template <class Backend>
 using tokens_on = typename mtf::place<std::int32_t, layout, Backend>::template tensor<config::batch, config::sequence>;
 
 /// Of ranks that hold the same parameters, and other examples or other positions, each has the state of a part of them.
-using state_cut = mtf::state_cut_over<config::batch, config::sequence>;
+using state_split = mtf::state_split_over<config::batch, config::sequence>;
 template <class Backend>
-using optimizer_on = mtf::adamw<parameters_on<Backend>, mtf::decay_weights, state_cut>;
+using optimizer_on = mtf::adamw<parameters_on<Backend>, mtf::decay_weights, state_split>;
 
 inline constexpr auto gradients_are_completed = mtf::completed_gradients::overlapped;
 
 /// What a training step sends, known before it runs.
-inline constexpr auto plan = mtf::plan_of<layout, gradients_are_completed, state_cut>(
+inline constexpr auto plan = mtf::plan_of<layout, gradients_are_completed, state_split>(
     [](auto const& p, auto const& ids, auto const& labels) { return language_model::loss(p, ids, labels); },
     mtf::parameters<language_model::parameters>{}, mtf::input<std::int32_t, config::batch, config::sequence>{},
     mtf::input<std::int32_t, config::batch, config::sequence>{});

@@ -88,9 +88,9 @@ int train(Backend& machine, options const& o) {
   optimizer_on<Backend> optimizer(machine, {.beta2 = 0.95, .weight_decay = o.weight_decay, .clip_norm = o.clip});
   mtf::warmup_cosine const schedule{o.learning_rate, o.warmup, o.steps, o.learning_rate / 10};
   auto const step_function =
-      mtf::value_and_grad<state_cut>([](auto const& q, auto const& ids, auto const& labels,
-                                        model_type::noise const& n) { return model_type::loss(q, ids, labels, n); },
-                                     gradients_are_completed);
+      mtf::value_and_grad<state_split>([](auto const& q, auto const& ids, auto const& labels,
+                                          model_type::noise const& n) { return model_type::loss(q, ids, labels, n); },
+                                       gradients_are_completed);
 
   double const peak = matrix_peak(machine, o.ranks_as_threads ? 512 : 2048), unigram = data.unigram_bits();
   std::array<char, 200> line{};
@@ -134,7 +134,7 @@ int train(Backend& machine, options const& o) {
     machine.ranks().record(nullptr);
     if (!std::isfinite(now.gradient_norm))
       not_finite(machine, p, step + 1, std::isfinite(now.loss) ? "gradients' norm" : "loss", now.gradient_norm,
-                 [&] { mtf::global_norm<state_cut>(machine, both_passes().gradients); });
+                 [&] { mtf::global_norm<state_split>(machine, both_passes().gradients); });
     if (step == 0 && sent != plan.unrolled())
       throw std::logic_error("the first step did not send what was planned: this is an error in mtf");
     trained += watch.seconds();

@@ -2,7 +2,7 @@
 // Everything but the backends: dimensions, meshes, layouts, operations, derivatives, optimizers, plans. Needs
 // Boost.Hana only.
 #include <mtf/autodiff/gradient.hpp>
-#include <mtf/autodiff/state_cut.hpp>
+#include <mtf/autodiff/state_split.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/single_rank.hpp>

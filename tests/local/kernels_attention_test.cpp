@@ -38,7 +38,7 @@ struct problem {
 
   [[nodiscard]] attention_shape shape() const {
     attention_shape s;
-    s.batch = {.rank = 2,
+    s.batch = {.ndim = 2,
                .extent = {e.batch, e.heads},
                .stride = {{{q.batch, q.heads}, {k.batch, k.heads}, {v.batch, v.heads}}}};
     s.queries = e.queries;

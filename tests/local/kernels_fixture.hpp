@@ -145,16 +145,16 @@ inline void check_close(std::vector<double> const& got, std::vector<double> cons
 /// Calls f(offsets, linear index) for all iterations of a loop nest.
 template <int Operands, class F>
 void for_all(loops<Operands> const& l, F const& f) {
-  std::array<index, mtf::max_rank> at{};
+  std::array<index, mtf::max_dims> at{};
   for (index i = 0; i < l.size(); ++i) {
     index rest = i;
-    for (int d = l.rank - 1; d >= 0; --d) {
+    for (int d = l.ndim - 1; d >= 0; --d) {
       at[static_cast<std::size_t>(d)] = rest % l.extent[static_cast<std::size_t>(d)];
       rest /= l.extent[static_cast<std::size_t>(d)];
     }
     std::array<std::size_t, Operands> offset{};
     for (std::size_t o = 0; o < Operands; ++o)
-      for (std::size_t d = 0; d < static_cast<std::size_t>(l.rank); ++d)
+      for (std::size_t d = 0; d < static_cast<std::size_t>(l.ndim); ++d)
         offset[o] += static_cast<std::size_t>(at[d] * l.stride[o][d]);
     f(offset, static_cast<std::size_t>(i));
   }

@@ -27,11 +27,11 @@ void check_placements(Generate const& generate) {
   array<T> whole(m * n);
   generate(placement{{2, {m, n}, {{{n, 1}}}}, 0}, whole.get());
   auto const all = whole.raw();
-  for (index row_cuts : {1, 3})
-    for (index column_cuts : {1, 2, 5})
-      for (index r = 0; r < row_cuts; ++r)
-        for (index c = 0; c < column_cuts; ++c) {
-          index const rows_here = m / row_cuts, columns_here = n / column_cuts;
+  for (index row_splits : {1, 3})
+    for (index column_splits : {1, 2, 5})
+      for (index r = 0; r < row_splits; ++r)
+        for (index c = 0; c < column_splits; ++c) {
+          index const rows_here = m / row_splits, columns_here = n / column_splits;
           array<T> part(rows_here * columns_here);
           index const offset = r * rows_here * n + c * columns_here;
           generate(placement{{2, {rows_here, columns_here}, {{{n, 1}}}}, offset}, part.get());

@@ -31,8 +31,8 @@ vec softmax(rows const& r, double scale, causal_rule const& rule, vec const& x) 
   return y;
 }
 
-/// Cuts [outer, n, inner] data along n: elements [from, from + n).
-vec cut(rows const& r, vec const& x, index from, index n) {
+/// Splits [outer, n, inner] data along n: elements [from, from + n).
+vec split(rows const& r, vec const& x, index from, index n) {
   vec out;
   for (index o = 0; o < r.outer; ++o)
     for (index j = from; j < from + n; ++j)
@@ -138,8 +138,8 @@ TEST_CASE_TEMPLATE("softmax in pieces is softmax", T, float, double, bfloat16) {
       for (index h : {0, 1}) {
         causal_rule rule = whole_rule;
         rule.key_offset = h * half;
-        array<T> const x(cut(r, all, h * half, half)), dy(cut(r, dall, h * half, half)),
-            y(cut(r, expected, h * half, half));
+        array<T> const x(split(r, all, h * half, half)), dy(split(r, dall, h * half, half)),
+            y(split(r, expected, h * half, half));
         f(h, rule, x, y, dy);
       }
     };
@@ -174,14 +174,14 @@ TEST_CASE_TEMPLATE("softmax in pieces is softmax", T, float, double, bfloat16) {
     device().run(primitives::row_sum{r, row_sum.get(), whole_dy.get()});
     each_half([&](index h, causal_rule rule, array<T> const& x, array<T> const& y, array<T> const& dy) {
       array<T> out(elements(part));
-      auto const same = [&](vec const& w) { check_close(out.host(), cut(r, w, h * half, half), tolerance<T>); };
+      auto const same = [&](vec const& w) { check_close(out.host(), split(r, w, h * half, half), tolerance<T>); };
       device().run(primitives::softmax{part, A(0.5), rule, out.get(), x.get(), max_d.get(), sum_d.get()});
       same(expected);
       device().run(primitives::softmax_vjp{part, A(0.5), out.get(), y.get(), dy.get(), dot_d.get()});
       same(dx.host());
       device().run(primitives::log_softmax{part, out.get(), x.get(), plain_max_d.get(), plain_sum_d.get()});
       same(log_y.host());
-      array<T> const log_part(cut(r, log_y.host(), h * half, half));
+      array<T> const log_part(split(r, log_y.host(), h * half, half));
       device().run(primitives::log_softmax_vjp{part, out.get(), log_part.get(), dy.get(), row_sum.get()});
       same(log_dx.host());
     });
@@ -251,8 +251,8 @@ TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces
     array<A> sums(zero), squares(zero), s1(zero), s2(zero), stat(r.count()), stat2(r.count());
     auto const each_half = [&](auto const& f) {
       for (index h : {0, 1}) {
-        array<T> const px(cut(r, xh, h * half, half)), pdy(cut(r, g, h * half, half)),
-            pw(cut({1, r.n, 1}, w, h * half, half)), pb(cut({1, r.n, 1}, b, h * half, half));
+        array<T> const px(split(r, xh, h * half, half)), pdy(split(r, g, h * half, half)),
+            pw(split({1, r.n, 1}, w, h * half, half)), pb(split({1, r.n, 1}, b, h * half, half));
         f(h, px, pdy, pw, pb);
       }
     };
@@ -279,12 +279,12 @@ TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces
       array<T> out(elements(part)), part_dgamma(half), part_dbeta(half);
       device().run(primitives::norm_apply<is_centered, T>{part, mean_d.get(), squares.get(), out.get(), px.get(),
                                                           pw.get(), is_centered ? pb.get() : nullptr});
-      check_close(out.host(), cut(r, ey, h * half, half), t);
+      check_close(out.host(), split(r, ey, h * half, half), t);
       device().run(primitives::norm_vjp<is_centered, T>{
           part, out.get(), part_dgamma.get(), is_centered ? part_dbeta.get() : nullptr, pdy.get(), px.get(), pw.get(),
           mean_d.get(), squares.get(), false, r.n, s1.get(), s2.get()});
-      check_close(out.host(), cut(r, edx, h * half, half), t);
-      check_close(part_dgamma.host(), cut({1, r.n, 1}, edgamma, h * half, half), t);
+      check_close(out.host(), split(r, edx, h * half, half), t);
+      check_close(part_dgamma.host(), split({1, r.n, 1}, edgamma, h * half, half), t);
     });
   };
   for (rows const r : row_shapes) {
@@ -324,7 +324,7 @@ TEST_CASE_TEMPLATE("cross entropy and its vjp, whole and in pieces", T, float, d
     vec max(size(r.count()), -1e300), sums(2 * max.size());
     for (int pass : {0, 1})
       for (index h : {0, 1}) {
-        array<T> const px(cut(r, xh, h * half, half));
+        array<T> const px(split(r, xh, h * half, half));
         if (pass == 0) {
           array<A> stat(r.count());
           device().run(primitives::row_max{part, A(1), {}, stat.get(), px.get()});
@@ -339,7 +339,7 @@ TEST_CASE_TEMPLATE("cross entropy and its vjp, whole and in pieces", T, float, d
           array<T> pdx(elements(part));
           device().run(primitives::cross_entropy_vjp{part, h * half, r.n, pdx.get(), px.get(), ids.get(), lse.get(),
                                                      dloss.get()});
-          check_close(pdx.host(), cut(r, edx, h * half, half), tolerance<T>);
+          check_close(pdx.host(), split(r, edx, h * half, half), tolerance<T>);
         }
       }
     array<A> const max_d(max), sums_d(sums);

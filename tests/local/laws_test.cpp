@@ -94,14 +94,14 @@ TEST_CASE("verdicts know no names and no order of operands") {
     for (auto const& by : laws::renamings) alike = alike && laws::named_alike(in, by);
     wrong += alike ? 0 : 1;
   };
-  for (int a = 0; a < laws::ways_to_cut; ++a)
-    for (int b = 0; b < laws::ways_to_cut; ++b)
-      for (int c = 0; c < laws::ways_to_cut; ++c)
-        for (int d = 0; d < laws::ways_to_cut; ++d) {
+  for (int a = 0; a < laws::ways_to_split; ++a)
+    for (int b = 0; b < laws::ways_to_split; ++b)
+      for (int c = 0; c < laws::ways_to_split; ++c)
+        for (int d = 0; d < laws::ways_to_split; ++d) {
           auto const n = static_cast<unsigned>(a * 31 + b * 17 + c * 5 + d);
           check(laws::two_operands({a, b, c, d}, {n % 8, n / 8 % 8}));
           if (n % 16 == 0) check(laws::two_operands({a, b, c, d}, {n % 8, n / 8 % 8}, 12));
-          // Cut without a mistake, all sums.
+          // Split without a mistake, all sums.
           auto const in = laws::two_operands({a, b, c, d}, {0, 0});
           if (laws::all_mistakes(in).size == 0)
             for (unsigned p = 0; p < 64; ++p) check(laws::two_operands({a, b, c, d}, {p % 8, p / 8}));

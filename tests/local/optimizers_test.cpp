@@ -124,7 +124,7 @@ TEST_CASE("tensors that were made from a parameter stay as they are") {
   training t;
   auto const was = local(t.p.up);
   auto const teacher = t.p.up;
-  auto const cut_off = mtf::stop_gradient(t.p.up);
+  auto const split_off = mtf::stop_gradient(t.p.up);
   auto const moved = mtf::relayout<layout>(t.p.up);
   std::vector<decltype(parameters::up)> kept;  // by the user's loss function
   auto const keeps = [&](auto const& q, auto const& inputs) {
@@ -139,7 +139,7 @@ TEST_CASE("tensors that were made from a parameter stay as they are") {
     CHECK(local(kept.back()) == before);
     CHECK(local(t.p.up) != before);
     CHECK(local(teacher) == was);
-    CHECK(local(cut_off) == was);
+    CHECK(local(split_off) == was);
     CHECK(local(moved) == was);
   }
   CHECK(local(kept.front()) == was);

@@ -80,7 +80,7 @@ TEST_CASE_TEMPLATE("maximum and minimum of all pairs of special values", T, floa
   }
 }
 
-/// A special value anywhere among n, in every kind of kernel: contiguous rows, columns, and cut into slices.
+/// A special value anywhere among n, in every kind of kernel: contiguous rows, columns, and split into slices.
 TEST_CASE_TEMPLATE("reductions of special values", T, float, double, bfloat16) {
   double const infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   auto const check = [&](index results, index n, index result_stride, index stride) {

@@ -84,8 +84,8 @@ std::vector<int> group(mesh_shape const& mesh, int rank, axis_mask axes) {
 /// f(c, axes, the ranks of the caller's group along them) for all sets of axes.
 template <class F>
 void for_each_axes(mtf::collectives& c, F const& f) {
-  for (axis_mask axes = 0; axes < (axis_mask{1} << c.mesh().rank); ++axes) {
-    CAPTURE(c.mesh().rank);
+  for (axis_mask axes = 0; axes < (axis_mask{1} << c.mesh().ndim); ++axes) {
+    CAPTURE(c.mesh().ndim);
     CAPTURE(c.mesh().extent[0]);
     CAPTURE(axes);
     CAPTURE(c.rank());
@@ -204,7 +204,7 @@ inline void zeros_are_ordered(mtf::collectives& c, axis_mask axes, std::vector<i
 /// Several started operations, some over other axes, one that nobody waits for.
 inline void started_operations(mtf::collectives& c, axis_mask axes, std::vector<int> const& ranks) {
   std::size_t const n = 12;
-  auto const everyone = (axis_mask{1} << c.mesh().rank) - 1U;
+  auto const everyone = (axis_mask{1} << c.mesh().ndim) - 1U;
   auto const in = input<float>(c.rank(), n);
   buffer<float> sums(n), dropped(n), all(n * ranks.size());
   auto first = c.start_all_reduce(axes, combine::sum, mtf::element::f32, in.data(), sums.data(), n);

@@ -91,7 +91,7 @@ TEST_CASE("data parallelism: every gradient byte once") {
   for (auto const& e : t.update) CHECK(e.kind == mtf::collective::all_reduce);
 }
 
-TEST_CASE("sequence cut: keys and values are gathered, their gradients scattered") {
+TEST_CASE("sequence split: keys and values are gathered, their gradients scattered") {
   auto const two = step<config<2>, "seq:2", "sequence:seq">();
   auto const three = step<config<3>, "seq:2", "sequence:seq">();
   constexpr std::uint64_t half = 8 * 16 * 32 * sizeof(float) / 2;

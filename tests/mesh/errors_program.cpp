@@ -46,7 +46,7 @@ struct session_fails : backend {
 int act(std::string const& how, mtf::collectives& c) {
   bool const chosen = c.rank() == c.mesh().size() - 1;
   double one = 1, sum = 0;
-  auto const everyone = (mtf::axis_mask{1} << c.mesh().rank) - 1U;
+  auto const everyone = (mtf::axis_mask{1} << c.mesh().ndim) - 1U;
   auto const wait_for_all = [&] { c.all_reduce(everyone, mtf::combine::sum, mtf::element::f64, &one, &sum, 1); };
   if (how == "code") return 7;
   if (how == "user-all") throw mtf::user_error("no file a.txt");

@@ -78,7 +78,7 @@ struct place {
   using layout = Layout;
   using moved_layout = Moved;
   using mesh = typename Layout::mesh_type;
-  static constexpr mtf::axis_mask axes = (1U << static_cast<unsigned>(mesh::shape().rank)) - 1U;
+  static constexpr mtf::axis_mask axes = (1U << static_cast<unsigned>(mesh::shape().ndim)) - 1U;
   template <class... D>
   using tensor = mtf::tensor<double, mtf::shape<D...>, Layout, mtf::partial<>, backend>;
   template <mtf::axis_mask Axes, class... D>
@@ -156,7 +156,7 @@ constexpr std::tuple steps{
     step<ij, ij_q>(completed), step<jk, jk_p>(completed), step<vj, vj_p>(completed), step<vj, vj_q>(completed),
     step<vj, vj_pq>(completed), step<vi, vi_q>(completed), step<vk, vk_p>(completed), step<s, s_p>(completed),
     step<s, s_pq>(completed), step<s, s_q>(completed), step<jw, jw_p>(completed),
-    // Norms along whole dimensions and cut ones.
+    // Norms along whole dimensions and split ones.
     step<ij, ij, vj, vj>(layer_norm<j>), step<ij, ij_q, vj, vj>(layer_norm<j>), step<ij, ij, vj>(rms_norm<j>),
     step<ij, ij, vi>(rms_norm<i>), step<jk, jk, vk, vk>(layer_norm<k>), step<jk, jk_p, vk>(rms_norm<k>),
     step<ik, ik, vk, vk_p>(layer_norm<k>), step<vj, vj, vj>(rms_norm<j>),
@@ -170,7 +170,7 @@ constexpr std::tuple steps{
     step<vj_p, ij>(sum<i>), step<vj_pq, ij_q>(sum<i>), step<vj_q, jk>(sum<k>), step<vi, ij>(sum<j>),
     step<vi_q, ij_q>(sum<j>), step<vi_q, ik>(sum<k>), step<vk, jk>(sum<j>), step<vk_p, ik>(sum<i>),
     step<s_p, ij>(total), step<s_pq, ij_q>(total), step<s, vj>(total), step<s_q, vk>(total),
-    // Cut differently.
+    // Split differently.
     step<moved, ij>(relayout{}), step<moved, ij_q>(relayout{}), step<ij, moved>(relayout{})};
 constexpr std::size_t step_count = std::tuple_size_v<std::remove_const_t<decltype(steps)>>;
 
@@ -295,7 +295,7 @@ template <class Place, std::size_t Kind, mtf::axis_mask Axes>
 auto weighted(typename Place::values const& all, std::size_t n, std::array<numbers, kinds> const& weights) {
   auto const& x = std::get<Kind>(all)[n];
   using X = std::remove_cvref_t<decltype(x)>;
-  constexpr auto axes = Axes & Place::axes & ~X::spec.cut_axes();
+  constexpr auto axes = Axes & Place::axes & ~X::spec.split_axes();
   using W = mtf::tensor<double, typename X::shape_type, typename X::layout_type,
                         mtf::detail::partial_of<typename Place::mesh, axes>, backend>;
   return
@@ -470,16 +470,16 @@ void check_on_one(Loss const& loss, reference& x, backend& machine) {
       gradients, moved);
 }
 
-/// How gradients are completed: by whoever looks; while others are computed, for state that is cut as `Cut` says; by
-/// the norm, for state that is cut as `Asked` says.
-template <class Cut, class Asked, class Loss>
+/// How gradients are completed: by whoever looks; while others are computed, for state that is split as `Split` says;
+/// by the norm, for state that is split as `Asked` says.
+template <class Split, class Asked, class Loss>
 void check_completed(Loss const& loss, reference const& x, four::params const& at, backend& machine,
                      mtf::completed_gradients when, bool norm) {
   std::vector<witness> witnesses;
   mtf::for_each_tensor([&](auto, auto const& t) { testify(witnesses, t); }, at);
   four::values kept;
   observer<four> const see{x.seed % 2 == 0 ? &witnesses : nullptr, x.seed % 3 == 0 ? &kept : nullptr};
-  auto const [value, gradients] = mtf::value_and_grad<Cut>([&](auto const& p) { return loss.at(p, see); }, when)(at);
+  auto const [value, gradients] = mtf::value_and_grad<Split>([&](auto const& p) { return loss.at(p, see); }, when)(at);
   CHECK(apart({mtf::item(value)}, {x.value}) <= exact);
   if (norm) {
     double squares = 0;
@@ -501,7 +501,7 @@ void check_completed(Loss const& loss, reference const& x, four::params const& a
         };
         equals(g.template part<Asked>());
         equals(g.complete());
-        equals(g.template part<Cut>());
+        equals(g.template part<Split>());
       },
       gradients);
   CHECK(std::ranges::all_of(witnesses, [&](auto const& w) { return is_unchanged(machine, w); }));
@@ -510,9 +510,9 @@ void check_completed(Loss const& loss, reference const& x, four::params const& a
 template <class Loss>
 void check_on_mesh(Loss const& loss, reference const& x, mtf::collectives& ranks) {
   using when = mtf::completed_gradients;
-  using whole = mtf::state_cut_over<>;
-  using halves = mtf::state_cut_over<i>;
-  using quarters = mtf::state_cut_over<p, q>;
+  using whole = mtf::state_split_over<>;
+  using halves = mtf::state_split_over<i>;
+  using quarters = mtf::state_split_over<p, q>;
   backend machine = backend::one_of_many(ranks);
   CAPTURE(ranks.rank());
   auto const at = parameters_of<four>(machine, x.at);

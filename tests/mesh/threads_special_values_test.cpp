@@ -1,4 +1,4 @@
-// Reductions along a cut dimension, of NaN and zeros on any rank.
+// Reductions along a split dimension, of NaN and zeros on any rank.
 // ranks: threads
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>

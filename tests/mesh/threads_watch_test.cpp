@@ -22,7 +22,7 @@ struct half : mtf::axis<"half", 2> {};
 using backend = mtf::kokkos_backend<Kokkos::Serial>;
 template <class Layout>
 using on = mtf::place<float, Layout, backend>;
-using cut = mtf::layout<mtf::mesh<half>, mtf::split<m, half>>;
+using split = mtf::layout<mtf::mesh<half>, mtf::split<m, half>>;
 
 template <template <class...> class Tensor>
 struct matrices {
@@ -110,8 +110,8 @@ TEST_CASE("ranks agree on the first in the order of the program") {
   mtf::rank_threads pool(2);
   pool.run(mtf::mesh<half>::shape(), [](mtf::collectives& ranks) {
     backend machine = backend::one_of_many(ranks);
-    auto const p = ones<cut>(machine);
-    using vector = on<cut>::tensor<m>;
+    auto const p = ones<split>(machine);
+    using vector = on<split>::tensor<m>;
     auto const at = mtf::iota<m, vector>(machine);  // 0, 1 on rank 0, 2, 3 on rank 1
     auto const later = [&](auto const& q) {
       return mtf::log(mtf::sum<k>(mtf::sqrt(q.x * (2.5 - at)))  // rank 1

@@ -6,7 +6,7 @@
 
 #include "shardings.hpp"
 
-/// A Case has a mesh, a shape (a sharding without cuts), at least as many ways as there are (most), and the number of
+/// A Case has a mesh, a shape (a sharding without splits), at least as many ways as there are (most), and the number of
 /// elements.
 template <class Case>
 inline constexpr auto ways = laws::all_ways<Case::most>(Case::mesh, Case::shape);

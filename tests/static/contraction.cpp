@@ -32,7 +32,7 @@ constexpr auto varies = rule(a_partial, of({{2, 4}, {3, 4, {1}}}), of({{1, 4}, {
 static_assert(varies.out.partial == 0 && varies.complete[0] == 0b10, "b varies along the axis");
 constexpr auto together = rule(of({{1, 4}, {2, 4, {0}}}, 0b10), b_k, c0);
 static_assert(together.out.partial == 0b11 && together.complete[0] == 0);
-static_assert(rule(a_k, b0, c0).wrong.what == trouble::cuts &&
+static_assert(rule(a_k, b0, c0).wrong.what == trouble::splits &&
               rule(a0, of({{2, 6}, {3, 4}}), c0).wrong.what == trouble::extents);
 constexpr auto crossed = rule(of({{1, 4, {0}}, {2, 4}}), of({{2, 4}, {3, 4, {0}}}), c0);
 static_assert(crossed.wrong.what == trouble::two_dims_on_axis && crossed.wrong.axis == 0);
@@ -40,8 +40,9 @@ static_assert(crossed.wrong.what == trouble::two_dims_on_axis && crossed.wrong.a
 // --- matrix products
 
 // Every storage order of a[p, i, k] b[p, k, j] -> c[p, i, j], p a batch: the numbers are right.
-constexpr by_hand::cut_dim p{1, 2}, i{2, 3}, k{3, 2}, j{4, 3};
-constexpr sharding in_order(int n, by_hand::cut_dim const& x, by_hand::cut_dim const& y, by_hand::cut_dim const& z) {
+constexpr by_hand::split_dim p{1, 2}, i{2, 3}, k{3, 2}, j{4, 3};
+constexpr sharding in_order(int n, by_hand::split_dim const& x, by_hand::split_dim const& y,
+                            by_hand::split_dim const& z) {
   switch (n) {
     case 0:
       return of({x, y, z});
@@ -90,7 +91,7 @@ static_assert(derive_local_einsum(one, of({p, i, k}), of({k, j}), of({p, i, j}))
 static_assert(no_copies(of({i, p, k}), of({p, k, j}), of({p, i, j})), "a strided batch");
 
 // What cannot be strided is copied, and no more than that.
-constexpr by_hand::cut_dim k1{5, 2}, k2{6, 3};
+constexpr by_hand::split_dim k1{5, 2}, k2{6, 3};
 constexpr auto torn = derive_local_einsum(one, of({k1, i, k2}), of({k1, k2, j}), of({i, j}));
 static_assert(torn.copy_a && !torn.copy_b && !torn.copy_c, "two contracted dimensions that lie apart in a");
 static_assert(computes(by_hand::derived{one, of({k1, i, k2}), of({k1, k2, j}), of({i, j})}));
@@ -102,15 +103,15 @@ constexpr auto whole_k = derive_local_einsum(one, of({k1, i, k2}), of({k2, k1, j
 static_assert(whole_k.copy_a + whole_k.copy_b + whole_k.copy_c == 1 + (whole_k.copy_b ? 1 : 0));
 static_assert(computes(by_hand::derived{one, of({k1, i, k2}), of({k2, k1, j}), of({i, j})}));
 
-// A dimension of one element on this rank does not hinder: cut over both axes, k1 is gone.
-constexpr by_hand::cut_dim k1_cut{5, 2, {0}};
-static_assert(copies_nothing(derive_local_einsum(mesh, of({k1_cut, i, k2}), of({k1_cut, k2, j}), of({i, j}))));
-static_assert(computes(by_hand::derived{mesh, of({k1_cut, i, k2}), of({k1_cut, k2, j}), of({i, j})}));
+// A dimension of one element on this rank does not hinder: split over both axes, k1 is gone.
+constexpr by_hand::split_dim k1_split{5, 2, {0}};
+static_assert(copies_nothing(derive_local_einsum(mesh, of({k1_split, i, k2}), of({k1_split, k2, j}), of({i, j}))));
+static_assert(computes(by_hand::derived{mesh, of({k1_split, i, k2}), of({k1_split, k2, j}), of({i, j})}));
 
 // --- the order of several contractions
 
 using mtf::detail::best_order;
-constexpr by_hand::cut_dim big{1, 100}, small{2, 2}, middle{3, 50}, last{4, 3};
+constexpr by_hand::split_dim big{1, 100}, small{2, 2}, middle{3, 50}, last{4, 3};
 constexpr auto chain = best_order<3>(one, {of({big, small}), of({small, middle}), of({middle, last})}, of({big, last}));
 static_assert(chain.first == 1 && chain.second == 2 && chain.cost == 2 * 50 * 3 + 100 * 2 * 3);
 constexpr auto other_chain =

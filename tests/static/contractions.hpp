@@ -19,7 +19,7 @@ struct numbers {
 template <int N>
 constexpr index offset(loops<N> const& l, std::size_t o, index i) {
   index at = 0;
-  for (int d = l.rank - 1; d >= 0; --d) {
+  for (int d = l.ndim - 1; d >= 0; --d) {
     auto const k = static_cast<std::size_t>(d);
     at += i % l.extent[k] * l.stride[o][k];
     i /= l.extent[k];
@@ -58,10 +58,10 @@ constexpr loops<3> all_loops(mtf::mesh_shape const& mesh, sharding const& a, sha
   sharding const* const of[] = {&a, &b, &c};
   sharding all;
   for (auto const* s : of)
-    for (int d = 0; d < s->rank; ++d)
+    for (int d = 0; d < s->ndim; ++d)
       if (!all.has((*s)[d].id)) all.push((*s)[d]);
-  l.rank = all.rank;
-  for (int d = 0; d < all.rank; ++d) {
+  l.ndim = all.ndim;
+  for (int d = 0; d < all.ndim; ++d) {
     l.extent[static_cast<std::size_t>(d)] = all.local_extent(d, mesh);
     for (std::size_t o = 0; o < 3; ++o)
       if (int const at = of[o]->find(all[d].id); at >= 0)

@@ -7,7 +7,7 @@ using sum = mtf::backend::known_sum<int>;
 constexpr int terms = 7, other = 9;
 
 // Nothing is known of a new one, and a sum over no axes is never one.
-static_assert(!sum{}.is_over(1) && !sum{}.is_over(0) && sum{}.cut() == 0);
+static_assert(!sum{}.is_over(1) && !sum{}.is_over(0) && sum{}.split() == 0);
 
 // Each way of knowing forgets what was known before, whatever it was.
 constexpr bool each_after_each() {
@@ -23,7 +23,7 @@ constexpr bool each_after_each() {
       know(s, before, 3);
       know(s, way, 1);
       if (s.is_over(3) || s.is_over(2) || s.is_over(0)) return false;
-      if (s.is_over(1) != (way != 3) || s.cut() != (way == 2 ? 4 : 0)) return false;
+      if (s.is_over(1) != (way != 3) || s.split() != (way == 2 ? 4 : 0)) return false;
       if (way < 3 && s.memory(terms) != (way == 0 ? terms : other)) return false;
     }
   return true;

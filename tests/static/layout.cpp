@@ -44,17 +44,18 @@ static_assert(same<tensor_verdict_t<shape<batch, vocab>, crowded>, error_two_dim
 static_assert(same<tensor_verdict_t<shape<hidden, vocab>, crowded>, error_two_dims_on_one_axis<hidden, vocab, cols>>);
 static_assert(same<tensor_verdict_t<shape<hidden>, crowded, partial<rows>>, ok>);
 static_assert(
-    same<tensor_verdict_t<shape<hidden>, crowded, partial<rows, cols>>, error_dim_cut_where_partial<hidden, cols>>);
+    same<tensor_verdict_t<shape<hidden>, crowded, partial<rows, cols>>, error_dim_split_where_partial<hidden, cols>>);
 static_assert(same<tensor_verdict_t<shape<last_batch>, ::where>, error_not_divisible<last_batch, 7, 2, nearest<6, 8>>>,
-              "the layout cuts what has this name");
+              "the layout splits what has this name");
 
 // --- shardings
 
 constexpr mesh_shape m = machine::shape();
 constexpr sharding s = detail::sharding_of<shape<digit, batch, vocab>, layout<machine, split<vocab, cols, rows>>>;
-static_assert(s.rank == 3 && s.partial == 0 && s[0].id == digit::id && s[2].extent == 512);
-static_assert(s[0].cut.size == 0 && s[2].cut.size == 2 && s[2].cut[0] == 1 && s[2].cut[1] == 0, "cols outermost");
-static_assert(s.cut_axes() == 0b11 && s.local_extent(0, m) == 10 && s.local_extent(2, m) == 64);
+static_assert(s.ndim == 3 && s.partial == 0 && s[0].id == digit::id && s[2].extent == 512);
+static_assert(s[0].split.size == 0 && s[2].split.size == 2 && s[2].split[0] == 1 && s[2].split[1] == 0,
+              "cols outermost");
+static_assert(s.split_axes() == 0b11 && s.local_extent(0, m) == 10 && s.local_extent(2, m) == 64);
 static_assert(s.local_size(m) == 10 * 64 * 64 && s.global_size() == 10 * 64 * 512);
 static_assert(s.local_stride(0, m) == 64 * 64 && s.global_stride(0) == 64 * 512 && s.local_stride(2, m) == 1);
 static_assert(detail::shard_offset(s, 2, m, 0) == 0 && detail::shard_offset(s, 2, m, 7) == 512 - 64);
@@ -66,7 +67,7 @@ static_assert(tensor<float, shape<batch, hidden>, ::where>::local_size == 32 * 3
 static_assert(tensor<float, shape<>, ::where>::local_size == 1);
 
 constexpr backend::placement p = detail::placement_of(detail::sharding_of<shape<batch, hidden>, ::where>, m, 6);
-static_assert(p.offset == 32 * 128 + 2 * 32 && p.local.rank == 2 && p.local.extent[0] == 32 &&
+static_assert(p.offset == 32 * 128 + 2 * 32 && p.local.ndim == 2 && p.local.extent[0] == 32 &&
               p.local.extent[1] == 32 && p.local.stride[0][0] == 128 && p.local.stride[0][1] == 1);
 
 // --- structures of tensors

@@ -7,12 +7,12 @@ struct rows : mtf::axis<"rows", 3, mtf::link::node> {};
 struct cols : mtf::axis<"cols", 4, mtf::link::node> {};
 using machine = mtf::mesh<pods, rows, cols>;
 
-static_assert(machine::size == 24 && machine::rank == 3 && mtf::mesh<>::size == 1);
+static_assert(machine::size == 24 && machine::ndim == 3 && mtf::mesh<>::size == 1);
 static_assert(machine::find(pods::id) == 0 && machine::find(cols::id) == 2 && machine::find(1) == -1);
 static_assert(std::is_same_v<machine::at<1>, rows>);
 
 constexpr mtf::mesh_shape m = machine::shape();
-static_assert(m.rank == 3 && m.size() == 24 && m.extent[0] == 2 && m.extent[1] == 3 && m.extent[2] == 4);
+static_assert(m.ndim == 3 && m.size() == 24 && m.extent[0] == 2 && m.extent[1] == 3 && m.extent[2] == 4);
 static_assert(m.node_axes == 0b110);
 static_assert(m.size(0) == 1 && m.size(0b001) == 2 && m.size(0b110) == 12 && m.size(0b111) == 24);
 
@@ -34,7 +34,7 @@ constexpr bool groups_partition_the_mesh() {
       if (seen[static_cast<std::size_t>(group * m.size(axes) + index)]++ != 0) return false;
       for (int q = 0; q < m.size(); ++q) {  // ranks of one group differ only along `axes`
         bool differ = false;
-        for (int a = 0; a < m.rank; ++a)
+        for (int a = 0; a < m.ndim; ++a)
           differ = differ || (((axes >> a) & 1U) == 0 && m.coordinate(r, a) != m.coordinate(q, a));
         if ((m.group_of(q, axes) == group) == differ) return false;
       }

@@ -26,11 +26,11 @@ using where = mtf::layout<mtf::mesh<rows, cols>, mtf::split<batch, rows>, mtf::s
 constexpr auto small = mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, vocab>{},
                                            mtf::input<std::int32_t, batch>{});
 static_assert(small.count() == 4 && small.count(collective::all_reduce) == 4);
-// logits, over the cut of hidden; the loss, over the cut of the batch
+// logits, over the split of hidden; the loss, over the split of the batch
 static_assert(small.collectives[0].axes == 0b10 && small.collectives[0].payload == 64 / 2 * 10 * sizeof(float));
 static_assert(small.collectives[1].axes == 0b01 && small.collectives[1].payload == sizeof(float));
 static_assert(small.bytes_sent_per_rank(pass::backward) == 0);
-// the gradients, in one message as they are small, over the cut of the batch; then one number for the norm
+// the gradients, in one message as they are small, over the split of the batch; then one number for the norm
 static_assert(small.collectives[2].payload == (512 * 128 / 4 + 128 / 4 + 128 / 4 * 10) * sizeof(float) &&
               small.collectives[3].payload == sizeof(double));
 static_assert(small.bytes_sent_per_rank([](auto const& c) { return c.axes == 0b01; }) == small.bytes_sent_over<rows>());

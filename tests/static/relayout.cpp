@@ -48,22 +48,22 @@ static_assert(gives(mesh, sum(whole, over_a), whole, {{kind::all_reduce, over_a}
 static_assert(gives(mesh, sum(d_b, over_a), d_b, {{kind::all_reduce, over_a}}));
 static_assert(gives(mesh, sum(whole, over_a | over_b), whole, {{kind::all_reduce, over_a | over_b}}));
 static_assert(gives(mesh, sum(whole, over_a | over_b), sum(whole, over_b), {{kind::all_reduce, over_a}}));
-// partial over a -> cut over a: reduce-scatter
+// partial over a -> split over a: reduce-scatter
 static_assert(gives(mesh, sum(whole, over_a), d_a, {{kind::reduce_scatter, over_a}}));
 static_assert(gives(mesh, sum(whole, over_a), e_a, {{kind::reduce_scatter, over_a}}));
 static_assert(gives(mesh, sum(d_a, over_b), d_ab, {{kind::reduce_scatter, over_b}}));
 static_assert(gives(mesh, sum(whole, over_a | over_b), d_a_e_b, {{kind::reduce_scatter, over_a | over_b}}));
 static_assert(gives(mesh, sum(whole, over_a | over_b), d_a,
                     {{kind::reduce_scatter, over_a}, {kind::all_reduce, over_b}}));
-// cut over a -> replicated: all-gather
+// split over a -> replicated: all-gather
 static_assert(gives(mesh, d_a, whole, {{kind::all_gather, over_a}}));
-static_assert(gives(mesh, d_ab, d_a, {{kind::all_gather, over_b}}), "the innermost cut goes first");
+static_assert(gives(mesh, d_ab, d_a, {{kind::all_gather, over_b}}), "the innermost split goes first");
 static_assert(gives(mesh, d_ab, whole, {{kind::all_gather, over_a | over_b}}), "axes are taken together");
-// replicated -> cut over a: a local slice
+// replicated -> split over a: a local slice
 static_assert(gives(mesh, whole, d_a, {{kind::slice, over_a}}));
 static_assert(gives(mesh, whole, d_ba, {{kind::slice, over_a | over_b}}));
 static_assert(gives(mesh, sum(whole, over_b), sum(d_a, over_b), {{kind::slice, over_a}}));
-// d cut over a -> e cut over a: all-to-all
+// d split over a -> e split over a: all-to-all
 static_assert(gives(mesh, d_a, e_a, {{kind::all_to_all, over_a}}) &&
               gives(mesh, e_a, d_a, {{kind::all_to_all, over_a}}));
 static_assert(gives(mesh, d_ab, d_a_e_b, {{kind::all_to_all, over_b}}) &&
@@ -72,7 +72,7 @@ static_assert(gives(mesh, sum(d_a, over_b), sum(e_a, over_b), {{kind::all_to_all
 static_assert(gives(mesh, d_ab, of({{1, 12}, {2, 12, {b, a}}}), {{kind::all_to_all, over_a | over_b}}));
 static_assert(gives(mesh, d_ab, e_a, {{kind::all_to_all, over_a | over_b}}), "with an all-gather over b");
 static_assert(gives(mesh, d_a, of({{1, 12}, {2, 12, {a, b}}}), {{kind::all_to_all, over_a}}), "with a slice over b");
-// cut over a -> cut over b: a permute; where the axes differ in size, of slices, and then a gather
+// split over a -> split over b: a permute; where the axes differ in size, of slices, and then a gather
 static_assert(gives(mesh, d_a, d_b, {{kind::permute, over_a | over_b}}) &&
               gives(mesh, e_b, e_a, {{kind::permute, over_a | over_b}}));
 static_assert(gives(mesh, d_ab, d_ba, {{kind::permute, over_a | over_b}}));
@@ -94,7 +94,7 @@ static_assert(gives(mesh, d_a_e_b, d_a_e_b, {}) && gives(mesh, sum(d_a, over_b),
 static_assert(gives(mesh, sum(whole, over_a), d_a_e_b, {{kind::slice, over_b}, {kind::reduce_scatter, over_a}}));
 static_assert(gives(mesh, sum(d_b, over_a), e_a, {{kind::reduce_scatter, over_a}, {kind::all_gather, over_b}}));
 static_assert(gives(mesh, d_a, d_b_e_a, {{kind::all_to_all, over_a}, {kind::slice, over_b}}));
-// The row-parallel product of Megatron, then the sequence cut: reduce-scatter one way, all-gather the other.
+// The row-parallel product of Megatron, then the sequence split: reduce-scatter one way, all-gather the other.
 constexpr sharding by_sequence = of({{1, 64, {a}}, {2, 32, {b}}, {3, 128}}),
                    by_batch = of({{1, 64, {a}}, {2, 32}, {3, 128}});
 static_assert(gives(mesh, sum(by_batch, over_b), by_sequence, {{kind::reduce_scatter, over_b}}));
@@ -118,20 +118,20 @@ constexpr bool table_holds(int extent_a, int extent_b) {
   auto const with = [](std::initializer_list<int> d, std::initializer_list<int> e, axis_mask partial = 0) {
     return of({{1, 144, d}, {2, 144, e}}, partial);
   };
-  std::uint64_t const n = all / p;  // a shard cut over a
+  std::uint64_t const n = all / p;  // a shard split over a
   bool const partial = sends(m, with({}, {}, over_a), with({}, {}), 2 * all * (p - 1) / p) &&
                        sends(m, with({}, {}, over_a), with({a}, {}), all * (p - 1) / p) &&
                        sends(m, with({}, {}, over_a), with({}, {a, b}), all / q * (p - 1) / p) &&
                        sends(m, with({}, {}, over_a | over_b), with({}, {}), 2 * all * (p * q - 1) / (p * q)) &&
                        sends(m, with({}, {}, over_a | over_b), with({a}, {b}), all * (p * q - 1) / (p * q)) &&
                        sends(m, with({}, {}, over_a | over_b), with({a}, {}), all * (p - 1) / p + 2 * n * (q - 1) / q);
-  bool const cut = sends(m, with({a}, {}), with({}, {}), n * (p - 1)) &&
-                   sends(m, with({a, b}, {}), with({}, {}), n / q * (p * q - 1)) &&
-                   sends(m, with({}, {}), with({a}, {b}), 0) && sends(m, with({a}, {}), with({a}, {b}), 0) &&
-                   sends(m, with({a}, {}), with({}, {a}), n * (p - 1) / p) &&
-                   sends(m, with({a, b}, {}), with({}, {b, a}), n / q * (p * q - 1) / (p * q)) &&
-                   sends(m, with({a}, {}), with({}, {a, b}), n / q * (p - 1) / p) &&
-                   sends(m, with({a, b}, {}), with({}, {a}), n * (p * q - 1) / (p * q));
+  bool const split = sends(m, with({a}, {}), with({}, {}), n * (p - 1)) &&
+                     sends(m, with({a, b}, {}), with({}, {}), n / q * (p * q - 1)) &&
+                     sends(m, with({}, {}), with({a}, {b}), 0) && sends(m, with({a}, {}), with({a}, {b}), 0) &&
+                     sends(m, with({a}, {}), with({}, {a}), n * (p - 1) / p) &&
+                     sends(m, with({a, b}, {}), with({}, {b, a}), n / q * (p * q - 1) / (p * q)) &&
+                     sends(m, with({a}, {}), with({}, {a, b}), n / q * (p - 1) / p) &&
+                     sends(m, with({a, b}, {}), with({}, {a}), n * (p * q - 1) / (p * q));
   bool const moved =
       sends(m, with({a}, {}), with({b}, {}), all / q) && sends(m, with({a, b}, {}), with({b, a}, {}), n / q);
   // Inside a node all, between nodes what is left of it.
@@ -140,12 +140,12 @@ constexpr bool table_holds(int extent_a, int extent_b) {
   bool const nodes = in_two.size == 1 && in_two[0].kind == kind::scattered_all_reduce &&
                      in_two[0].inner_axes == inner &&
                      bytes_of(in_two, node, 4) == 4 * (2 * all * (p - 1) / p + 2 * n * (q - 1) / q);
-  return partial && cut && moved && nodes;
+  return partial && split && moved && nodes;
 }
 static_assert(table_holds(2, 2) && table_holds(2, 3) && table_holds(3, 2) && table_holds(3, 3) && table_holds(2, 4) &&
               table_holds(4, 2) && table_holds(3, 4) && table_holds(4, 4) && table_holds(6, 2) && table_holds(8, 9));
 
-// Completion keeps the cuts.
+// Completion keeps the splits.
 static_assert(mtf::detail::derive_completion(mesh, d_a, over_b).size == 1 &&
               mtf::detail::derive_completion(mesh, d_a, over_b)[0].kind == kind::all_reduce &&
               mtf::detail::derive_completion(mesh, d_a, 0).size == 0);

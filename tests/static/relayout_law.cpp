@@ -1,6 +1,6 @@
-// The law of relayouts: from every way in which dimensions can lie on two axes, cut or partial, to every other one, the
-// derived steps end in the wanted sharding and bring each rank just the elements that it gives it, with just the sums
-// taken that are wanted.
+// The law of relayouts: from every way in which dimensions can lie on two axes, split or partial, to every other one,
+// the derived steps end in the wanted sharding and bring each rank just the elements that it gives it, with just the
+// sums taken that are wanted.
 #include "all_ways.hpp"
 
 struct brings {

@@ -1,13 +1,13 @@
 // Verdicts and rules under other names, and with operands in another order (tests/rule_laws.hpp): all ways in which two
-// operands may be cut by two axes, right or wrong, and the sums over them that the first may be of.
+// operands may be split by two axes, right or wrong, and the sums over them that the first may be of.
 #include <rule_laws.hpp>
 #include <utility>
 
 using mtf::axis_mask;
 
 constexpr bool holds(int first, int second) {
-  for (int third = 0; third < laws::ways_to_cut_by_two; ++third)
-    for (int fourth = 0; fourth < laws::ways_to_cut_by_two; ++fourth) {
+  for (int third = 0; third < laws::ways_to_split_by_two; ++third)
+    for (int fourth = 0; fourth < laws::ways_to_split_by_two; ++fourth) {
       auto const partial = static_cast<axis_mask>(first + second + third + fourth);
       auto const in = laws::two_operands({first, second, third, fourth}, {partial & 3U, (partial >> 1U) & 3U});
       if (!laws::named_alike(in, laws::renamings[0]) || !laws::named_alike(in, laws::renamings[1]) ||
@@ -18,11 +18,11 @@ constexpr bool holds(int first, int second) {
 }
 template <int... I>
 constexpr bool all_hold(std::integer_sequence<int, I...>) {
-  return (std::bool_constant<holds(I / laws::ways_to_cut_by_two, I % laws::ways_to_cut_by_two)>::value && ...);
+  return (std::bool_constant<holds(I / laws::ways_to_split_by_two, I % laws::ways_to_split_by_two)>::value && ...);
 }
-static_assert(all_hold(std::make_integer_sequence<int, laws::ways_to_cut_by_two * laws::ways_to_cut_by_two>{}));
+static_assert(all_hold(std::make_integer_sequence<int, laws::ways_to_split_by_two * laws::ways_to_split_by_two>{}));
 
-/// Operands that are cut alike, with all sums.
+/// Operands that are split alike, with all sums.
 constexpr bool holds_partial(axis_mask first, axis_mask second) {
   auto const in = laws::two_operands({1, 0, 0, 0}, {first, second});
   return laws::named_alike(in, laws::renamings[1]) && laws::named_alike(in, laws::renamings[4]) &&

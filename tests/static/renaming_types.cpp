@@ -55,12 +55,12 @@ struct renamed<V<T...>> {
 template <class T>
 using renamed_t = typename renamed<T>::type;
 
-template <class W, class D, int Cut>
+template <class W, class D, int Split>
 using rule = std::tuple_element_t<
-    static_cast<std::size_t>(Cut),
+    static_cast<std::size_t>(Split),
     std::tuple<void, mtf::split<D, typename W::a>, mtf::split<D, typename W::b>,
                mtf::split<D, typename W::a, typename W::b>, mtf::split<D, typename W::b, typename W::a>>>;
-constexpr int cuts = 5;
+constexpr int splits = 5;
 
 template <class W, class D, class E, int I, int J>
 auto layout_of() {
@@ -111,24 +111,25 @@ struct two {
 
 template <int... N>
 constexpr bool ones_alike(std::integer_sequence<int, N...>) {
-  return (one<N / (4 * cuts), N / 4 % cuts, N % 4>::alike && ...);
+  return (one<N / (4 * splits), N / 4 % splits, N % 4>::alike && ...);
 }
 template <int First, int... N>
 constexpr bool twos_alike_from(std::integer_sequence<int, N...>) {
-  return (two<First / cuts, First % cuts, N / cuts, N % cuts>::alike && ...);
+  return (two<First / splits, First % splits, N / splits, N % splits>::alike && ...);
 }
 template <int... First>
 constexpr bool twos_alike(std::integer_sequence<int, First...> all) {
   return (twos_alike_from<First>(all) && ...);
 }
-static_assert(ones_alike(std::make_integer_sequence<int, 4 * cuts * cuts>{}));
-static_assert(twos_alike(std::make_integer_sequence<int, cuts * cuts>{}));
+static_assert(ones_alike(std::make_integer_sequence<int, 4 * splits * splits>{}));
+static_assert(twos_alike(std::make_integer_sequence<int, splits * splits>{}));
 // Not all of them are ok.
 static_assert(
     std::is_same_v<one<1, 1, 0>::verdict<there>, mtf::error_two_dims_on_one_axis<there::d, there::e, there::a>>);
-static_assert(std::is_same_v<one<0, 2, 2>::verdict<there>, mtf::error_dim_cut_where_partial<there::e, there::b>>);
-static_assert(std::is_same_v<decltype(two<1, 0, 2, 1>::verdict<there>()),
-                             mtf::error_cut_differently<there::e, tensor<there, there::d, there::e, 1, 0>::layout_type,
-                                                        tensor<there, there::e, there::f, 2, 1>::layout_type>>);
+static_assert(std::is_same_v<one<0, 2, 2>::verdict<there>, mtf::error_dim_split_where_partial<there::e, there::b>>);
+static_assert(
+    std::is_same_v<decltype(two<1, 0, 2, 1>::verdict<there>()),
+                   mtf::error_split_differently<there::e, tensor<there, there::d, there::e, 1, 0>::layout_type,
+                                                tensor<there, there::e, there::f, 2, 1>::layout_type>>);
 
 }  // namespace

@@ -21,12 +21,12 @@ extern whole<> const scalar;
 using partial_y = made<shape<batch, digit>, partial<cols>>;
 extern partial_y const p;
 
-// --- contractions and sums: partial over what cut the dimensions that are gone
+// --- contractions and sums: partial over what split the dimensions that are gone
 
 static_assert(same<decltype(mtf::einsum<batch, digit>(x, w)), partial_y>);
 static_assert(same<decltype(mtf::einsum<digit, batch>(x, w)), made<shape<digit, batch>, partial<cols>>>);
 static_assert(same<decltype(mtf::einsum<hidden, digit>(x, y)), made<shape<hidden, digit>, partial<rows>>>);
-static_assert(same<decltype(mtf::einsum<batch, hidden>(y, w)), whole<batch, hidden>>, "digit is not cut");
+static_assert(same<decltype(mtf::einsum<batch, hidden>(y, w)), whole<batch, hidden>>, "digit is not split");
 static_assert(same<decltype(mtf::einsum<>(x, x)), made<shape<>, partial<rows, cols>>>);
 static_assert(same<decltype(mtf::einsum<batch, hidden, digit>(x, bias)), whole<batch, hidden, digit>>, "outer product");
 static_assert(same<decltype(mtf::einsum<hidden>(x)), made<shape<hidden>, partial<rows>>>);
@@ -82,7 +82,7 @@ static_assert(same<decltype(mtf::complete(p)), whole<batch, digit>> &&
               same<decltype(mtf::complete(y)), whole<batch, digit>>);
 static_assert(same<decltype(mtf::broadcast<kind, batch, digit>(p)), made<shape<kind, batch, digit>, partial<cols>>>);
 static_assert(same<decltype(mtf::broadcast<batch, hidden, digit>(p)), whole<batch, hidden, digit>>,
-              "hidden is cut over cols");
+              "hidden is split over cols");
 static_assert(same<decltype(mtf::softmax<digit>(p)), whole<batch, digit>> &&
               same<decltype(mtf::log_softmax<digit>(p)), whole<batch, digit>>);
 static_assert(same<decltype(mtf::logsumexp<digit>(p)), whole<batch>> &&
@@ -129,7 +129,7 @@ static_assert(same<decltype(scalar * y), whole<batch, digit>> && same<decltype(y
 static_assert(same<decltype(scalar + scalar), whole<>>);
 static_assert(same<decltype(mtf::where(column < 0, bias, turned)), whole<digit, batch>>);
 
-// --- layouts of results: the first operand's that cuts the result as it is cut, or one that says just that
+// --- layouts of results: the first operand's that splits the result as it is split, or one that says just that
 
 using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
 using by_cols = mtf::layout<machine, mtf::split<digit, rows>>;
@@ -151,13 +151,13 @@ static_assert(same<decltype(mtf::einsum<batch, vocab>(by_rows_x, vocab_x)),
 using on_cols = mtf::layout<machine, mtf::split<batch, cols>>;
 static_assert(same<decltype(mtf::relayout<on_cols>(x)), made<shape<batch, hidden>, partial<>, float, on_cols>>);
 static_assert(same<decltype(mtf::relayout<on_cols>(p)), made<shape<batch, digit>, partial<>, float, on_cols>>,
-              "a reduce-scatter: cols cuts batch now");
+              "a reduce-scatter: cols splits batch now");
 static_assert(same<decltype(mtf::relayout<by_rows>(p)), made<shape<batch, digit>, partial<cols>, float, by_rows>>);
-using cut_kind = mtf::layout<machine, mtf::split<kind, rows>>;
-extern made<shape<vocab, digit>, partial<rows, cols>, float, cut_kind> const to_rename;
+using split_kind = mtf::layout<machine, mtf::split<kind, rows>>;
+extern made<shape<vocab, digit>, partial<rows, cols>, float, split_kind> const to_rename;
 static_assert(
-    same<decltype(mtf::rename<digit, kind>(to_rename)), made<shape<vocab, kind>, partial<cols>, float, cut_kind>>,
-    "cut as the layout says of the new name");
+    same<decltype(mtf::rename<digit, kind>(to_rename)), made<shape<vocab, kind>, partial<cols>, float, split_kind>>,
+    "split as the layout says of the new name");
 
 // --- lookup and loss
 

@@ -8,17 +8,17 @@ namespace by_hand {
 
 using mtf::sharding;
 
-struct cut_dim {
+struct split_dim {
   std::uint64_t id;
   mtf::backend::index extent;
   std::initializer_list<int> axes = {};
 };
 
-constexpr sharding of(std::initializer_list<cut_dim> dims, mtf::axis_mask partial = 0) {
+constexpr sharding of(std::initializer_list<split_dim> dims, mtf::axis_mask partial = 0) {
   sharding s;
   for (auto const& d : dims) {
     mtf::dim_state state{d.id, d.extent, {}};
-    for (int const a : d.axes) state.cut.push(a);
+    for (int const a : d.axes) state.split.push(a);
     s.push(state);
   }
   s.partial = partial;
@@ -27,7 +27,7 @@ constexpr sharding of(std::initializer_list<cut_dim> dims, mtf::axis_mask partia
 
 constexpr mtf::mesh_shape mesh(std::initializer_list<int> extents, mtf::axis_mask node_axes = 0) {
   mtf::mesh_shape m{.node_axes = node_axes};
-  for (int const e : extents) m.extent[static_cast<std::size_t>(m.rank++)] = e;
+  for (int const e : extents) m.extent[static_cast<std::size_t>(m.ndim++)] = e;
   return m;
 }
 

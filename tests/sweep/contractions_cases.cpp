@@ -27,10 +27,10 @@ documentation const einsum{
     .meaning =
         "The product of the operands, summed over the dimensions that are not named; more than two are contracted "
         "in pairs, in the order with the fewest multiplications.",
-    .forward = "nothing; the result is partial over the axes that cut a summed dimension",
+    .forward = "nothing; the result is partial over the axes that split a summed dimension",
     .backward =
-        "nothing; the gradient of an operand is partial over the axes that cut dimensions it lacks. A gradient "
-        "that arrives partial over an axis that cuts an operand is completed: one all-reduce of the result",
+        "nothing; the gradient of an operand is partial over the axes that split dimensions it lacks. A gradient "
+        "that arrives partial over an axis that splits an operand is completed: one all-reduce of the result",
     .partial = "stays partial where only one operand is and nothing else varies along those axes; else completed"};
 
 documentation const linear{
@@ -39,8 +39,8 @@ documentation const linear{
     .meaning =
         "`einsum<dims...>(x, w) + b`: where the product is complete and its rows are b's, the matrix product adds b "
         "itself.",
-    .forward = "as the two: nothing while no summed dimension is cut, else one all-reduce of the product",
-    .backward = "as the two: the gradient of b is partial over the axes that cut dimensions it lacks",
+    .forward = "as the two: nothing while no summed dimension is split, else one all-reduce of the product",
+    .backward = "as the two: the gradient of b is partial over the axes that split dimensions it lacks",
     .partial = "as for the two"};
 
 template <class Op>

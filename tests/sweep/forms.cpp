@@ -26,11 +26,11 @@ void take_sum(std::vector<event>& when, mesh_code const& m, set axes, place cons
   when.push_back({collective::all_gather, inside, all / parts});
 }
 
-/// The result's cuts are the operands'.
+/// The result's splits are the operands'.
 place lying(std::vector<place> const& in, std::vector<int> const& dims) {
   place out{.dims = dims};
   for (auto const& p : in)
-    for (int const d : p.dims) out.cut = with_cut(out.cut, d, cut_of(p.cut, d));
+    for (int const d : p.dims) out.split = with_split(out.split, d, split_of(p.split, d));
   return out;
 }
 set all_axes(std::vector<place> const& in) {
@@ -106,7 +106,7 @@ closed_form contraction(std::vector<int> out) {
       set alone = 0;
       for (int const d : s.in[i].dims)
         if (!wanted.has(d)) (s.in[1 - i].has(d) ? gone : alone) |= bit(d);
-      set const partial = s.in[i].partial | axes_of(s.in[i].cut, alone);
+      set const partial = s.in[i].partial | axes_of(s.in[i].split, alone);
       in[i] = s.in[i].without(alone);
       in[i].partial = partial;
     }
@@ -171,7 +171,7 @@ closed_form sum(set gone, std::vector<int> order) {
     answer a;
     a.out = x.without(gone);
     if (!order.empty()) a.out.dims = order;
-    a.out.partial = x.partial | axes_of(x.cut, gone);
+    a.out.partial = x.partial | axes_of(x.split, gone);
     set const whole = s.seed & x.axes();
     take_sum(a.backward, s.mesh, whole, a.out);
     a.gradients = {s.seed & ~whole};
@@ -185,7 +185,7 @@ closed_form extreme(set gone) {
     answer a;
     a.out = x.without(gone);
     take_sum(a.forward, s.mesh, x.partial, x);
-    a.all_reduce(a.forward, axes_of(x.cut, gone), payload(s.mesh, a.out));
+    a.all_reduce(a.forward, axes_of(x.split, gone), payload(s.mesh, a.out));
     set const whole = s.seed & x.axes();
     take_sum(a.backward, s.mesh, whole, a.out);
     a.gradients = {s.seed & ~whole};
@@ -284,13 +284,13 @@ namespace {
 /// Axes inside nodes and between them: what is least between nodes may go in two steps.
 bool mixed(mesh_code const& m, set axes) { return (axes & m.inside_node) != 0 && (axes & ~m.inside_node) != 0; }
 
-/// Design 5's table, axis by axis, where no dimension is cut over two axes and one changes from one axis to another
+/// Design 5's table, axis by axis, where no dimension is split over two axes and one changes from one axis to another
 /// only if that was idle and has the same size; false where it is not that simple. Slices first, then one
-/// reduce-scatter and permutes; all other axes that change go together: in one all-to-all if one of them cuts another
+/// reduce-scatter and permutes; all other axes that change go together: in one all-to-all if one of them splits another
 /// dimension afterwards, else in one all-gather.
 bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& sent) {
   for (int const d : now.dims) {
-    unsigned const from = cut_of(now.cut, d), wanted = cut_of(to.cut, d);
+    unsigned const from = split_of(now.split, d), wanted = split_of(to.split, d);
     if (from == wanted) continue;
     if (depth(from) > 1 || depth(wanted) > 1) return false;
     if (from != 0 && wanted != 0 &&
@@ -299,18 +299,18 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
       return false;
   }
   auto const each = [&](auto const& f) {
-    for (int const d : now.dims) f(d, cut_of(now.cut, d), cut_of(to.cut, d));
+    for (int const d : now.dims) f(d, split_of(now.split, d), split_of(to.split, d));
   };
   each([&](int d, unsigned from, unsigned wanted) {  // idle: a slice
     if (from == 0 && wanted != 0 && !in(now.axes() | now.partial, axis_at(wanted, 0)))
-      now.cut = with_cut(now.cut, d, wanted);
+      now.split = with_split(now.split, d, wanted);
   });
   set summed = 0;
   auto const whole = payload(m, now);
   each([&](int d, unsigned from, unsigned wanted) {
     if (from == 0 && wanted != 0 && in(now.partial, axis_at(wanted, 0))) {
       summed |= axes_of(wanted);
-      now.cut = with_cut(now.cut, d, wanted);
+      now.split = with_split(now.split, d, wanted);
     }
   });
   if (summed != 0) sent.push_back({collective::reduce_scatter, summed, whole});
@@ -318,7 +318,7 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
   each([&](int d, unsigned from, unsigned wanted) {
     if (from != 0 && wanted != 0 && from != wanted) {
       sent.push_back({collective::permute, axes_of(from) | axes_of(wanted), payload(m, now)});
-      now.cut = with_cut(now.cut, d, wanted);
+      now.split = with_split(now.split, d, wanted);
     }
   });
   set taken_away = 0;
@@ -332,7 +332,7 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
   if (mixed(m, taken_away)) return false;
   bool const moves = (taken_away & to.axes()) != 0;
   place after = now;
-  after.cut = to.cut;
+  after.split = to.split;
   sent.push_back(
       {moves ? collective::all_to_all : collective::all_gather, taken_away, payload(m, moves ? after : now)});
   return true;
@@ -356,7 +356,7 @@ answer relaid(situation const& s, place const& x, place const& out) {
 closed_form relayout() {
   return [](situation const& s) {
     place out = s.in[0];
-    out.cut = s.target;
+    out.split = s.target;
     out.partial &= ~out.axes();
     return relaid(s, s.in[0], out);
   };
@@ -367,9 +367,9 @@ closed_form rename(int from, int to) {
     place x = s.in[0];
     std::ranges::replace(x.dims, from, to);
     place out = x;
-    out.cut = s.layout;
+    out.split = s.layout;
     out.partial &= ~out.axes();
-    x.cut = with_cut(x.cut, to, cut_of(s.layout, from));
+    x.split = with_split(x.split, to, split_of(s.layout, from));
     return relaid(s, x, out);
   };
 }
@@ -407,7 +407,7 @@ closed_form broadcast(std::vector<int> out) {
   return [=](situation const& s) {
     place const& x = s.in[0];
     answer a;
-    a.out = {.dims = out, .cut = s.layout};
+    a.out = {.dims = out, .split = s.layout};
     a.out.partial = x.partial & ~a.out.axes();
     take_sum(a.forward, s.mesh, x.partial & a.out.axes(), x);
     a.gradients = {s.seed | (a.out.axes() & ~x.axes())};
@@ -420,7 +420,7 @@ closed_form gathered() {
     answer a = complete()(s);
     a.sends_known = !mixed(s.mesh, a.out.axes());
     if (a.out.axes() != 0) a.forward.push_back({collective::all_gather, a.out.axes(), payload(s.mesh, a.out)});
-    a.out.cut = {};
+    a.out.split = {};
     return a;
   };
 }
@@ -437,7 +437,7 @@ closed_form constant() {
 closed_form created(std::vector<int> out) {
   return [=](situation const& s) {
     answer a;
-    a.out = {.dims = out, .cut = s.layout};
+    a.out = {.dims = out, .split = s.layout};
     return a;
   };
 }

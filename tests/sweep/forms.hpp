@@ -15,14 +15,14 @@ closed_form elementwise(through how, std::vector<int> out);
 closed_form contraction(std::vector<int> out);
 /// A contraction of the first two, and the third added to it.
 closed_form linear(std::vector<int> out);
-/// A contraction of several: sends nothing while its operands are complete, or partial where none of them is cut.
+/// A contraction of several: sends nothing while its operands are complete, or partial where none of them is split.
 closed_form contractions(std::vector<int> out);
 /// A sum over some dimensions; `order`: of the result's, if not the operand's.
 closed_form sum(set gone, std::vector<int> order = {});
 /// A maximum or minimum over some.
 closed_form extreme(set gone);
-/// Rows along `dim`: the operand is completed; a cut dimension costs `forward` all-reduces of these many numbers a row,
-/// and `backward` likewise.
+/// Rows along `dim`: the operand is completed; a split dimension costs `forward` all-reduces of these many numbers a
+/// row, and `backward` likewise.
 closed_form rows(int dim, std::vector<int> forward, std::vector<int> backward, bool row_gone);
 /// A norm along `dim`, its parameters over `dim`.
 closed_form norm(int dim, int forward_all_reduces);
@@ -31,7 +31,7 @@ closed_form cross_entropy(int classes);
 closed_form attention(int query, int key, int head);
 /// Rows of a table along its first or last dimension.
 closed_form embedding(int vocabulary, std::vector<int> out);
-/// The operand cut as the target says.
+/// The operand split as the target says.
 closed_form relayout();
 closed_form rename(int from, int to);
 /// The operand in another order of dimensions; nothing is sent, sums stay open.
@@ -40,13 +40,13 @@ closed_form same(std::vector<int> out);
 closed_form complete();
 /// Completed where the result is used in another, narrower type and back.
 closed_form narrowed();
-/// The operand repeated along new dimensions, which are cut as its layout says.
+/// The operand repeated along new dimensions, which are split as its layout says.
 closed_form broadcast(std::vector<int> out);
 /// The whole tensor on every rank.
 closed_form gathered();
 /// A constant: nothing flows back.
 closed_form constant();
-/// A tensor from nothing, cut as the layout says.
+/// A tensor from nothing, split as the layout says.
 closed_form created(std::vector<int> out);
 
 }  // namespace sweep::forms

@@ -1,4 +1,4 @@
-// The same values elsewhere: cut, ordered, named, repeated or stored differently; rows by number; dropout.
+// The same values elsewhere: split, ordered, named, repeated or stored differently; rows by number; dropout.
 #include <cmath>
 
 #include "define.hpp"
@@ -81,24 +81,25 @@ std::vector<operation> operations_of_movements() {
   documentation const moves{
       .names = {"relayout"},
       .call = "relayout<layout>(x)",
-      .meaning = "The same tensor, cut as the layout says.",
+      .meaning = "The same tensor, split as the layout says.",
       .forward =
-          "an axis that cuts a dimension: an all-gather where it cuts none afterwards, an all-to-all where it cuts "
+          "an axis that splits a dimension: an all-gather where it splits none afterwards, an all-to-all where it "
+          "splits "
           "another, a permute where another axis of its size takes its place. Several such axes go together where that "
           "sends no more: in one all-to-all, or one all-gather. An idle axis: nothing",
-      .backward = "the reverse; a gradient that is partial over an axis that cuts x: a reduce-scatter",
-      .partial = "a reduce-scatter over an axis that cuts a dimension afterwards; else stays partial"};
+      .backward = "the reverse; a gradient that is partial over an axis that splits x: a reduce-scatter",
+      .partial = "a reduce-scatter over an axis that splits a dimension afterwards; else stays partial"};
   documentation const renames{
       .names = {"rename"},
       .call = "rename<from, to>(x)",
-      .meaning = "The same tensor with a dimension by another name, cut as the layout says of that.",
-      .forward = "as for relayout; nothing where both names are cut alike",
+      .meaning = "The same tensor with a dimension by another name, split as the layout says of that.",
+      .forward = "as for relayout; nothing where both names are split alike",
       .backward = "as for relayout",
       .partial = "as for relayout"};
   documentation const repeats{
       .names = {"broadcast"},
       .call = "broadcast<dims...>(x)",
-      .meaning = "The tensor repeated along the dimensions it lacks, which are cut as its layout says.",
+      .meaning = "The tensor repeated along the dimensions it lacks, which are split as its layout says.",
       .forward = "nothing",
       .backward = "nothing; the gradient is partial over the axes of the new dimensions",
       .partial = "completed over the axes of the new dimensions; else stays partial"};
@@ -108,7 +109,7 @@ std::vector<operation> operations_of_movements() {
       .meaning = "The rows of the table that the ids name.",
       .forward = "nothing; the result is partial over the axes of the vocabulary",
       .backward =
-          "nothing; the table's gradient is partial over the axes that cut the ids. A gradient that arrives "
+          "nothing; the table's gradient is partial over the axes that split the ids. A gradient that arrives "
           "partial over the vocabulary's axes is completed: one all-reduce of the result",
       .partial = "completed"};
   documentation const casts{
@@ -209,7 +210,7 @@ std::vector<operation> operations_of_movements() {
                        {.names = {"to_global"},
                         .call = "to_global(x)",
                         .meaning = "All elements on the host of every rank.",
-                        .forward = "one all-gather over all axes that cut a dimension",
+                        .forward = "one all-gather over all axes that split a dimension",
                         .backward = "has no gradient",
                         .partial = "completed"},
                        unchanged, forms::gathered()),

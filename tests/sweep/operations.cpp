@@ -28,10 +28,10 @@ std::string documented(std::vector<operation> const& all) {
   std::string text = R"(# Operations
 
 Every operation means what it means on the global tensors; a layout changes what it costs, never what it is. The table says
-what cutting a dimension costs, as collectives of each rank over the axes that cut it: *forward*, and *backward* for a gradient
+what splitting a dimension costs, as collectives of each rank over the axes that split it: *forward*, and *backward* for a gradient
 that is complete. *Partial operands*: what becomes of an operand whose sum is not taken yet. "Completed" is one all-reduce of
 the operand over those axes, paid for once; a result that "stays partial" costs nothing until somebody needs its value.
-Dimensions that are not mentioned may be cut for nothing.
+Dimensions that are not mentioned may be split for nothing.
 
 This file is written by the layout sweep (`sweep --write-docs`, tests/sweep), which holds every operation to it: on meshes of
 one, two and three axes, what each sends is compared with these statements, in order, kind, axes and bytes.

@@ -19,10 +19,10 @@ using numbers = std::vector<double>;
 using event = mtf::collectives::event;
 using mtf::collective;
 
-/// How one tensor lies: its dimensions in storage order, the axes that cut them, the axes over which it is partial.
+/// How one tensor lies: its dimensions in storage order, the axes that split them, the axes over which it is partial.
 struct place {
   std::vector<int> dims;
-  cuts cut = 0;
+  splits split = 0;
   set partial = 0;
   int bytes = 8;  // of an element
 
@@ -32,12 +32,12 @@ struct place {
     return s;
   }
   [[nodiscard]] bool has(int d) const { return in(dim_set(), d); }
-  /// The axes that cut any of its dimensions, or one.
-  [[nodiscard]] set axes() const { return axes_of(cut, dim_set()); }
-  [[nodiscard]] set axes(int d) const { return has(d) ? axes_of(cut_of(cut, d)) : 0U; }
+  /// The axes that split any of its dimensions, or one.
+  [[nodiscard]] set axes() const { return axes_of(split, dim_set()); }
+  [[nodiscard]] set axes(int d) const { return has(d) ? axes_of(split_of(split, d)) : 0U; }
   /// Without some dimensions; complete.
   [[nodiscard]] place without(set gone) const {
-    place p{.dims = {}, .cut = cut, .partial = 0, .bytes = bytes};
+    place p{.dims = {}, .split = split, .partial = 0, .bytes = bytes};
     for (int const d : dims)
       if (!in(gone, d)) p.dims.push_back(d);
     return p;
@@ -62,7 +62,7 @@ inline std::size_t global_size(std::vector<int> const& dims) {
 struct situation {
   mesh_code mesh;
   std::vector<place> in;
-  cuts layout = 0, target = 0;
+  splits layout = 0, target = 0;
   set seed = 0;
 };
 
@@ -96,7 +96,7 @@ struct documentation {
   std::vector<std::string> names;  // the public names that it documents
   std::string call;                // how they are written
   std::string meaning;
-  std::string forward, backward;  // what a cut dimension costs
+  std::string forward, backward;  // what a split dimension costs
   std::string partial;            // what becomes of partial operands
 };
 

@@ -55,7 +55,7 @@ documentation const products{.names = {"operator*"},
                                  "as for x + y; a gradient that arrives partial where an operand stayed so is "
                                  "completed: one all-reduce of the result",
                              .partial =
-                                 "stays partial where only one operand is and the other is not cut there; else "
+                                 "stays partial where only one operand is and the other is not split there; else "
                                  "completed. The other's gradient becomes partial there"};
 documentation const quotients{.names = {"operator/"},
                               .call = "x / y",

@@ -58,13 +58,13 @@ inline constexpr std::array<mesh_code, mesh_count> mesh_of{{{0, {1, 1, 1}},
                                                             {2, {2, 2, 1}, bit(1)}}};
 #endif
 
-/// A layout: six bits a dimension, in them the axes that cut it, outermost first, as two bits each of axis + 1.
-using cuts = std::uint32_t;
-constexpr unsigned cut_of(cuts l, int dim) { return (l >> static_cast<unsigned>(6 * dim)) & 63U; }
-constexpr cuts with_cut(cuts l, int dim, unsigned six) {
+/// A layout: six bits a dimension, in them the axes that split it, outermost first, as two bits each of axis + 1.
+using splits = std::uint32_t;
+constexpr unsigned split_of(splits l, int dim) { return (l >> static_cast<unsigned>(6 * dim)) & 63U; }
+constexpr splits with_split(splits l, int dim, unsigned six) {
   return (l & ~(63U << static_cast<unsigned>(6 * dim))) | six << static_cast<unsigned>(6 * dim);
 }
-/// How many axes cut the dimension.
+/// How many axes split the dimension.
 constexpr int depth(unsigned six) { return six >= 16 ? 3 : six >= 4 ? 2 : six >= 1 ? 1 : 0; }
 /// The i-th of them.
 constexpr int axis_at(unsigned six, int i) { return static_cast<int>((six >> static_cast<unsigned>(2 * i)) & 3U) - 1; }
@@ -79,18 +79,18 @@ constexpr set axes_of(unsigned six) {
   for (int i = 0; i < depth(six); ++i) s |= bit(axis_at(six, i));
   return s;
 }
-/// The axes that cut some of the dimensions.
-constexpr set axes_of(cuts l, set dims) {
+/// The axes that split some of the dimensions.
+constexpr set axes_of(splits l, set dims) {
   set s = 0;
   for (int d = 0; d < dim_count; ++d)
-    if (in(dims, d)) s |= axes_of(cut_of(l, d));
+    if (in(dims, d)) s |= axes_of(split_of(l, d));
   return s;
 }
 
 /// One case: the layout of all operands; over which axes each operand is partial, three bits each; and a second layout,
 /// of operand `other_operand` or, for operations that take a layout, the one they are given (other_operand -1).
 struct case_code {
-  cuts layout = 0, other = 0;
+  splits layout = 0, other = 0;
   std::uint32_t partial = 0;
   int other_operand = -1;
   [[nodiscard]] constexpr set partial_of(int operand) const {
@@ -103,7 +103,7 @@ constexpr std::uint32_t partial_bits(int operand, set axes) { return axes << sta
 struct signature {
   int operands = 0;
   std::array<set, 6> dims{};
-  set more_dims = 0;  // dimensions of the result alone: layouts cut them too
+  set more_dims = 0;  // dimensions of the result alone: layouts split them too
   bool takes_layout = false;
   [[nodiscard]] constexpr set all() const {
     set s = more_dims;
@@ -124,8 +124,8 @@ class generator {
   constexpr void run() { place(0, 0); }
 
  private:
-  /// Each axis idle, or before, between or after the axes that already cut a dimension: all injective layouts.
-  constexpr void place(int axis, cuts l) {
+  /// Each axis idle, or before, between or after the axes that already split a dimension: all injective layouts.
+  constexpr void place(int axis, splits l) {
     if (axis == m_.axes) {
       found(l);
       return;
@@ -133,15 +133,15 @@ class generator {
     place(axis + 1, l);
     for (int d = 0; d < dim_count; ++d)
       if (in(all_, d))
-        for (int i = 0; i <= depth(cut_of(l, d)); ++i)
-          place(axis + 1, with_cut(l, d, with_axis(cut_of(l, d), i, axis)));
+        for (int i = 0; i <= depth(split_of(l, d)); ++i)
+          place(axis + 1, with_split(l, d, with_axis(split_of(l, d), i, axis)));
   }
-  constexpr void found(cuts l) {
+  constexpr void found(splits l) {
     int const n = count_++;
     if (s_.takes_layout) {
       // The layout that is asked for: each axis moves by a rule that meets every pair of uses sooner or later.
       for (int k = 0; k < m_.axes + 2; ++k) {
-        cuts const to = target(n * 5 + k);
+        splits const to = target(n * 5 + k);
         sink_({.layout = l, .other = to}, family::plain);
         for (int x = 0; x < m_.axes; ++x)
           if (!in(axes_of(l, s_.dims[0]), x))
@@ -154,35 +154,35 @@ class generator {
     not_injective(l);
     if (s_.operands > 1)
       for (int o = 1; o < s_.operands; ++o) {
-        for (cuts const to : {target(n * 7 + 3 * o), turned(l)})
+        for (splits const to : {target(n * 7 + 3 * o), turned(l)})
           if (to != l) sink_({.layout = l, .other = to, .other_operand = o}, family::differing);
       }
   }
   /// Some injective layout, the n-th in no order.
-  constexpr cuts target(int n) const {
+  constexpr splits target(int n) const {
     std::array<int, dim_count + 1> dims{};
     int count = 1;  // the first: idle
     for (int d = 0; d < dim_count; ++d)
       if (in(all_, d)) dims[static_cast<std::size_t>(count++)] = d;
-    cuts l = 0;
+    splits l = 0;
     for (int x = 0; x < m_.axes; ++x) {
       int const at = n % count;
       n = n / count + n % 3 + x;
       if (at == 0) continue;
       int const d = dims[static_cast<std::size_t>(at)];
-      l = with_cut(l, d, with_axis(cut_of(l, d), n % 2 == 0 ? 0 : depth(cut_of(l, d)), x));
+      l = with_split(l, d, with_axis(split_of(l, d), n % 2 == 0 ? 0 : depth(split_of(l, d)), x));
     }
     return l;
   }
-  /// The same dimensions, each cut over the next axis.
-  constexpr cuts turned(cuts l) const {
-    cuts to = 0;
+  /// The same dimensions, each split over the next axis.
+  constexpr splits turned(splits l) const {
+    splits to = 0;
     for (int d = 0; d < dim_count; ++d)
-      for (int i = 0; i < depth(cut_of(l, d)); ++i)
-        to = with_cut(to, d, with_axis(cut_of(to, d), i, (axis_at(cut_of(l, d), i) + 1) % m_.axes));
+      for (int i = 0; i < depth(split_of(l, d)); ++i)
+        to = with_split(to, d, with_axis(split_of(to, d), i, (axis_at(split_of(l, d), i) + 1) % m_.axes));
     return to;
   }
-  constexpr void partials(cuts l) {
+  constexpr void partials(splits l) {
     set every = bit(m_.axes) - 1U;
     for (int o = 0; o < s_.operands; ++o) {
       set const free = (bit(m_.axes) - 1U) & ~axes_of(l, s_.dims[static_cast<std::size_t>(o)]);
@@ -199,21 +199,22 @@ class generator {
         sink_({.layout = l, .partial = all}, family::partial);
       }
   }
-  /// An axis that cuts one dimension cuts another as well; or cuts a dimension of a tensor that is partial over it.
-  constexpr void not_injective(cuts l) {
+  /// An axis that splits one dimension splits another as well; or splits a dimension of a tensor that is partial over
+  /// it.
+  constexpr void not_injective(splits l) {
     for (int x = 0; x < m_.axes; ++x)
       for (int d = 0; d < dim_count; ++d) {
-        if (!in(axes_of(cut_of(l, d)), x)) continue;
+        if (!in(axes_of(split_of(l, d)), x)) continue;
         for (int e = d + 1; e < dim_count; ++e)
-          if (in(all_, e) && depth(cut_of(l, e)) < 3)
-            twice(l, with_cut(l, e, with_axis(cut_of(l, e), depth(cut_of(l, e)), x)));
+          if (in(all_, e) && depth(split_of(l, e)) < 3)
+            twice(l, with_split(l, e, with_axis(split_of(l, e), depth(split_of(l, e)), x)));
         for (int o = 0; o < s_.operands; ++o)
           if (in(s_.dims[static_cast<std::size_t>(o)], d))
             sink_({.layout = l, .other = l, .partial = partial_bits(o, bit(x))}, family::refused);
       }
   }
 
-  constexpr void twice(cuts good, cuts bad) {
+  constexpr void twice(splits good, splits bad) {
     sink_({.layout = bad, .other = good}, family::refused);
     if (s_.takes_layout) sink_({.layout = good, .other = bad}, family::refused);
   }

@@ -43,7 +43,7 @@ documentation const sums{.names = {"sum", "mean"},
                              "bools are float, sums of bools counts.",
                          .forward = "nothing; the result is partial over the axes of a summed dimension",
                          .backward =
-                             "nothing; a gradient that arrives partial over an axis that cuts x is completed: one "
+                             "nothing; a gradient that arrives partial over an axis that splits x is completed: one "
                              "all-reduce of the result",
                          .partial = "stays partial"};
 documentation const weighted_means{
@@ -81,7 +81,7 @@ documentation const attentions{
     .forward =
         "the head: one all-reduce of the scores; the key: two all-reduces of one number a row of scores, and the "
         "result "
-        "is partial over its axes; others: nothing. With any of the three cut the scores are stored",
+        "is partial over its axes; others: nothing. With any of the three split the scores are stored",
     .backward =
         "the key: one all-reduce of one number a row of scores; the head: one of the scores. The gradient of q is "
         "partial over the key's axes, those of k and v over the query's",

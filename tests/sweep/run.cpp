@@ -24,13 +24,13 @@ std::string text_of(mesh_code const& m, set axes) {
     if (in(axes, x)) s += (s.empty() ? "" : "+") + std::string(1, "pqr"[x]);
   return s.empty() ? "none" : s;
 }
-std::string text_of(cuts l) {
+std::string text_of(splits l) {
   std::string s;
   for (int d = 0; d < dim_count; ++d) {
-    if (cut_of(l, d) == 0) continue;
+    if (split_of(l, d) == 0) continue;
     s += (s.empty() ? "" : ";") + std::string(name_of_dim[static_cast<std::size_t>(d)]) + ":";
-    for (int k = 0; k < depth(cut_of(l, d)); ++k)
-      s += (k > 0 ? "+" : "") + std::string(1, "pqr"[axis_at(cut_of(l, d), k)]);
+    for (int k = 0; k < depth(split_of(l, d)); ++k)
+      s += (k > 0 ? "+" : "") + std::string(1, "pqr"[axis_at(split_of(l, d), k)]);
   }
   return "\"" + s + "\"";
 }
@@ -359,15 +359,15 @@ std::string compare(mesh_code const& m, place const& p, std::vector<numbers cons
 
 /// The sharding that the library states, against the one expected.
 std::string compare(mtf::sharding const& found, place const& want) {
-  bool same = found.rank == static_cast<int>(want.dims.size()) && found.partial == want.partial;
-  for (int k = 0; same && k < found.rank; ++k) {
+  bool same = found.ndim == static_cast<int>(want.dims.size()) && found.partial == want.partial;
+  for (int k = 0; same && k < found.ndim; ++k) {
     int const d = want.dims[static_cast<std::size_t>(k)];
-    unsigned const six = cut_of(want.cut, d);
-    same = found[k].extent == extent_of[static_cast<std::size_t>(d)] && found[k].cut.size == depth(six);
-    for (int i = 0; same && i < depth(six); ++i) same = found[k].cut[i] == axis_at(six, i);
+    unsigned const six = split_of(want.split, d);
+    same = found[k].extent == extent_of[static_cast<std::size_t>(d)] && found[k].split.size == depth(six);
+    for (int i = 0; same && i < depth(six); ++i) same = found[k].split[i] == axis_at(six, i);
   }
   return same ? std::string()
-              : "the result's type does not say the cuts or partial axes that follow from the operation";
+              : "the result's type does not say the splits or partial axes that follow from the operation";
 }
 
 situation situated(operation const& op, typed_case const& t) {
@@ -379,7 +379,7 @@ situation situated(operation const& op, typed_case const& t) {
   for (std::size_t o = 0; o < op.in.size(); ++o) {
     int const k = static_cast<int>(o);
     s.in.push_back({.dims = op.in[o].dims,
-                    .cut = k == t.code.other_operand ? t.code.other : t.code.layout,
+                    .split = k == t.code.other_operand ? t.code.other : t.code.layout,
                     .partial = t.code.partial_of(k),
                     .bytes = op.in[o].elements == kind::real ? static_cast<int>(sizeof(element)) : 4});
   }
@@ -493,7 +493,7 @@ tally judge::run(operation const& op) {
       if (!works || refused) continue;
       fail(compare(*t.out, want.out));
 
-      // The passes: with the whole gradient, and with gradients partial over what does not cut the result.
+      // The passes: with the whole gradient, and with gradients partial over what does not split the result.
       std::vector<set> seeds{0};
       set const free = (bit(m.axes) - 1U) & ~want.out.axes();
       if (op.differentiable) {

@@ -7,7 +7,7 @@ namespace sweep {
 
 interval held(mesh_code const& m, place const& p, int dim, int rank) {
   interval i{0, extent_of[static_cast<std::size_t>(dim)]};
-  unsigned const six = cut_of(p.cut, dim);
+  unsigned const six = split_of(p.split, dim);
   for (int k = 0; k < depth(six); ++k) {  // the outermost axis first
     int const axis = axis_at(six, k);
     i.size /= m.size[static_cast<std::size_t>(axis)];
@@ -31,11 +31,11 @@ std::vector<std::size_t> positions(mesh_code const& m, place const& p, int rank)
   return all;
 }
 
-bool divides(mesh_code const& m, cuts layout) {
+bool divides(mesh_code const& m, splits layout) {
   for (int d = 0; d < dim_count; ++d) {
     int parts = 1;
-    for (int k = 0; k < depth(cut_of(layout, d)); ++k)
-      parts *= m.size[static_cast<std::size_t>(axis_at(cut_of(layout, d), k))];
+    for (int k = 0; k < depth(split_of(layout, d)); ++k)
+      parts *= m.size[static_cast<std::size_t>(axis_at(split_of(layout, d), k))];
     if (extent_of[static_cast<std::size_t>(d)] % parts != 0) return false;
   }
   return true;
@@ -55,7 +55,7 @@ bool can_meet(mesh_code const& m, std::vector<place> const& all) {
     for (int const d : p.dims)
       if (!space.has(d)) {
         space.dims.push_back(d);
-        space.cut = with_cut(space.cut, d, cut_of(p.cut, d));
+        space.split = with_split(space.split, d, split_of(p.split, d));
       }
   std::vector<bool> met(global_size(space.dims));
   for (int r = 0; r < m.ranks(); ++r) {

@@ -16,7 +16,7 @@ interval held(mesh_code const& m, place const& p, int dim, int rank);
 std::vector<std::size_t> positions(mesh_code const& m, place const& p, int rank);
 
 /// Every axis list divides its dimension.
-bool divides(mesh_code const& m, cuts layout);
+bool divides(mesh_code const& m, splits layout);
 
 /// A tensor can lie so: every element is on some rank, and ranks whose terms make a sum hold the same elements.
 bool can_lie(mesh_code const& m, place const& p);

@@ -18,7 +18,7 @@ class team {
   /// Calls f(rank, backend) on every rank; the text of the first exception, if there was one.
   template <class F>
   std::string run(mesh_code const& m, F const& f) {
-    mtf::mesh_shape s{.rank = m.axes, .node_axes = m.inside_node};
+    mtf::mesh_shape s{.ndim = m.axes, .node_axes = m.inside_node};
     for (std::size_t x = 0; x < static_cast<std::size_t>(m.axes); ++x) s.extent[x] = m.size[x];
     auto const ended = pool_.try_run(s, [&](mtf::collectives& ranks) {
       backend on(ranks, spaces_[static_cast<std::size_t>(ranks.rank())]);

@@ -90,14 +90,14 @@ auto rule_of() {
 }
 template <class Mesh, class... Split>
 auto layout_with(mtf::detail::list<Split...>) -> mtf::layout<Mesh, Split...>;
-template <class Mesh, cuts L>
+template <class Mesh, splits L>
 struct layout_from {
   using type = decltype(layout_with<Mesh>(
-      mtf::detail::concat_t<decltype(rule_of<Mesh, a, cut_of(L, 0)>()), decltype(rule_of<Mesh, b, cut_of(L, 1)>()),
-                            decltype(rule_of<Mesh, c, cut_of(L, 2)>()), decltype(rule_of<Mesh, d, cut_of(L, 3)>()),
-                            decltype(rule_of<Mesh, e, cut_of(L, 4)>())>{}));
+      mtf::detail::concat_t<decltype(rule_of<Mesh, a, split_of(L, 0)>()), decltype(rule_of<Mesh, b, split_of(L, 1)>()),
+                            decltype(rule_of<Mesh, c, split_of(L, 2)>()), decltype(rule_of<Mesh, d, split_of(L, 3)>()),
+                            decltype(rule_of<Mesh, e, split_of(L, 4)>())>{}));
 };
-template <class Mesh, cuts L>
+template <class Mesh, splits L>
 using layout_from_t = typename layout_from<Mesh, L>::type;
 
 /// An operand: elements of type T over some dimensions.
@@ -146,10 +146,10 @@ struct typed_case {
   void (*call)(backend&, erased const*, erased&) = nullptr;
 };
 
-template <class Op, int Mesh, cuts Layout, cuts Other, std::uint32_t Partial, int OtherOperand, class Arguments,
+template <class Op, int Mesh, splits Layout, splits Other, std::uint32_t Partial, int OtherOperand, class Arguments,
           class Index>
 struct typed;
-template <class Op, int Mesh, cuts Layout, cuts Other, std::uint32_t Partial, int OtherOperand, class... Arg,
+template <class Op, int Mesh, splits Layout, splits Other, std::uint32_t Partial, int OtherOperand, class... Arg,
           std::size_t... I>
 struct typed<Op, Mesh, Layout, Other, Partial, OtherOperand, mtf::detail::list<Arg...>, std::index_sequence<I...>> {
   using mesh = typename meshes::template at<static_cast<std::size_t>(Mesh)>;

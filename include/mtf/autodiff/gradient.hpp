@@ -1,7 +1,7 @@
 #pragma once
 // The gradient of a tensor.
 
-#include <mtf/autodiff/state_cut.hpp>
+#include <mtf/autodiff/state_split.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/detail/sharding/execute.hpp>
@@ -13,9 +13,9 @@
 
 namespace mtf {
 
-/// The gradient of a tensor of type Tensor, cut like it. It may be partial: which sums are not taken yet depends on all
-/// uses of the tensor together, so it is known when the program runs. Completing is left to who needs it. For an
-/// optimizer whose state is cut further (`Cut`, a state_cut_over), each rank needs its part of the sum alone.
+/// The gradient of a tensor of type Tensor, split like it. It may be partial: which sums are not taken yet depends on
+/// all uses of the tensor together, so it is known when the program runs. Completing is left to who needs it. For an
+/// optimizer whose state is split further (`Split`, a state_split_over), each rank needs its part of the sum alone.
 template <tensor_type Tensor>
 class gradient {
  public:
@@ -30,10 +30,10 @@ class gradient {
   constexpr gradient() = default;
   constexpr gradient(backend_type& b, detail::cotangent<backend_type> const& g) : backend_(&b), g_(g) {}
 
-  /// Sees to it that part<Cut>() costs nothing after `all.finish()`; `parameter` names it.
-  template <class Cut = state_cut_over<>>
+  /// Sees to it that part<Split>() costs nothing after `all.finish()`; `parameter` names it.
+  template <class Split = state_split_over<>>
   constexpr void complete_with(detail::completion<backend_type>& all, parameter_path const& parameter) const {
-    all.template add<element_type>(g_, Tensor::spec, detail::state_cut_axes<Tensor, Cut>, parameter);
+    all.template add<element_type>(g_, Tensor::spec, detail::state_split_axes<Tensor, Split>, parameter);
   }
 
   /// The axes over which the ranks hold terms of a sum.
@@ -44,16 +44,16 @@ class gradient {
   [[nodiscard]] constexpr bool is_zero() const { return !g_.memory; }
   /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing. Where an optimizer
   /// has its parts already: one all-gather of them.
-  [[nodiscard]] constexpr Tensor complete() const { return part<state_cut_over<>>(); }
-  /// The gradient as a tensor that is cut like the state of a parameter: one reduce-scatter.
-  template <class Cut>
-  [[nodiscard]] constexpr detail::state_part_t<Tensor, Cut> part() const {
-    using out = detail::state_part_t<Tensor, Cut>;
+  [[nodiscard]] constexpr Tensor complete() const { return part<state_split_over<>>(); }
+  /// The gradient as a tensor that is split like the state of a parameter: one reduce-scatter.
+  template <class Split>
+  [[nodiscard]] constexpr detail::state_part_t<Tensor, Split> part() const {
+    using out = detail::state_part_t<Tensor, Split>;
     if (backend_ == nullptr) detail::has_no_value("a gradient", Tensor::spec);
     backend::operation<backend_type> const here(*backend_, "gradient", Tensor::spec);
     if (is_zero()) return zeros<out>(*backend_);
     return out(detail::value<backend_type, element_type>(
-        detail::completed<element_type>(Tensor::spec, g_.partial, g_.memory, detail::state_cut_axes<Tensor, Cut>)));
+        detail::completed<element_type>(Tensor::spec, g_.partial, g_.memory, detail::state_split_axes<Tensor, Split>)));
   }
 
  private:

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <mtf/autodiff/gradient.hpp>
-#include <mtf/autodiff/state_cut.hpp>
+#include <mtf/autodiff/state_split.hpp>
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/ref.hpp>
@@ -121,7 +121,7 @@ namespace detail {
 
 /// Fills `value` and `gradients`. They are not returned: GCC 12 copies arrays of tensors without counting when it
 /// evaluates a constant expression (it copies their bits), and a plan's figure of memory would be off.
-template <class Cut, class F, class Params, class Value, class Gradients, class... Args>
+template <class Split, class F, class Params, class Value, class Gradients, class... Args>
 constexpr void differentiate(completed_gradients when, F const& f, Params const& params, Value& value,
                              Gradients& gradients, Args const&... args) {
   using backend_type = typename Value::backend_type;
@@ -139,7 +139,7 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
           using U = typename X::element_type;
           if (tape_of(p.value()) != nullptr) gradient_of_a_gradient();
           t = X(detail::value<backend_type, U>(
-              p.value().memory, recorded.template parameter<U>(X::spec, state_cut_axes<X, Cut>, name.names())));
+              p.value().memory, recorded.template parameter<U>(X::spec, state_split_axes<X, Split>, name.names())));
           s.at = t.value().slot.get();
         },
         params, tracked, slots);
@@ -178,11 +178,11 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
 
 /// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
 /// gradients for every tensor of `params`. Reverse mode: the operations on parameters are recorded and run backwards,
-/// each freeing what it kept. `Cut`, the optimizer's, says what of the gradients completed_gradients::overlapped
+/// each freeing what it kept. `Split`, the optimizer's, says what of the gradients completed_gradients::overlapped
 /// completes. A parameter that was never given a value, and a function that is being differentiated already (gradients
 /// of gradients are not computed), are a user_error. Refused: parameters that are no structure of tensors, arguments
 /// that f does not take, a value that is not a scalar tensor.
-template <class Cut = state_cut_over<>, class F>
+template <class Split = state_split_over<>, class F>
 constexpr auto value_and_grad(F f, completed_gradients when = completed_gradients::later) {
   return [f, when]<class Params, class... Args>(Params const& params, Args const&... args) {
     using verdict = detail::loss_verdict_t<F, Params, Args...>;
@@ -195,7 +195,7 @@ constexpr auto value_and_grad(F f, completed_gradients when = completed_gradient
         return value_and_gradients<refused, refused>{};
       } else {
         value_and_gradients<decltype(complete(std::declval<raw const&>())), gradients_t<Params>> result;
-        detail::differentiate<Cut>(when, f, params, result.value, result.gradients, args...);
+        detail::differentiate<Split>(when, f, params, result.value, result.gradients, args...);
         return result;
       }
     }

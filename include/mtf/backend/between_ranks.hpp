@@ -35,7 +35,7 @@ constexpr T combined(T a, T b) {
 /// A mesh whose axes have no names: "0:2 1:4".
 inline std::string mesh_text(mesh_shape const& mesh) {
   std::string s;
-  for (int a = 0; a < mesh.rank; ++a)
+  for (int a = 0; a < mesh.ndim; ++a)
     s += (a > 0 ? " " : "") + std::to_string(a) + ":" + std::to_string(mesh.extent[static_cast<std::size_t>(a)]);
   return s;
 }

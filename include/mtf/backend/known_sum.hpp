@@ -6,14 +6,14 @@ namespace mtf::backend {
 
 /// Goes with memory whose terms are partial over some axes: what is known of their sum, so that it is paid for once.
 /// The sum of a gradient is asked for by several: by the norm of all gradients, by the optimizer, by who looks at it.
-/// Of a sum over `axes` a rank has the whole, or its part alone along the axes of `cut` (cut_further). `Memory`: a
+/// Of a sum over `axes` a rank has the whole, or its part alone along the axes of `split` (split_further). `Memory`: a
 /// handle that is empty by default.
 template <class Memory>
 class known_sum {
  public:
   [[nodiscard]] constexpr bool is_over(axis_mask axes) const { return axes != 0 && axes_ == axes; }
   /// The axes along which this rank has a part of the sum alone; 0: it has the whole.
-  [[nodiscard]] constexpr axis_mask cut() const { return cut_; }
+  [[nodiscard]] constexpr axis_mask split() const { return split_; }
   /// Where the sum is; `terms`: the memory that it goes with, where sums may be taken in place.
   [[nodiscard]] constexpr Memory const& memory(Memory const& terms) const {
     if (in_place_) return terms;
@@ -27,21 +27,21 @@ class known_sum {
     in_place_ = true;
   }
   /// The sum is in memory of its own.
-  constexpr void is(axis_mask over, Memory const& sum, axis_mask cut = 0) {
+  constexpr void is(axis_mask over, Memory const& sum, axis_mask split = 0) {
     in_place_ = false;
     axes_ = over;
     sum_ = sum;
-    cut_ = cut;
+    split_ = split;
   }
   /// Nothing is known: the terms change.
   constexpr void forget() {
-    axes_ = cut_ = 0;
+    axes_ = split_ = 0;
     sum_ = {};
     in_place_ = false;
   }
 
  private:
-  axis_mask axes_ = 0, cut_ = 0;
+  axis_mask axes_ = 0, split_ = 0;
   Memory sum_{};
   bool in_place_ = false;
 };

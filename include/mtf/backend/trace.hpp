@@ -109,7 +109,7 @@ class trace {
   [[nodiscard]] constexpr std::uint64_t times() const { return times_; }
   /// The program has a tensor like this.
   constexpr void saw(sharding const& tensor) {
-    for (int d = 0; d < tensor.rank; ++d)
+    for (int d = 0; d < tensor.ndim; ++d)
       if (!has_seen(tensor[d].id)) seen_.push_back(tensor[d].id);
   }
   /// What follows up to the matching `end_loop` happens `count` times. A loop like the one that ended just before it is

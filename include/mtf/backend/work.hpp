@@ -13,19 +13,19 @@ namespace mtf::backend {
 /// Counts and offsets of elements.
 using index = std::int64_t;
 /// One number for each loop of a nest.
-using extents = std::array<index, max_rank>;
+using extents = std::array<index, max_dims>;
 
-/// A loop nest over `rank` extents, outermost first; operand o advances by stride[o][d] along loop d (0: broadcast).
+/// A loop nest over `ndim` extents, outermost first; operand o advances by stride[o][d] along loop d (0: broadcast).
 template <int Operands>
 struct loops {
-  int rank = 0;
+  int ndim = 0;
   extents extent{};
   std::array<extents, Operands> stride{};
 
   /// The number of iterations.
   [[nodiscard]] constexpr index size() const {
     index n = 1;
-    for (int d = 0; d < rank; ++d) n *= extent[static_cast<std::size_t>(d)];
+    for (int d = 0; d < ndim; ++d) n *= extent[static_cast<std::size_t>(d)];
     return n;
   }
   bool operator==(loops const&) const = default;
@@ -37,7 +37,7 @@ constexpr void each(loops<Operands> const& l, F const& f) {
   for (index i = 0; i < l.size(); ++i) {
     std::array<index, Operands> at{};
     index rest = i;
-    for (auto d = static_cast<std::size_t>(l.rank); d-- > 0; rest /= l.extent[d])
+    for (auto d = static_cast<std::size_t>(l.ndim); d-- > 0; rest /= l.extent[d])
       for (std::size_t o = 0; o < Operands; ++o) at[o] += rest % l.extent[d] * l.stride[o][d];
     f(at);
   }
@@ -47,18 +47,18 @@ constexpr void each(loops<Operands> const& l, F const& f) {
 template <int Operands>
 constexpr loops<Operands> collapsed(loops<Operands> const& in) {
   loops<Operands> out;
-  for (int d = 0; d < in.rank; ++d) {
+  for (int d = 0; d < in.ndim; ++d) {
     auto const from = static_cast<std::size_t>(d);
     if (in.extent[from] == 1) continue;
-    bool merge = out.rank > 0;
+    bool merge = out.ndim > 0;
     for (std::size_t o = 0; merge && o < Operands; ++o)
-      merge = out.stride[o][static_cast<std::size_t>(out.rank - 1)] == in.stride[o][from] * in.extent[from];
-    auto const to = static_cast<std::size_t>(merge ? out.rank - 1 : out.rank++);
+      merge = out.stride[o][static_cast<std::size_t>(out.ndim - 1)] == in.stride[o][from] * in.extent[from];
+    auto const to = static_cast<std::size_t>(merge ? out.ndim - 1 : out.ndim++);
     out.extent[to] = merge ? out.extent[to] * in.extent[from] : in.extent[from];
     for (std::size_t o = 0; o < Operands; ++o) out.stride[o][to] = in.stride[o][from];
   }
-  if (out.rank == 0) {
-    out.rank = 1;
+  if (out.ndim == 0) {
+    out.ndim = 1;
     out.extent[0] = 1;
   }
   return out;

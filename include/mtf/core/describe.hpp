@@ -10,13 +10,13 @@
 
 namespace mtf {
 
-/// "[batch/rows, hidden]": a tensor's dimensions and the axes that cut them.
+/// "[batch/rows, hidden]": a tensor's dimensions and the axes that split them.
 inline std::string describe(sharding const& s, std::array<std::string_view, max_axes> const& axis_names) {
   std::string text = "[";
-  for (int d = 0; d < s.rank; ++d) {
+  for (int d = 0; d < s.ndim; ++d) {
     text += (d == 0 ? "" : ", ") + std::string(s[d].name);
-    for (int i = 0; i < s[d].cut.size; ++i)
-      text += (i == 0 ? "/" : "+") + std::string(axis_names[static_cast<std::size_t>(s[d].cut[i])]);
+    for (int i = 0; i < s[d].split.size; ++i)
+      text += (i == 0 ? "/" : "+") + std::string(axis_names[static_cast<std::size_t>(s[d].split[i])]);
   }
   return text + "]";
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Which dimension is cut over which axes of the machine.
+// Which dimension is split over which axes of the machine.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +21,8 @@ struct split_verdict {
 
 }  // namespace detail
 
-/// One rule of a layout: `Dim` is cut over these axes, the first outermost. Refused: an axis twice, and, by the layout,
-/// anything but a dimension and then axes.
+/// One rule of a layout: `Dim` is split over these axes, the first outermost. Refused: an axis twice, and, by the
+/// layout, anything but a dimension and then axes.
 template <class Dim, class... Axes>
 struct split {};
 template <dimension Dim, mesh_axis... Axes>
@@ -149,7 +149,7 @@ struct layout {  // of what is neither: the layout of one rank, after the error
   using mesh_type = mesh<>;
   static constexpr std::array<detail::rule, 1> rules{};
   /// The axes that split a dimension.
-  static constexpr axis_list cut_of(std::uint64_t) { return {}; }
+  static constexpr axis_list split_of(std::uint64_t) { return {}; }
 };
 template <class Mesh, class... Splits>
   requires(detail::is_mesh<Mesh> && (detail::rule_type<Splits> && ...))
@@ -159,8 +159,8 @@ struct layout<Mesh, Splits...> {
   static constexpr std::array<detail::rule, sizeof...(Splits) + 1> rules{
       detail::rule{Splits::dim_type::id, Splits::template axes<Mesh>()}..., detail::rule{}};
 
-  /// The axes that cut a dimension, by its name's id; none if it is whole.
-  static constexpr axis_list cut_of(std::uint64_t dim) {
+  /// The axes that split a dimension, by its name's id; none if it is whole.
+  static constexpr axis_list split_of(std::uint64_t dim) {
     for (std::size_t i = 0; i < sizeof...(Splits); ++i)
       if (rules[i].dim == dim) return rules[i].axes;
     return {};
@@ -171,7 +171,7 @@ struct layout<Mesh, Splits...> {
 template <class L>
 concept layout_type = requires {
   typename L::mesh_type;
-  L::cut_of(std::uint64_t{});
+  L::split_of(std::uint64_t{});
 };
 
 }  // namespace mtf

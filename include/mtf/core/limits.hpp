@@ -3,7 +3,7 @@
 namespace mtf {
 
 /// Dimensions of a tensor, or of all operands of one operation together.
-inline constexpr int max_rank = 8;
+inline constexpr int max_dims = 8;
 /// Axes of a mesh.
 inline constexpr int max_axes = 6;
 /// Collectives of a plan, equal layers counted once.

@@ -44,7 +44,7 @@ struct mesh {
   using checked = checked_t<typename detail::mesh_verdict<Axes...>::type>;
   static_assert(sizeof...(Axes) <= static_cast<std::size_t>(max_axes), "mtf: a mesh has at most 6 axes");
 
-  static constexpr int rank = static_cast<int>(sizeof...(Axes));
+  static constexpr int ndim = static_cast<int>(sizeof...(Axes));
   static constexpr int size = (1 * ... * Axes::size);
 
   /// Outermost first; empty beyond the mesh's own.
@@ -52,7 +52,7 @@ struct mesh {
 
   /// The mesh as a value.
   static constexpr mesh_shape shape() {
-    mesh_shape s{.rank = rank};
+    mesh_shape s{.ndim = ndim};
     unsigned i = 0;
     ((s.node_axes |= Axes::kind == link::node ? 1U << i : 0U, s.extent[i++] = Axes::size), ...);
     return s;

@@ -13,37 +13,37 @@ using axis_mask = std::uint32_t;
 
 /// A mesh as a value: its extents, row-major over the ranks.
 struct mesh_shape {
-  int rank = 0;
+  int ndim = 0;
   std::array<int, max_axes> extent{1, 1, 1, 1, 1, 1};
   axis_mask node_axes = 0;  // axes whose links run inside one node
 
   [[nodiscard]] constexpr int size() const {
     int n = 1;
-    for (int a = 0; a < rank; ++a) n *= extent[static_cast<std::size_t>(a)];
+    for (int a = 0; a < ndim; ++a) n *= extent[static_cast<std::size_t>(a)];
     return n;
   }
   /// The number of ranks along a set of axes.
   [[nodiscard]] constexpr int size(axis_mask axes) const {
     int n = 1;
-    for (int a = 0; a < rank; ++a)
+    for (int a = 0; a < ndim; ++a)
       if ((axes >> a) & 1U) n *= extent[static_cast<std::size_t>(a)];
     return n;
   }
   /// The coordinate of a rank along one axis.
   [[nodiscard]] constexpr int coordinate(int of_rank, int axis) const {
-    for (int a = rank - 1; a > axis; --a) of_rank /= extent[static_cast<std::size_t>(a)];
+    for (int a = ndim - 1; a > axis; --a) of_rank /= extent[static_cast<std::size_t>(a)];
     return of_rank % extent[static_cast<std::size_t>(axis)];
   }
   /// The rank's index among the ranks that differ from it only along `axes` (row-major over these axes).
   [[nodiscard]] constexpr int index_within(int of_rank, axis_mask axes) const {
     int i = 0;
-    for (int a = 0; a < rank; ++a)
+    for (int a = 0; a < ndim; ++a)
       if ((axes >> a) & 1U) i = i * extent[static_cast<std::size_t>(a)] + coordinate(of_rank, a);
     return i;
   }
   /// The index of the rank's group along `axes`: its position along all other axes. Ranks of one group share it.
   [[nodiscard]] constexpr int group_of(int of_rank, axis_mask axes) const {
-    return index_within(of_rank, ~axes & ((1U << rank) - 1U));
+    return index_within(of_rank, ~axes & ((1U << ndim) - 1U));
   }
   bool operator==(mesh_shape const&) const = default;
 };

@@ -93,12 +93,12 @@ constexpr piece part_at(std::string_view s, piece p, std::size_t wanted) {
 
 /// The characters of a piece as a string of their own.
 template <fixed_string Text, piece P, std::size_t... I>
-consteval auto cut_out(std::index_sequence<I...>) {
+consteval auto split_out(std::index_sequence<I...>) {
   constexpr char chars[sizeof...(I) + 1]{Text.chars[P.begin + I]..., '\0'};
   return fixed_string<sizeof...(I) + 1>(chars);
 }
 template <fixed_string Text, piece P>
-inline constexpr auto text_of = cut_out<Text, P>(std::make_index_sequence<P.end - P.begin>{});
+inline constexpr auto text_of = split_out<Text, P>(std::make_index_sequence<P.end - P.begin>{});
 
 template <fixed_string Text, std::size_t I>
 struct axis_at {

@@ -1,5 +1,5 @@
 #pragma once
-// How a tensor lies on a mesh, as a value: its dimensions, the axes that cut each, the axes over which it is partial.
+// How a tensor lies on a mesh, as a value: its dimensions, the axes that split each, the axes over which it is partial.
 // All rules are constexpr functions over these values; there is no second copy of a rule (docs/design.md, "The three
 // parts of an operation").
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace mtf {
 
-/// The axes that cut one dimension, outermost first, as positions in the mesh.
+/// The axes that split one dimension, outermost first, as positions in the mesh.
 struct axis_list {
   int size = 0;
   std::array<std::uint8_t, max_axes> at{};
@@ -38,67 +38,67 @@ struct axis_list {
   bool operator==(axis_list const&) const = default;
 };
 
-/// A dimension of a tensor: its id and name, its global extent, the axes that split it (`cut`).
+/// A dimension of a tensor: its id and name, its global extent, the axes that split it (`split`).
 struct dim_state {
   std::uint64_t id = 0;
   std::int64_t extent = 1;  // global
-  axis_list cut;
+  axis_list split;
   char const* name = "";  // for people to read
-  constexpr bool operator==(dim_state const& o) const { return id == o.id && extent == o.extent && cut == o.cut; }
+  constexpr bool operator==(dim_state const& o) const { return id == o.id && extent == o.extent && split == o.split; }
 };
 
 /// A tensor's dimensions, outermost first, and the axes over which it is partial.
 struct sharding {
-  int rank = 0;
-  std::array<dim_state, max_rank> dim{};
+  int ndim = 0;
+  std::array<dim_state, max_dims> dim{};
   axis_mask partial = 0;
 
   [[nodiscard]] constexpr dim_state const& operator[](int d) const { return dim[static_cast<std::size_t>(d)]; }
   [[nodiscard]] constexpr dim_state& operator[](int d) { return dim[static_cast<std::size_t>(d)]; }
-  /// Beyond max_rank nothing: shapes and operands of so many dimensions are refused.
+  /// Beyond max_dims nothing: shapes and operands of so many dimensions are refused.
   constexpr void push(dim_state const& d) {
-    if (rank < max_rank) dim[static_cast<std::size_t>(rank++)] = d;
+    if (ndim < max_dims) dim[static_cast<std::size_t>(ndim++)] = d;
   }
   /// The position of a dimension, by its name's id; -1 if it is not there.
   [[nodiscard]] constexpr int find(std::uint64_t id) const {
-    for (int d = 0; d < rank; ++d)
+    for (int d = 0; d < ndim; ++d)
       if ((*this)[d].id == id) return d;
     return -1;
   }
   /// Whether it has a dimension, by its name's id.
   [[nodiscard]] constexpr bool has(std::uint64_t id) const { return find(id) >= 0; }
-  /// The axes that cut some dimension.
-  [[nodiscard]] constexpr axis_mask cut_axes() const {
+  /// The axes that split some dimension.
+  [[nodiscard]] constexpr axis_mask split_axes() const {
     axis_mask m = 0;
-    for (int d = 0; d < rank; ++d) m |= (*this)[d].cut.mask();
+    for (int d = 0; d < ndim; ++d) m |= (*this)[d].split.mask();
     return m;
   }
   /// The extent of a dimension on one rank.
   [[nodiscard]] constexpr std::int64_t local_extent(int d, mesh_shape const& mesh) const {
-    return (*this)[d].extent / mesh.size((*this)[d].cut.mask());
+    return (*this)[d].extent / mesh.size((*this)[d].split.mask());
   }
   /// The number of elements on one rank.
   [[nodiscard]] constexpr std::int64_t local_size(mesh_shape const& mesh) const {
     std::int64_t n = 1;
-    for (int d = 0; d < rank; ++d) n *= local_extent(d, mesh);
+    for (int d = 0; d < ndim; ++d) n *= local_extent(d, mesh);
     return n;
   }
   /// The number of elements of the global tensor.
   [[nodiscard]] constexpr std::int64_t global_size() const {
     std::int64_t n = 1;
-    for (int d = 0; d < rank; ++d) n *= (*this)[d].extent;
+    for (int d = 0; d < ndim; ++d) n *= (*this)[d].extent;
     return n;
   }
   /// The stride of a dimension in the rank's dense, row-major shard.
   [[nodiscard]] constexpr std::int64_t local_stride(int d, mesh_shape const& mesh) const {
     std::int64_t n = 1;
-    for (int e = d + 1; e < rank; ++e) n *= local_extent(e, mesh);
+    for (int e = d + 1; e < ndim; ++e) n *= local_extent(e, mesh);
     return n;
   }
   /// The stride of a dimension in the global tensor, dense and row-major.
   [[nodiscard]] constexpr std::int64_t global_stride(int d) const {
     std::int64_t n = 1;
-    for (int e = d + 1; e < rank; ++e) n *= (*this)[e].extent;
+    for (int e = d + 1; e < ndim; ++e) n *= (*this)[e].extent;
     return n;
   }
   bool operator==(sharding const&) const = default;

@@ -28,7 +28,7 @@ struct nearest {};
 /// A shape names a dimension twice.
 template <class Dim>
 struct error_dim_twice : detail::failed {};
-/// A tensor, or the operands of one operation together, have more than max_rank dimensions.
+/// A tensor, or the operands of one operation together, have more than max_dims dimensions.
 template <int Most, class... Shapes>
 struct error_too_many_dims : detail::failed {};
 /// A plan has more than max_collectives collectives.
@@ -42,7 +42,7 @@ template <class Dim1, class Dim2, class Axis>
 struct error_two_dims_on_one_axis : detail::failed {};
 /// A tensor is partial over an axis that also splits one of its dimensions.
 template <class Dim, class Axis>
-struct error_dim_cut_where_partial : detail::failed {};
+struct error_dim_split_where_partial : detail::failed {};
 /// The number of ranks over which a dimension is split does not divide its extent; `Fitting` is a `nearest`.
 template <class Dim, std::int64_t Extent, int Processors, class Fitting>
 struct error_not_divisible : detail::failed {};
@@ -63,7 +63,7 @@ template <class Dim, class... Shapes>
 struct error_output_dim_in_no_input : detail::failed {};
 /// Two operands split one dimension differently.
 template <class Dim, class Layout1, class Layout2>
-struct error_cut_differently : detail::failed {};
+struct error_split_differently : detail::failed {};
 /// Two operands are on different meshes.
 template <class Mesh1, class Mesh2>
 struct error_different_meshes : detail::failed {};
@@ -170,7 +170,7 @@ struct require<ok, By> {};
 template <int Most, class... S, class By>
 struct require<error_too_many_dims<Most, S...>, By> {
   static_assert(never<detail::list<S...>>,
-                "mtf: a tensor, or the operands of one operation together, have more dimensions than mtf::max_rank; "
+                "mtf: a tensor, or the operands of one operation together, have more dimensions than mtf::max_dims; "
                 "error_too_many_dims<most, shapes...>");
 };
 template <std::size_t Planned, std::size_t Most, class By>
@@ -190,32 +190,33 @@ struct require<error_axis_twice<A>, By> {
 };
 template <class D1, class D2, class A, class By>
 struct require<error_two_dims_on_one_axis<D1, D2, A>, By> {
-  static_assert(never<A>,
-                "mtf: the layout is not injective: two dimensions of one tensor are cut over one mesh axis; cut one of "
-                "them over another axis, or not at all");
+  static_assert(
+      never<A>,
+      "mtf: the layout is not injective: two dimensions of one tensor are split over one mesh axis; split one of "
+      "them over another axis, or not at all");
 };
 template <class D, class A, class By>
-struct require<error_dim_cut_where_partial<D, A>, By> {
-  static_assert(never<A>, "mtf: a tensor cannot be partial over a mesh axis that also cuts one of its dimensions");
+struct require<error_dim_split_where_partial<D, A>, By> {
+  static_assert(never<A>, "mtf: a tensor cannot be partial over a mesh axis that also splits one of its dimensions");
 };
 template <class D, std::int64_t E, int P, class F, class By>
 struct require<error_not_divisible<D, E, P, F>, By> {
   static_assert(never<D>,
-                "mtf: the processors that cut a dimension do not divide its extent; error_not_divisible<dimension, "
+                "mtf: the processors that split a dimension do not divide its extent; error_not_divisible<dimension, "
                 "extent, processors, nearest extents that fit>");
 };
 template <class D, class A, class M, class By>
 struct require<error_axis_not_in_mesh<D, A, M>, By> {
-  static_assert(never<D>, "mtf: a layout cuts a dimension over an axis that its mesh lacks");
+  static_assert(never<D>, "mtf: a layout splits a dimension over an axis that its mesh lacks");
 };
 template <class A, class M, class By>
 struct require<error_no_such_axis<A, M>, By> {
-  static_assert(never<A>, "mtf: an optimizer's state is cut over an axis that the parameters' mesh lacks");
+  static_assert(never<A>, "mtf: an optimizer's state is split over an axis that the parameters' mesh lacks");
 };
 template <class D, class By>
 struct require<error_two_rules_for_dim<D>, By> {
   static_assert(never<D>,
-                "mtf: a layout has two rules for one dimension; to cut it over two axes write one split<dim, outer, "
+                "mtf: a layout has two rules for one dimension; to split it over two axes write one split<dim, outer, "
                 "inner>");
 };
 template <class D1, class D2, class By>
@@ -227,9 +228,9 @@ struct require<error_output_dim_in_no_input<D, S...>, By> {
   static_assert(never<D>, "mtf: the output of einsum names a dimension that no input has");
 };
 template <class D, class L1, class L2, class By>
-struct require<error_cut_differently<D, L1, L2>, By> {
+struct require<error_split_differently<D, L1, L2>, By> {
   static_assert(never<D>,
-                "mtf: two operands cut one dimension differently; bring one into the other's layout by "
+                "mtf: two operands split one dimension differently; bring one into the other's layout by "
                 "mtf::relayout<Layout>(x)");
 };
 template <class M1, class M2, class By>
@@ -291,7 +292,7 @@ struct require<error_loss_is_not_scalar<L>, By> {
 template <class D, class L, class By>
 struct require<error_unused_rule<D, L>, By> {
   static_assert(never<D>,
-                "mtf: a layout cuts a dimension that no tensor of the planned program has: drop the rule, or mend "
+                "mtf: a layout splits a dimension that no tensor of the planned program has: drop the rule, or mend "
                 "the program");
 };
 
@@ -313,7 +314,7 @@ struct require<error_not_a_mesh<G>, By> {
 template <class... G, class By>
 struct require<error_not_a_split<G...>, By> {
   static_assert(never<list<G...>>,
-                "mtf: a rule of a layout is a split, of a dimension, then the axes that cut it: "
+                "mtf: a rule of a layout is a split, of a dimension, then the axes that split it: "
                 "mtf::split<batch, rows>");
 };
 template <class G, class E, class By>

@@ -33,7 +33,7 @@ std::string describe(plan<C, L, W> const& p) {
   };
   auto const axes = [&](axis_mask m) {
     std::string text;
-    for (int a = 0; a < p.mesh.rank; ++a)
+    for (int a = 0; a < p.mesh.ndim; ++a)
       if ((m >> static_cast<unsigned>(a)) & 1U)
         text += (text.empty() ? "" : "+") + std::string(p.axis_names[static_cast<std::size_t>(a)]);
     return text;
@@ -65,7 +65,7 @@ std::string describe(plan<C, L, W> const& p) {
           " collectives\n";
   for (auto const kind : {collective::all_reduce, collective::reduce_scatter, collective::all_gather,
                           collective::all_to_all, collective::permute})
-    for (axis_mask m = 1; m < 1U << static_cast<unsigned>(p.mesh.rank); ++m) {
+    for (axis_mask m = 1; m < 1U << static_cast<unsigned>(p.mesh.ndim); ++m) {
       auto const same = [&](planned_collective const& c) { return c.kind == kind && c.axes == m; };
       if (auto const n = p.count(same); n > 0)
         text += "  " + std::string(name_of(kind)) + " over " + axes(m) + ": " + bytes(p.bytes_sent_per_rank(same)) +

@@ -71,7 +71,7 @@ struct plan {
   template <mesh_axis Axis>
   [[nodiscard]] constexpr std::uint64_t bytes_sent_over() const {
     axis_mask mask = 0;
-    for (int a = 0; a < mesh.rank; ++a)
+    for (int a = 0; a < mesh.ndim; ++a)
       mask |= axis_names[static_cast<std::size_t>(a)] == Axis::name ? 1U << static_cast<unsigned>(a) : 0U;
     return bytes_sent_per_rank([&](auto const& c) { return (c.axes & mask) != 0; });
   }

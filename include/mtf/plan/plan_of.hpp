@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <mtf/autodiff/state_cut.hpp>
+#include <mtf/autodiff/state_split.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
@@ -88,7 +88,7 @@ auto program_verdict() {
     return callable_t<F, planned_argument<Layout, In> const&...>{};
 }
 
-template <class Layout, completed_gradients When, class Cut, class F, class... In>
+template <class Layout, completed_gradients When, class Split, class F, class... In>
 class planned_program {
   using mesh_type = typename Layout::mesh_type;
   static constexpr std::size_t most = max_collectives;
@@ -130,13 +130,13 @@ class planned_program {
   static constexpr void train(trace& b, Params const& params, Rest const&... rest) {
     decltype(complete(std::declval<Loss const&>())) value;
     gradients_t<Params> gradients;
-    differentiate<Cut>(When, F{}, params, value, gradients, rest...);
-    global_norm<Cut>(b, gradients);
+    differentiate<Split>(When, F{}, params, value, gradients, rest...);
+    global_norm<Split>(b, gradients);
     during<trace> const update(b, pass::update);
     walk_tensors(
         b,
         [](path const& name, auto const& p, auto const& g) {
-          if (!g.is_zero()) share_parts<Cut>(p, name.names());
+          if (!g.is_zero()) share_parts<Split>(p, name.names());
         },
         params, gradients);
   }
@@ -181,17 +181,17 @@ struct rule_verdict<layout<Mesh, Split...>, I> {
 /// mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{}, mtf::input<std::int32_t, batch>{})`. With parameters
 /// first, f is a loss, and the plan is that of a training step: forward, backward, and the completion of the gradients,
 /// by the optimizer or, with completed_gradients::overlapped after the layout, during the backward pass; and, with the
-/// optimizer's state_cut_over after that, the parameters' own. Otherwise it is that of calling f. f is a function
+/// optimizer's state_split_over after that, the parameters' own. Otherwise it is that of calling f. f is a function
 /// object without state, such as a lambda that captures nothing; it runs in a constant expression. (Where one call has
 /// two arguments that both communicate, forward or backward, C++ leaves open which comes first, and the plan may have
 /// them the other way round than the run: give them names.) Refused: a rule of the layout for a dimension that no
 /// tensor of the program has, a function that captures, other arguments than it takes, a loss that is not a scalar
 /// tensor.
-template <layout_type Layout, completed_gradients When = completed_gradients::later, class Cut = state_cut_over<>,
+template <layout_type Layout, completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
           class F, class... In>
 constexpr auto plan_of(F, In...) {
   using verdict = decltype(detail::program_verdict<Layout, F, In...>());
-  using program = detail::planned_program<Layout, When, Cut, F, In...>;
+  using program = detail::planned_program<Layout, When, Split, F, In...>;
   using checked1 [[maybe_unused]] = checked_t<verdict>;
   if constexpr (!verdict::value) {
     return plan<0, 0>{};

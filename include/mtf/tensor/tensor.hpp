@@ -1,5 +1,5 @@
 #pragma once
-// Tensors: global logical arrays whose type says how they are cut.
+// Tensors: global logical arrays whose type says how they are split.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -29,7 +29,7 @@ namespace detail {
 /// Not constexpr: a plan of such a program ends here. `what`: the tensor in the user's words.
 [[noreturn]] inline void has_no_value(std::string const& what, sharding const& tensor) {
   std::string dims;
-  for (int d = 0; d < tensor.rank; ++d) dims += (d == 0 ? "" : ", ") + std::string(tensor[d].name);
+  for (int d = 0; d < tensor.ndim; ++d) dims += (d == 0 ? "" : ", ") + std::string(tensor[d].name);
   throw user_error(
       what + " [" + dims +
       "] has no value: it was declared and never filled; fill it by mtf::zeros, mtf::from_global, a random "
@@ -56,10 +56,10 @@ struct described {
 
 }  // namespace detail
 
-/// A global array over the dimensions of `Shape`, cut over the mesh as `Layout` says; each rank holds its shard, dense
-/// and row-major. Over the axes of `Partial` each rank holds one term of a sum that is not taken yet. Copies share
-/// memory and are cheap, and are values: memory that someone else holds too is never written. Refused: a layout that is
-/// not injective on the shape.
+/// A global array over the dimensions of `Shape`, split over the mesh as `Layout` says; each rank holds its shard,
+/// dense and row-major. Over the axes of `Partial` each rank holds one term of a sum that is not taken yet. Copies
+/// share memory and are cheap, and are values: memory that someone else holds too is never written. Refused: a layout
+/// that is not injective on the shape.
 template <class T, class Shape, class Layout, class Partial, class Backend>
 class tensor : public detail::described<T, Shape, Layout, Partial> {
  public:

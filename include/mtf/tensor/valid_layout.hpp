@@ -22,17 +22,17 @@ struct tensor_verdict {
   static constexpr mesh_shape mesh = Layout::mesh_type::shape();
   /// The first dimension that its axes do not divide: one that shares only its name with the layout's.
   static constexpr int indivisible() {
-    for (int d = 0; d < spec.rank; ++d)
-      if (spec[d].extent % mesh.size(spec[d].cut.mask()) != 0) return d;
-    return spec.rank;
+    for (int d = 0; d < spec.ndim; ++d)
+      if (spec[d].extent % mesh.size(spec[d].split.mask()) != 0) return d;
+    return spec.ndim;
   }
   static auto find() {
     constexpr finding f = check_sharding(spec);
     constexpr int i = indivisible();
     if constexpr (!Shape::checked::value || !Layout::checked::value) {
       return ok{};  // refused before; one error is enough
-    } else if constexpr (f.what == finding::kind::none && i < spec.rank) {
-      return not_divisible<typename Shape::template at<static_cast<std::size_t>(i)>, mesh.size(spec[i].cut.mask())>{};
+    } else if constexpr (f.what == finding::kind::none && i < spec.ndim) {
+      return not_divisible<typename Shape::template at<static_cast<std::size_t>(i)>, mesh.size(spec[i].split.mask())>{};
     } else if constexpr (f.what == finding::kind::none) {
       return ok{};
     } else {
@@ -42,7 +42,7 @@ struct tensor_verdict {
       if constexpr (f.what == finding::kind::two_dims_on_axis)
         return error_two_dims_on_one_axis<Di, Dj, A>{};
       else
-        return error_dim_cut_where_partial<Di, A>{};
+        return error_dim_split_where_partial<Di, A>{};
     }
   }
   using type = decltype(find());

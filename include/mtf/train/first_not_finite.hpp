@@ -42,7 +42,7 @@ std::string first_not_finite(Backend& b, Params const& params, Step const& step)
   auto const& results = watch.results();
   auto const mine = static_cast<std::int64_t>(results.size()) - (watch.found() ? 1 : 0);
   std::int64_t first = 0;
-  auto const everyone = (axis_mask{1} << static_cast<unsigned>(b.ranks().mesh().rank)) - 1U;
+  auto const everyone = (axis_mask{1} << static_cast<unsigned>(b.ranks().mesh().ndim)) - 1U;
   b.ranks().all_reduce(everyone, combine::min, element::i64, &mine, &first, 1);
   if (first == static_cast<std::int64_t>(results.size())) return {};
   auto const& found = results[static_cast<std::size_t>(first)];

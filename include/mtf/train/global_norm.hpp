@@ -2,7 +2,7 @@
 // The norm of all gradients together.
 #include <type_traits>
 
-#include <mtf/autodiff/state_cut.hpp>
+#include <mtf/autodiff/state_split.hpp>
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
@@ -21,42 +21,42 @@
 namespace mtf {
 
 /// The Euclidean norm of all gradients together, in double. Each element counts once: a rank adds its shard only if it
-/// is the first of those that hold the same. Completes the gradients, for an optimizer with `Cut` each rank's part of
-/// them; then one all-reduce of one number over the axes that cut any of them. Gradients that are zero, since nothing
+/// is the first of those that hold the same. Completes the gradients, for an optimizer with `Split` each rank's part of
+/// them; then one all-reduce of one number over the axes that split any of them. Gradients that are zero, since nothing
 /// flowed there, send nothing.
-template <class Cut = state_cut_over<>, class Backend, class Gradients>
+template <class Split = state_split_over<>, class Backend, class Gradients>
 constexpr double global_norm(Backend& b, Gradients const& gradients) {
   backend::during<Backend> const update(b, pass::update);
   backend::operation<Backend> const norm(b, "global_norm", detail::sharding_of<shape<>, layout<mesh<>>>);
   auto memory = backend::make_buffer<double>(b, 1);
   double* total = backend::data_of<double>(memory);
   b.run(primitives::fill<double>{total, 1, 0.0});
-  axis_mask cut = 0;
+  axis_mask split = 0;
   detail::walk_tensors(
       b,
       [&](auto const&, auto const& g) {
         using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
-        if (!g.is_zero()) cut |= detail::state_part_t<X, Cut>::spec.cut_axes();
+        if (!g.is_zero()) split |= detail::state_part_t<X, Split>::spec.split_axes();
       },
       gradients);
   detail::completion<Backend> completing(b);
   detail::walk_tensors(
-      b, [&](detail::path const& name, auto const& g) { g.template complete_with<Cut>(completing, name.names()); },
+      b, [&](detail::path const& name, auto const& g) { g.template complete_with<Split>(completing, name.names()); },
       gradients);
   completing.finish();
   detail::walk_tensors(
       b,
       [&](auto const&, auto const& g) {
-        using X = detail::state_part_t<typename std::remove_cvref_t<decltype(g)>::tensor_type, Cut>;
+        using X = detail::state_part_t<typename std::remove_cvref_t<decltype(g)>::tensor_type, Split>;
         if (g.is_zero()) return;
         backend::operation<Backend> const here(b, "global_norm", X::spec);
-        auto const part = g.template part<Cut>();
+        auto const part = g.template part<Split>();
         b.made(static_cast<typename X::element_type const*>(part.value().data()), X::spec);
-        if (b.ranks().mesh().index_within(b.ranks().rank(), cut & ~X::spec.cut_axes()) == 0)
+        if (b.ranks().mesh().index_within(b.ranks().rank(), split & ~X::spec.split_axes()) == 0)
           b.run(primitives::square_sum<typename X::element_type>{X::local_size, total, part.value().data()});
       },
       gradients);
-  if (cut != 0) b.all_reduce(cut, combine::sum, static_cast<double const*>(total), total, 1);
+  if (split != 0) b.all_reduce(split, combine::sum, static_cast<double const*>(total), total, 1);
   double sum = 0;
   b.to_host(&sum, total, sizeof sum);
   if constexpr (Backend::holds_data)

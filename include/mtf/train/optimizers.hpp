@@ -4,7 +4,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include <mtf/autodiff/state_cut.hpp>
+#include <mtf/autodiff/state_split.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/primitives/optimizer.hpp>
@@ -22,25 +22,25 @@ namespace mtf {
 
 namespace detail {
 
-/// State that an optimizer keeps for a tensor: cut like it and further, in its compute type.
-template <template <class...> class Tensor, class Cut>
+/// State that an optimizer keeps for a tensor: split like it and further, in its compute type.
+template <template <class...> class Tensor, class Split>
 struct state_of {
   template <class X>
-  using like = typename state_cut<X, Cut>::template tensor<compute_t<typename X::element_type>>;
+  using like = typename state_split<X, Split>::template tensor<compute_t<typename X::element_type>>;
   template <class... D>
   using tensor = like<Tensor<D...>>;
 };
-template <class Params, class Cut>
+template <class Params, class Split>
 struct states_of {
   using checked = checked_t<parameters_verdict_t<Params>>;
   using type = refused;
 };
-template <template <template <class...> class> class Structure, template <class...> class Tensor, class Cut>
-struct states_of<Structure<Tensor>, Cut> {
-  using type = Structure<state_of<Tensor, Cut>::template tensor>;
+template <template <template <class...> class> class Structure, template <class...> class Tensor, class Split>
+struct states_of<Structure<Tensor>, Split> {
+  using type = Structure<state_of<Tensor, Split>::template tensor>;
 };
-template <class Params, class Cut>
-using state_t = typename states_of<Params, Cut>::type;
+template <class Params, class Split>
+using state_t = typename states_of<Params, Split>::type;
 
 /// For each tensor, how many updates it had: fewer than others if it got no gradient in some steps.
 struct update_count {
@@ -84,7 +84,7 @@ struct decay_weights {
   /// Whether the parameter of this name, a tensor of type X, decays.
   template <class X>
   static constexpr bool decays(std::string_view name, X const&) {
-    return X::shape_type::rank >= 2 && !is_bias_or_scale(name.substr(name.rfind('.') + 1));
+    return X::shape_type::ndim >= 2 && !is_bias_or_scale(name.substr(name.rfind('.') + 1));
   }
 
  private:
@@ -106,13 +106,13 @@ struct adamw_options {
 };
 
 /// Adam with decoupled weight decay and bias correction (Loshchilov & Hutter 2019). `Decay` says by name and tensor
-/// which parameters decay. Its state is cut like the parameters, and further as `Cut` says, a state_cut_over. A copy of
-/// an optimizer is one of its own.
+/// which parameters decay. Its state is split like the parameters, and further as `Split` says, a state_split_over. A
+/// copy of an optimizer is one of its own.
 ///
 /// Of bfloat16 parameters the state is float, and an update is computed in float and rounded once; there is no second
 /// copy of them in float. Their gradients are bfloat16: sums between ranks are taken in float and rounded once, between
 /// threads and through a node's shared memory, but by MPI after each pair.
-template <class Params, class Decay = decay_weights, class Cut = state_cut_over<>>
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
 class adamw {
  public:
   template <class Backend>
@@ -124,11 +124,11 @@ class adamw {
   /// One update; returns the gradients' global norm before clipping. In place, but where someone else holds a
   /// parameter's memory, who keeps it as it was. A parameter whose gradient is zero, since nothing flowed there, stays
   /// with its state as it is, and counts no step; if the norm is not finite, all do. Completes each gradient: one
-  /// all-reduce a tensor over the axes over which it is partial. Where the state is cut further: a reduce-scatter, and
-  /// an all-gather of the updated parameter.
+  /// all-reduce a tensor over the axes over which it is partial. Where the state is split further: a reduce-scatter,
+  /// and an all-gather of the updated parameter.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
-    double const norm = global_norm<Cut>(b, gradients);
+    double const norm = global_norm<Split>(b, gradients);
     if (!detail::is_finite(norm)) return norm;
     backend::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
@@ -139,7 +139,7 @@ class adamw {
           using T = typename X::element_type;
           using A = compute_t<T>;
           backend::operation<Backend> const here(b, "adamw", X::spec);
-          auto const part = g.template part<Cut>();
+          auto const part = g.template part<Split>();
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
           ++updates.value;
           double const correction1 = 1 / (1 - math::library_pow(options_.beta1, updates.value));
@@ -147,12 +147,12 @@ class adamw {
           detail::make_own(p);
           detail::make_own(m);
           detail::make_own(v);
-          b.run(primitives::adamw<T>{decltype(part)::local_size, detail::part_of_parameter<Cut>(p), m.value().data(),
+          b.run(primitives::adamw<T>{decltype(part)::local_size, detail::part_of_parameter<Split>(p), m.value().data(),
                                      v.value().data(), part.value().data(), static_cast<A>(learning_rate),
                                      static_cast<A>(options_.beta1), static_cast<A>(options_.beta2),
                                      static_cast<A>(options_.epsilon), static_cast<A>(decay),
                                      static_cast<A>(correction1), static_cast<A>(correction2), static_cast<A>(factor)});
-          detail::share_parts<Cut>(p);
+          detail::share_parts<Split>(p);
         },
         params, gradients, first_, second_, updates_);
     return norm;
@@ -161,7 +161,7 @@ class adamw {
  private:
   adamw_options options_;
   Decay decay_;
-  detail::state_t<Params, Cut> first_, second_;
+  detail::state_t<Params, Split> first_, second_;
   typename detail::update_counts_of<Params>::type updates_;
 };
 
@@ -172,9 +172,9 @@ struct sgd_options {
   double clip_norm = 0;
 };
 
-/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay`, `Cut`, copies and
-/// bfloat16 as for adamw.
-template <class Params, class Decay = decay_weights, class Cut = state_cut_over<>>
+/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay`, `Split`, copies
+/// and bfloat16 as for adamw.
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
 class sgd {
  public:
   template <class Backend>
@@ -186,7 +186,7 @@ class sgd {
   /// adamw.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
-    double const norm = global_norm<Cut>(b, gradients);
+    double const norm = global_norm<Split>(b, gradients);
     if (!detail::is_finite(norm)) return norm;
     backend::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
@@ -197,14 +197,14 @@ class sgd {
           using T = typename X::element_type;
           using A = compute_t<T>;
           backend::operation<Backend> const here(b, "sgd", X::spec);
-          auto const part = g.template part<Cut>();
+          auto const part = g.template part<Split>();
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
           detail::make_own(p);
           detail::make_own(u);
-          b.run(primitives::sgd<T>{decltype(part)::local_size, detail::part_of_parameter<Cut>(p), u.value().data(),
+          b.run(primitives::sgd<T>{decltype(part)::local_size, detail::part_of_parameter<Split>(p), u.value().data(),
                                    part.value().data(), static_cast<A>(learning_rate),
                                    static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor)});
-          detail::share_parts<Cut>(p);
+          detail::share_parts<Split>(p);
         },
         params, gradients, momentum_);
     return norm;
@@ -213,7 +213,7 @@ class sgd {
  private:
   sgd_options options_;
   Decay decay_;
-  detail::state_t<Params, Cut> momentum_;
+  detail::state_t<Params, Split> momentum_;
 };
 
 }  // namespace mtf

@@ -1,8 +1,8 @@
 // One mistake at the start of a loss: all that follows says nothing more.
-// expect[GNU]: error_cut_differently<batch, mtf::layout<
-// expect[Clang]: error_cut_differently<batch, mtf::layout<
-// expect[NVIDIA]: error_cut_differently<.*batch
-// expect: error: static assertion failed.*mtf: two operands cut one dimension differently
+// expect[GNU]: error_split_differently<batch, mtf::layout<
+// expect[Clang]: error_split_differently<batch, mtf::layout<
+// expect[NVIDIA]: error_split_differently<.*batch
+// expect: error: static assertion failed.*mtf: two operands split one dimension differently
 #include "names.hpp"
 
 struct wide : mtf::dim<"wide", 1024> {};

@@ -2,7 +2,7 @@
 // expect[GNU]: error_too_many_dims<8, mtf::shape<batch, hidden, a1
 // expect[Clang]: error_too_many_dims<8, mtf::shape<batch, hidden, a1
 // expect[NVIDIA]: error_too_many_dims<
-// expect: error: static assertion failed.*more dimensions than mtf::max_rank
+// expect: error: static assertion failed.*more dimensions than mtf::max_dims
 #include "names.hpp"
 
 struct a1 : mtf::dim<"a1", 2> {};

@@ -2,7 +2,7 @@
 // expect[GNU]: error_axis_not_in_mesh<batch, more_rows, mtf::mesh<rows, cols>
 // expect[Clang]: error_axis_not_in_mesh<batch, more_rows, mtf::mesh<rows, cols>
 // expect[NVIDIA]: error_axis_not_in_mesh<.*batch
-// expect: error: static assertion failed.*mtf: a layout cuts a dimension over an axis that its mesh lacks
+// expect: error: static assertion failed.*mtf: a layout splits a dimension over an axis that its mesh lacks
 #include "names.hpp"
 
 #ifdef MTF_CONTROL

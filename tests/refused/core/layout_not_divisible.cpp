@@ -2,7 +2,7 @@
 // expect[GNU]: error_not_divisible<digit, 10, 4, mtf::nearest<8, 12>
 // expect[Clang]: error_not_divisible<digit, 10, 4, mtf::nearest<8, 12>
 // expect[NVIDIA]: error_not_divisible<.*digit
-// expect: error: static assertion failed.*mtf: the processors that cut a dimension do not divide its extent
+// expect: error: static assertion failed.*mtf: the processors that split a dimension do not divide its extent
 #include "names.hpp"
 
 #ifdef MTF_CONTROL

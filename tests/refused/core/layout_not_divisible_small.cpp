@@ -2,7 +2,7 @@
 // expect[GNU]: error_not_divisible<small, 3, 4, mtf::nearest<0, 4>
 // expect[Clang]: error_not_divisible<small, 3, 4, mtf::nearest<0, 4>
 // expect[NVIDIA]: error_not_divisible<.*small
-// expect: error: static assertion failed.*mtf: the processors that cut a dimension do not divide its extent
+// expect: error: static assertion failed.*mtf: the processors that split a dimension do not divide its extent
 #include "names.hpp"
 
 struct small : mtf::dim<"small", 3> {};

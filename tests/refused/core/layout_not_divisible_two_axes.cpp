@@ -2,7 +2,7 @@
 // expect[GNU]: error_not_divisible<odd, 20, 8, mtf::nearest<16, 24>
 // expect[Clang]: error_not_divisible<odd, 20, 8, mtf::nearest<16, 24>
 // expect[NVIDIA]: error_not_divisible<.*odd
-// expect: error: static assertion failed.*mtf: the processors that cut a dimension do not divide its extent
+// expect: error: static assertion failed.*mtf: the processors that split a dimension do not divide its extent
 #include "names.hpp"
 
 struct odd : mtf::dim<"odd", 20> {};

@@ -1,5 +1,5 @@
 // README's refused layout: two dimensions of one tensor on one axis.
-// expect: two dimensions of one tensor are cut over one mesh axis
+// expect: two dimensions of one tensor are split over one mesh axis
 // expect[GNU]: error_two_dims_on_one_axis<batch, hidden, rows>
 // expect[Clang]: error_two_dims_on_one_axis<batch, hidden, rows>
 #include <mtf/mtf.hpp>

@@ -2,7 +2,7 @@
 // expect[GNU]: error_too_many_dims<8, batch, hidden
 // expect[Clang]: error_too_many_dims<8, batch, hidden
 // expect[NVIDIA]: error_too_many_dims<
-// expect: error: static assertion failed.*more dimensions than mtf::max_rank
+// expect: error: static assertion failed.*more dimensions than mtf::max_dims
 #include "names.hpp"
 
 struct d1 : mtf::dim<"d1", 2> {};

@@ -2,7 +2,7 @@
 // expect[GNU]: error_not_a_split<rows, batch>
 // expect[Clang]: error_not_a_split<rows, batch>
 // expect[NVIDIA]: error_not_a_split<
-// expect: error: static assertion failed.*mtf: a rule of a layout is a split, of a dimension, then the axes that cut it
+// expect: error: static assertion failed.*mtf: a rule of a layout is a split, of a dimension, then the axes that split it
 #include "names.hpp"
 
 #ifdef MTF_CONTROL

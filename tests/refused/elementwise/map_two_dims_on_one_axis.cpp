@@ -2,7 +2,7 @@
 // expect[GNU]: error_two_dims_on_one_axis<hidden, heads, cols>
 // expect[Clang]: error_two_dims_on_one_axis<hidden, heads, cols>
 // expect[NVIDIA]: error_two_dims_on_one_axis<.*hidden
-// expect: error: static assertion failed.*mtf: the layout is not injective: two dimensions of one tensor are cut over
+// expect: error: static assertion failed.*mtf: the layout is not injective: two dimensions of one tensor are split over
 // one mesh axis
 #include "names.hpp"
 

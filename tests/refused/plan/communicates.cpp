@@ -1,4 +1,4 @@
-// A contraction over a cut dimension, completed inside a scope that forbids communication.
+// A contraction over a split dimension, completed inside a scope that forbids communication.
 // expect[GNU]: error_communicates<mtf::collective::all_reduce, mtf::over<cols>, mtf::pass::forward>
 // expect[Clang]: error_communicates<mtf::collective::all_reduce, mtf::over<cols>, mtf::pass::forward>
 // expect[NVIDIA]: error_communicates<.*cols

@@ -1,8 +1,8 @@
-// The layout cuts the heads, which no tensor of the program has.
+// The layout splits the heads, which no tensor of the program has.
 // expect[GNU]: error_unused_rule<heads, mtf::layout<
 // expect[Clang]: error_unused_rule<heads, mtf::layout<
 // expect[NVIDIA]: error_unused_rule<.*heads
-// expect: error: static assertion failed.*mtf: a layout cuts a dimension that no tensor of the planned program has
+// expect: error: static assertion failed.*mtf: a layout splits a dimension that no tensor of the planned program has
 #include "names.hpp"
 
 constexpr auto square = [](auto const& x, auto const&...) { return mtf::square(x); };

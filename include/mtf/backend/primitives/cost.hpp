@@ -39,7 +39,7 @@ constexpr double flops_of(P const& p) {
 template <int Operands>
 constexpr double distinct(backend::loops<Operands> const& l, std::size_t operand) {
   double n = 1;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(l.rank); ++d)
+  for (std::size_t d = 0; d < static_cast<std::size_t>(l.ndim); ++d)
     if (l.stride[operand][d] != 0) n *= static_cast<double>(l.extent[d]);
   return n;
 }

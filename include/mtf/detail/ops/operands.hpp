@@ -68,7 +68,7 @@ auto operands_verdict() {
     using Xi = nth<static_cast<std::size_t>(f.i), X...>;
     using Xj = nth<static_cast<std::size_t>(f.j), X...>;
     if constexpr (f.what == finding::kind::too_many_dims) {
-      return error_too_many_dims<max_rank, typename X::shape_type...>{};
+      return error_too_many_dims<max_dims, typename X::shape_type...>{};
     } else if constexpr (f.what == finding::kind::outer_product) {
       return error_no_shared_dim<typename Xi::shape_type, typename Xj::shape_type>{};
     } else {
@@ -76,8 +76,8 @@ auto operands_verdict() {
       using Dj = typename Xj::shape_type::template at<static_cast<std::size_t>(f.dj)>;
       if constexpr (f.what == finding::kind::extents)
         return error_one_name_two_extents<Di, Dj>{};
-      else if constexpr (f.what == finding::kind::cuts)
-        return error_cut_differently<Di, typename Xi::layout_type, typename Xj::layout_type>{};
+      else if constexpr (f.what == finding::kind::splits)
+        return error_split_differently<Di, typename Xi::layout_type, typename Xj::layout_type>{};
       else
         return error_two_dims_on_one_axis<Di, Dj, typename Mesh::template at<static_cast<std::size_t>(f.axis)>>{};
     }

@@ -26,8 +26,8 @@ constexpr einsum_rule derive_einsum(sharding const& a, sharding const& b, shardi
   auto const m = merge_operands<2>({a, b}, linearity::multiplicative);
   einsum_rule r{.wrong = m.wrong, .out = wanted, .complete = m.complete};
   r.out.partial = m.together.partial;
-  for (int d = 0; d < m.together.rank; ++d)
-    if (!wanted.has(m.together[d].id)) r.out.partial |= m.together[d].cut.mask();
+  for (int d = 0; d < m.together.ndim; ++d)
+    if (!wanted.has(m.together[d].id)) r.out.partial |= m.together[d].split.mask();
   return r;
 }
 
@@ -62,18 +62,18 @@ class einsum_derivation {
   };
   struct group {
     int size = 0;
-    std::array<term, max_rank> at{};
+    std::array<term, max_dims> at{};
     constexpr void push(term const& t) { at[static_cast<std::size_t>(size++)] = t; }
     constexpr term& operator[](int i) { return at[static_cast<std::size_t>(i)]; }
   };
 
   /// Dense strides for a copy of `s` whose dimensions are in the order batch, first, second.
-  constexpr void dense(sharding const& s, std::array<index, max_rank>& stride,
+  constexpr void dense(sharding const& s, std::array<index, max_dims>& stride,
                        bool (einsum_derivation::*early)(std::uint64_t) const,
                        bool (einsum_derivation::*middle)(std::uint64_t) const, sharding const& order) const {
     index n = 1;
     for (int pass = 2; pass >= 0; --pass)
-      for (int d = order.rank - 1; d >= 0; --d) {
+      for (int d = order.ndim - 1; d >= 0; --d) {
         int const at = s.find(order[d].id);
         if (at < 0) continue;
         int const kind = (this->*early)(order[d].id) ? 0 : (this->*middle)(order[d].id) ? 1 : 2;
@@ -86,10 +86,10 @@ class einsum_derivation {
   constexpr bool is_m(std::uint64_t id) const { return a_.has(id) && !b_.has(id); }
   constexpr bool is_k(std::uint64_t id) const { return a_.has(id) && b_.has(id) && !c_.has(id); }
 
-  constexpr loops<2> reorder(sharding const& s, std::array<index, max_rank> const& stride, bool into_copy) const {
+  constexpr loops<2> reorder(sharding const& s, std::array<index, max_dims> const& stride, bool into_copy) const {
     loops<2> l;
-    l.rank = s.rank;
-    for (int d = 0; d < s.rank; ++d) {
+    l.ndim = s.ndim;
+    for (int d = 0; d < s.ndim; ++d) {
       auto const at = static_cast<std::size_t>(d);
       l.extent[at] = s.local_extent(d, mesh_);
       l.stride[into_copy ? 0 : 1][at] = stride[at];
@@ -104,15 +104,15 @@ class einsum_derivation {
     e.copy_b = (copies & 2U) != 0;
     e.copy_c = (copies & 4U) != 0;
     e.swapped = swapped;
-    std::array<std::array<index, max_rank>, 3> stride{};
+    std::array<std::array<index, max_dims>, 3> stride{};
     std::array<sharding const*, 3> const of{&a_, &b_, &c_};
     for (std::size_t o = 0; o < 3; ++o)
-      for (int d = 0; d < of[o]->rank; ++d) stride[o][static_cast<std::size_t>(d)] = of[o]->local_stride(d, mesh_);
+      for (int d = 0; d < of[o]->ndim; ++d) stride[o][static_cast<std::size_t>(d)] = of[o]->local_stride(d, mesh_);
     // Copies are in canonical order: batch, m, k; batch, k, n; batch, m, n, each group in the order of c, or of a for
     // k.
     sharding order = c_;
-    for (int d = 0; d < a_.rank; ++d)
-      if (!order.has(a_[d].id) && order.rank < max_rank) order.push(a_[d]);
+    for (int d = 0; d < a_.ndim; ++d)
+      if (!order.has(a_[d].id) && order.ndim < max_dims) order.push(a_[d]);
     if (e.copy_a) dense(a_, stride[0], &einsum_derivation::is_batch, &einsum_derivation::is_m, order);
     if (e.copy_b) dense(b_, stride[1], &einsum_derivation::is_batch, &einsum_derivation::is_k, order);
     if (e.copy_c) dense(c_, stride[2], &einsum_derivation::is_batch, &einsum_derivation::is_m, order);
@@ -133,14 +133,14 @@ class einsum_derivation {
         }
       return t;
     };
-    for (int d = 0; d < c_.rank; ++d) {
+    for (int d = 0; d < c_.ndim; ++d) {
       auto const id = c_[d].id;
       auto const t = term_of(id);
       if (t.extent == 1) continue;
       bool const in_a = a_.has(id), in_b = b_.has(id);
       (in_a && in_b ? batch : in_a ? m : n).push(t);
     }
-    for (int d = 0; d < a_.rank; ++d)
+    for (int d = 0; d < a_.ndim; ++d)
       if (!c_.has(a_[d].id) && a_.local_extent(d, mesh_) > 1) k.push(term_of(a_[d].id));
 
     merge(batch, 0, 1, 2);
@@ -165,7 +165,7 @@ class einsum_derivation {
     w.b_n = columns.stride[B];
     w.c_m = rows.stride[2];
     w.c_n = columns.stride[2];
-    w.batch.rank = batch.size;
+    w.batch.ndim = batch.size;
     for (int i = 0; i < batch.size; ++i) {
       auto const at = static_cast<std::size_t>(i);
       w.batch.extent[at] = batch[i].extent;

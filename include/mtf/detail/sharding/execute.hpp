@@ -88,27 +88,27 @@ constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> 
   return now;
 }
 
-/// The sum over `axes` of what the ranks hold. `s` tells the cuts. With `cut` only this rank's part along these axes of
-/// it (cut_further): a reduce-scatter where that is enough, and of a known sum a part of the same memory.
+/// The sum over `axes` of what the ranks hold. `s` tells the splits. With `split` only this rank's part along these
+/// axes of it (split_further): a reduce-scatter where that is enough, and of a known sum a part of the same memory.
 template <class T, class Backend>
-constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x, axis_mask cut = 0) {
+constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x, axis_mask split = 0) {
   Backend& b = *x->backend;
   mesh_shape const& mesh = b.ranks().mesh();
-  auto const remember = [&](buffer<Backend> const& sum, axis_mask known_cut) {
-    b.made(static_cast<T const*>(data_of<T>(sum)), cut_further(s, known_cut, mesh));
-    x->sum.is(axes, sum, known_cut);
+  auto const remember = [&](buffer<Backend> const& sum, axis_mask known_split) {
+    b.made(static_cast<T const*>(data_of<T>(sum)), split_further(s, known_split, mesh));
+    x->sum.is(axes, sum, known_split);
   };
   if (axes != 0 && !x->sum.is_over(axes)) {
     operation<Backend> const of(b, s);
-    remember(execute<T>(b, derive_completion(mesh, s, axes, cut), x), cut);
-  } else if (axes != 0 && x->sum.cut() != 0 && x->sum.cut() != cut) {
+    remember(execute<T>(b, derive_completion(mesh, s, axes, split), x), split);
+  } else if (axes != 0 && x->sum.split() != 0 && x->sum.split() != split) {
     operation<Backend> const of(b, s);
-    remember(execute<T>(b, derive_relayout(mesh, cut_further(s, x->sum.cut(), mesh), s), x->sum.memory(x)), 0);
+    remember(execute<T>(b, derive_relayout(mesh, split_further(s, x->sum.split(), mesh), s), x->sum.memory(x)), 0);
   }
   auto known = x;
   if (axes != 0) known = x->sum.memory(x);
-  if (cut == 0 || (axes != 0 && x->sum.cut() == cut)) return known;
-  return part_of<T>(known, part_offset(s, cut, mesh, b.ranks().rank()));
+  if (split == 0 || (axes != 0 && x->sum.split() == split)) return known;
+  return part_of<T>(known, part_offset(s, split, mesh, b.ranks().rank()));
 }
 
 }  // namespace mtf::detail

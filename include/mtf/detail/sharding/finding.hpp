@@ -13,9 +13,9 @@ struct finding {
   enum class kind : std::uint8_t {
     none,
     extents,
-    cuts,
+    splits,
     two_dims_on_axis,
-    cut_where_partial,
+    split_where_partial,
     unknown_output,
     outer_product,
     too_many_dims
@@ -24,14 +24,14 @@ struct finding {
   int i = 0, di = 0, j = 0, dj = 0, axis = 0;
 };
 
-/// Two dimensions of one sharding on one axis, or a dimension cut where the tensor is partial.
+/// Two dimensions of one sharding on one axis, or a dimension split where the tensor is partial.
 constexpr finding check_sharding(sharding const& s) {
-  for (int d = 0; d < s.rank; ++d) {
+  for (int d = 0; d < s.ndim; ++d) {
     for (int e = 0; e < d; ++e)
-      if (axis_mask const both = s[d].cut.mask() & s[e].cut.mask(); both != 0)
+      if (axis_mask const both = s[d].split.mask() & s[e].split.mask(); both != 0)
         return {finding::kind::two_dims_on_axis, 0, e, 0, d, std::countr_zero(both)};
-    if (axis_mask const both = s[d].cut.mask() & s.partial; both != 0)
-      return {finding::kind::cut_where_partial, 0, d, 0, d, std::countr_zero(both)};
+    if (axis_mask const both = s[d].split.mask() & s.partial; both != 0)
+      return {finding::kind::split_where_partial, 0, d, 0, d, std::countr_zero(both)};
   }
   return {};
 }

@@ -11,16 +11,16 @@ namespace mtf::detail {
 
 /// A copy, loop by loop from the outermost; neighbours that both sides step through alike become one.
 struct copy_loops {
-  loops<2> l{.rank = 1, .extent = {1}, .stride = {extents{1}, extents{1}}};
+  loops<2> l{.ndim = 1, .extent = {1}, .stride = {extents{1}, extents{1}}};
 
   constexpr void push(index extent, index to, index from) {
     if (extent == 1) return;
-    auto at = static_cast<std::size_t>(l.rank - 1);
+    auto at = static_cast<std::size_t>(l.ndim - 1);
     if (l.extent[at] != 1) {  // not the first
       if (l.stride[0][at] == to * extent && l.stride[1][at] == from * extent)
         extent *= l.extent[at];
       else
-        at = static_cast<std::size_t>(l.rank++);
+        at = static_cast<std::size_t>(l.ndim++);
     }
     l.extent[at] = extent;
     l.stride[0][at] = to;
@@ -30,26 +30,26 @@ struct copy_loops {
 
 /// All n elements stay in their order.
 constexpr bool is_identity(loops<2> const& l, index n) {
-  return l.rank == 1 && l.stride[0][0] == 1 && l.stride[1][0] == 1 && l.extent[0] == n;
+  return l.ndim == 1 && l.stride[0][0] == 1 && l.stride[1][0] == 1 && l.extent[0] == n;
 }
 
-/// What a message consists of: one block for each rank along the axes of the step, cut wherever the shard is cut before
-/// or after.
+/// What a message consists of: one block for each rank along the axes of the step, split wherever the shard is split
+/// before or after.
 constexpr sharding block_of(sharding const& before, sharding const& after) {
   sharding s = before;
-  for (int d = 0; d < s.rank; ++d)
-    if (after[d].cut.size > s[d].cut.size) s[d].cut = after[d].cut;
+  for (int d = 0; d < s.ndim; ++d)
+    if (after[d].split.size > s[d].split.size) s[d].split = after[d].split;
   return s;
 }
 
 /// How far apart in a shard blocks are that differ by one along an axis; 0 if the axis does not divide the shard.
 constexpr index block_stride(mesh_shape const& mesh, int axis, sharding const& shard, sharding const& block) {
-  for (int d = 0; d < block.rank; ++d) {
-    auto const& cut = block[d].cut;
+  for (int d = 0; d < block.ndim; ++d) {
+    auto const& split = block[d].split;
     index stride = shard.local_stride(d, mesh) * block.local_extent(d, mesh);
-    for (int i = cut.size - 1; i >= shard[d].cut.size; --i) {
-      if (cut[i] == axis) return stride;
-      stride *= mesh.extent[static_cast<std::size_t>(cut[i])];
+    for (int i = split.size - 1; i >= shard[d].split.size; --i) {
+      if (split[i] == axis) return stride;
+      stride *= mesh.extent[static_cast<std::size_t>(split[i])];
     }
   }
   return 0;
@@ -65,13 +65,13 @@ constexpr loops<2> block_copy(mesh_shape const& mesh, axis_mask axes, sharding c
     c.push(extent, pack ? in_message : in_shard, pack ? in_shard : in_message);
   };
   index in_message = block.local_size(mesh) * mesh.size(axes);
-  for (int a = 0; a < mesh.rank; ++a)
+  for (int a = 0; a < mesh.ndim; ++a)
     if ((axes >> static_cast<unsigned>(a)) & 1U) {
       index const extent = mesh.extent[static_cast<std::size_t>(a)];
       in_message /= extent;
       push(extent, in_message, block_stride(mesh, a, shard, block));
     }
-  for (int d = 0; d < block.rank; ++d)
+  for (int d = 0; d < block.ndim; ++d)
     push(block.local_extent(d, mesh), block.local_stride(d, mesh), shard.local_stride(d, mesh));
   return c.l;
 }
@@ -79,7 +79,7 @@ constexpr loops<2> block_copy(mesh_shape const& mesh, axis_mask axes, sharding c
 constexpr index pack_offset(mesh_shape const& mesh, axis_mask axes, sharding const& shard, sharding const& block,
                             int rank) {
   index at = 0;
-  for (int a = 0; a < mesh.rank; ++a)
+  for (int a = 0; a < mesh.ndim; ++a)
     if (((axes >> static_cast<unsigned>(a)) & 1U) == 0)
       at += mesh.coordinate(rank, a) * block_stride(mesh, a, shard, block);
   return at;
@@ -88,7 +88,7 @@ constexpr index pack_offset(mesh_shape const& mesh, axis_mask axes, sharding con
 /// Where the rank's shard begins in the global tensor.
 constexpr index shard_begin(sharding const& s, mesh_shape const& mesh, int rank) {
   index at = 0;
-  for (int d = 0; d < s.rank; ++d) at += shard_offset(s, d, mesh, rank) * s.global_stride(d);
+  for (int d = 0; d < s.ndim; ++d) at += shard_offset(s, d, mesh, rank) * s.global_stride(d);
   return at;
 }
 /// The rank of this rank's group along `axes` whose shard of `theirs` is this rank's shard of `mine`. Of n ranks with

@@ -1,6 +1,6 @@
 #pragma once
 // The rules that every operation on several tensors shares: which dimensions the operands have together, whether they
-// are cut alike, what is partial in the result, and which operands must be completed first.
+// are split alike, what is partial in the result, and which operands must be completed first.
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -25,10 +25,10 @@ struct operand_rule {
 template <std::size_t N>
 constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, linearity linear) {
   operand_rule<N> r;
-  std::array<int, max_rank * N> from{}, from_dim{};
+  std::array<int, max_dims * N> from{}, from_dim{};
   auto& all = r.together;
   for (std::size_t o = 0; o < N; ++o)
-    for (int d = 0; d < in[o].rank; ++d) {
+    for (int d = 0; d < in[o].ndim; ++d) {
       int const i = static_cast<int>(o);
       if (int const e = all.find(in[o][d].id); e >= 0) {
         auto const at = static_cast<std::size_t>(e);
@@ -38,25 +38,25 @@ constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, line
           r.wrong.what = finding::kind::extents;
           return r;
         }
-        if (all[e].cut != in[o][d].cut) {
+        if (all[e].split != in[o][d].split) {
           r.wrong = where;
-          r.wrong.what = finding::kind::cuts;
+          r.wrong.what = finding::kind::splits;
           return r;
         }
         continue;
       }
-      for (int e = 0; e < all.rank; ++e)
-        if (axis_mask const both = all[e].cut.mask() & in[o][d].cut.mask(); both != 0) {
+      for (int e = 0; e < all.ndim; ++e)
+        if (axis_mask const both = all[e].split.mask() & in[o][d].split.mask(); both != 0) {
           auto const at = static_cast<std::size_t>(e);
           r.wrong = {finding::kind::two_dims_on_axis, from[at], from_dim[at], i, d, std::countr_zero(both)};
           return r;
         }
-      if (all.rank == max_rank) {
+      if (all.ndim == max_dims) {
         r.wrong = {.what = finding::kind::too_many_dims, .j = i};
         return r;
       }
-      from[static_cast<std::size_t>(all.rank)] = i;
-      from_dim[static_cast<std::size_t>(all.rank)] = d;
+      from[static_cast<std::size_t>(all.ndim)] = i;
+      from_dim[static_cast<std::size_t>(all.ndim)] = d;
       all.push(in[o][d]);
     }
 
@@ -81,7 +81,7 @@ constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, line
       pass = N > 0 ? in[0].partial & ~two : 0;
       break;
   }
-  pass &= ~all.cut_axes();
+  pass &= ~all.split_axes();
   all.partial = pass;
   for (std::size_t o = 0; o < N; ++o) r.complete[o] = in[o].partial & ~pass;
   return r;

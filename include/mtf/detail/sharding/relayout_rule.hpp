@@ -50,15 +50,15 @@ class relayout_derivation : axis_roles {
     axis_mask const completed = from.partial & ~to.partial;
     base_.partial = from.partial & to.partial;
     axis_mask changed = completed;
-    for (int d = 0; d < from.rank; ++d) {
-      auto const &f = from[d].cut, &t = to[d].cut;
-      auto& common = base_[d].cut = {};
+    for (int d = 0; d < from.ndim; ++d) {
+      auto const &f = from[d].split, &t = to[d].split;
+      auto& common = base_[d].split = {};
       while (common.size < f.size && common.size < t.size && f[common.size] == t[common.size])
         common.push(f[common.size]);
       changed |= (f.mask() | t.mask()) & ~common.mask();
     }
     if (changed == 0) return;
-    for (int a = 0; a < mesh_.rank; ++a)
+    for (int a = 0; a < mesh_.ndim; ++a)
       if ((changed >> static_cast<unsigned>(a)) & 1U) {
         auto const k = static_cast<std::size_t>(count_);
         axis_[k] = a;
@@ -66,16 +66,16 @@ class relayout_derivation : axis_roles {
         if ((completed >> static_cast<unsigned>(a)) & 1U) from_ = with(from_, count_, summed);
         ++count_;
       }
-    for (int d = 0; d < from.rank; ++d) {
-      from_ = cut_by(from_, d, from[d].cut);
-      to_ = cut_by(to_, d, to[d].cut);
+    for (int d = 0; d < from.ndim; ++d) {
+      from_ = split_by(from_, d, from[d].split);
+      to_ = split_by(to_, d, to[d].split);
     }
     base_size_ = base_.local_size(mesh_);
   }
-  constexpr place cut_by(place p, int d, axis_list const& cut) const {
-    int const common = base_[d].cut.size;
-    for (int i = common; i < cut.size; ++i)
-      p = with(p, index_of(cut[i]), cuts + static_cast<unsigned>(d), static_cast<unsigned>(i - common));
+  constexpr place split_by(place p, int d, axis_list const& split) const {
+    int const common = base_[d].split.size;
+    for (int i = common; i < split.size; ++i)
+      p = with(p, index_of(split[i]), splits + static_cast<unsigned>(d), static_cast<unsigned>(i - common));
     return p;
   }
   constexpr int index_of(int axis) const {
@@ -88,7 +88,7 @@ class relayout_derivation : axis_roles {
   constexpr index size_of(place p) const {
     index parts = 1;
     for (int k = 0; k < count_; ++k)
-      if (role(p, k) >= cuts) parts *= extent(k);
+      if (role(p, k) >= splits) parts *= extent(k);
     return base_size_ / parts;
   }
   constexpr sharding sharding_at(place p) const {
@@ -97,22 +97,22 @@ class relayout_derivation : axis_roles {
       for (int k = 0; k < count_; ++k) {
         int const axis = axis_[static_cast<std::size_t>(k)];
         if (role(p, k) == summed) s.partial |= 1U << static_cast<unsigned>(axis);
-        if (role(p, k) >= cuts && position(p, k) == i) s[static_cast<int>(role(p, k) - cuts)].cut.push(axis);
+        if (role(p, k) >= splits && position(p, k) == i) s[static_cast<int>(role(p, k) - splits)].split.push(axis);
       }
     return s;
   }
 
   /// What is wanted and at hand on each rank: it makes everything that follows smaller.
   constexpr place slices() const {
-    unsigned cut_before = 0;  // dimensions
+    unsigned split_before = 0;  // dimensions
     for (int k = 0; k < count_; ++k)
-      if (role(from_, k) >= cuts) cut_before |= 1U << role(from_, k);
+      if (role(from_, k) >= splits) split_before |= 1U << role(from_, k);
     place p = from_;
     for (bool more = true; more;) {
       more = false;
       for (int k = 0; k < count_; ++k) {
         unsigned const d = role(to_, k);
-        if (role(p, k) != idle || d < cuts || ((cut_before >> d) & 1U)) continue;
+        if (role(p, k) != idle || d < splits || ((split_before >> d) & 1U)) continue;
         unsigned there = 0;
         for (int l = 0; l < count_; ++l) there += role(p, l) == d ? 1U : 0U;
         if (there != position(to_, k)) continue;
@@ -150,8 +150,8 @@ class relayout_derivation : axis_roles {
               : y == idle ? gathers
               : x != y    ? moves
                           : reorders;
-      if (x >= cuts) loses |= 1U << x;
-      if (y >= cuts) gains |= 1U << y;
+      if (x >= splits) loses |= 1U << x;
+      if (y >= splits) gains |= 1U << y;
     }
     if (what == slices) return {true, step_kind::slice, changed, mesh_.size(changed)};
     if (what == completes) return {true, step_kind::all_reduce, changed, parts};
@@ -165,16 +165,16 @@ class relayout_derivation : axis_roles {
     return {true, step_kind::permute, group, mesh_.size(group)};
   }
   /// The blocks of a message are copied by one loop nest (those of three axes always are): a loop for each axis, and
-  /// one for each dimension cut by it and what is inside, and for what is outside of all.
+  /// one for each dimension split by it and what is inside, and for what is outside of all.
   static constexpr bool is_one_copy(axis_mask axes, unsigned loses, unsigned gains) {
     int const lost = std::popcount(loses), gained = std::popcount(gains);
-    return std::popcount(axes) + (lost > gained ? lost : gained) + 1 <= max_rank;
+    return std::popcount(axes) + (lost > gained ? lost : gained) + 1 <= max_dims;
   }
-  /// The axes that stay where they are, but number other blocks: there are more or fewer cuts outside theirs.
+  /// The axes that stay where they are, but number other blocks: there are more or fewer splits outside theirs.
   constexpr axis_mask inside(place u, place v) const {
     axis_mask m = 0;
     for (int k = 0; k < count_; ++k)
-      if (role(u, k) >= cuts && outside(u, k) != outside(v, k))
+      if (role(u, k) >= splits && outside(u, k) != outside(v, k))
         m |= 1U << static_cast<unsigned>(axis_[static_cast<std::size_t>(k)]);
     return m;
   }
@@ -189,15 +189,15 @@ class relayout_derivation : axis_roles {
     axis_mask const inner = e.axes & mesh_.node_axes;
     return inner == 0 || inner == e.axes || e.kind == step_kind::all_reduce;
   }
-  /// Each dimension is cut into as many parts in u as in v.
+  /// Each dimension is split into as many parts in u as in v.
   constexpr bool same_parts(place u, place v) const {
-    std::array<int, cuts + max_rank> before{}, after{};
+    std::array<int, splits + max_dims> before{}, after{};
     for (int k = 0; k < count_; ++k) {
       auto &x = before[role(u, k)], &y = after[role(v, k)];
       x = (x == 0 ? 1 : x) * extent(k);
       y = (y == 0 ? 1 : y) * extent(k);
     }
-    for (std::size_t d = cuts; d < before.size(); ++d)
+    for (std::size_t d = splits; d < before.size(); ++d)
       if (before[d] != after[d]) return false;
     return true;
   }
@@ -271,17 +271,17 @@ class relayout_derivation : axis_roles {
   };
 
   constexpr int candidates(node* nodes, place start) const {
-    std::array<int, max_rank> dims{};
+    std::array<int, max_dims> dims{};
     int n_dims = 0, whole = -1;
     unsigned touched = 0;
     for (int k = 0; k < count_; ++k) touched |= 1U << role(start, k) | 1U << role(to_, k);
-    auto const changes = [&](int d) { return ((touched >> (cuts + static_cast<unsigned>(d))) & 1U) != 0; };
-    for (int d = 0; d < base_.rank; ++d) {
+    auto const changes = [&](int d) { return ((touched >> (splits + static_cast<unsigned>(d))) & 1U) != 0; };
+    for (int d = 0; d < base_.ndim; ++d) {
       if (changes(d)) dims[static_cast<std::size_t>(n_dims++)] = d;
       if (!changes(d) && divided(d) == count_) whole = d;
     }
-    // Others may be cut on the way: one of those that all the axes divide, or else what one axis divides.
-    for (int d = 0; d < base_.rank && n_dims < most_dims; ++d)
+    // Others may be split on the way: one of those that all the axes divide, or else what one axis divides.
+    for (int d = 0; d < base_.ndim && n_dims < most_dims; ++d)
       if (whole < 0 ? !changes(d) && divided(d) > 0 : d == whole) dims[static_cast<std::size_t>(n_dims++)] = d;
     if (count_ > most_axes || n_dims > most_dims) return coarse_candidates(nodes, start);
 
@@ -292,7 +292,7 @@ class relayout_derivation : axis_roles {
         place const p = nodes[i].at;
         if (role(start, k) == summed) nodes[size++].at = with(p, k, summed);
         for (int j = 0; j < n_dims; ++j) {
-          unsigned const d = cuts + static_cast<unsigned>(dims[static_cast<std::size_t>(j)]);
+          unsigned const d = splits + static_cast<unsigned>(dims[static_cast<std::size_t>(j)]);
           index parts = extent(k);
           unsigned there = 0;
           for (int l = 0; l < k; ++l)
@@ -300,7 +300,7 @@ class relayout_derivation : axis_roles {
               ++there;
               parts *= extent(l);
             }
-          if (base_.local_extent(static_cast<int>(d - cuts), mesh_) % parts != 0) continue;
+          if (base_.local_extent(static_cast<int>(d - splits), mesh_) % parts != 0) continue;
           for (unsigned at = 0; at <= there; ++at) {
             place q = with(p, k, d, at);
             for (int l = 0; l < k; ++l)
@@ -333,15 +333,15 @@ class relayout_derivation : axis_roles {
         twice = twice || (n % 3 != 0 && f == 0) || (n % 3 == 2 && f == field(start, k));  // the same way a second time
         p |= place{f} << (8 * k);
       }
-      if (!twice && well_cut(p)) nodes[size++].at = p;
+      if (!twice && well_split(p)) nodes[size++].at = p;
     }
     return size;
   }
   /// Positions on each dimension are 0, 1, ..., and the axes there divide it.
-  constexpr bool well_cut(place p) const {
+  constexpr bool well_split(place p) const {
     for (int k = 0; k < count_; ++k) {
       unsigned const d = role(p, k);
-      if (d < cuts) continue;
+      if (d < splits) continue;
       unsigned there = 0, positions = 0;
       index parts = 1;
       for (int l = 0; l < count_; ++l)
@@ -350,21 +350,21 @@ class relayout_derivation : axis_roles {
           positions |= 1U << position(p, l);
           parts *= extent(l);
         }
-      if (positions != (1U << there) - 1U || base_.local_extent(static_cast<int>(d - cuts), mesh_) % parts != 0)
+      if (positions != (1U << there) - 1U || base_.local_extent(static_cast<int>(d - splits), mesh_) % parts != 0)
         return false;
     }
     return true;
   }
 
   /// At least the price of a path from here on. Each rank receives what it wants and does not hold; where one dimension
-  /// is cut over one axis and has to be over another, some rank holds nothing that it wants. While sums over n ranks
+  /// is split over one axis and has to be over another, some rank holds nothing that it wants. While sums over n ranks
   /// are to be taken no shard is smaller than n times the least there can be: taken in stages, the last of which leaves
   /// w, they send at least n - 1 times that and what w is more, and what is wanted more than w arrives after them. One
-  /// collective takes sums or undoes cuts, not both.
+  /// collective takes sums or undoes splits, not both.
   constexpr price least_from(place at) const {
-    bool cut_wrong = false, apart = false;
+    bool split_wrong = false, apart = false;
     int summands = 1, all = 1;
-    index parts = 1;  // into which the cuts before and after divide together
+    index parts = 1;  // into which the splits before and after divide together
     for (int k = 0; k < count_; ++k) {
       if (extent(k) == 1) return {};
       unsigned const now = field(at, k), later = field(to_, k);
@@ -373,12 +373,12 @@ class relayout_derivation : axis_roles {
       if (now > summed) parts *= extent(k);
       if (later > summed && later != now) parts *= extent(k);
       if (now > summed && now != later) {
-        cut_wrong = true;
+        split_wrong = true;
         for (int l = 0; l < count_; ++l) apart = apart || field(to_, l) == now;
       }
     }
     auto const unit = static_cast<std::uint64_t>(mesh_.size());
-    price p{static_cast<std::uint64_t>(size_of(to_)) * unit, 0, cut_wrong ? 1 : 0, 0};
+    price p{static_cast<std::uint64_t>(size_of(to_)) * unit, 0, split_wrong ? 1 : 0, 0};
     if (summands > 1) {
       p.bytes += static_cast<std::uint64_t>(base_size_) * (unit / static_cast<std::uint64_t>(all)) *
                  static_cast<std::uint64_t>(summands - 2);
@@ -439,10 +439,10 @@ constexpr steps derive_relayout(mesh_shape const& mesh, sharding const& from, sh
   return relayout_derivation(mesh, from, to).derive();
 }
 
-/// Completing a sum over some axes; the cuts are unchanged, but for the further ones of the first dimension.
-constexpr steps derive_completion(mesh_shape const& mesh, sharding from, axis_mask axes, axis_mask cut = 0) {
+/// Completing a sum over some axes; the splits are unchanged, but for the further ones of the first dimension.
+constexpr steps derive_completion(mesh_shape const& mesh, sharding from, axis_mask axes, axis_mask split = 0) {
   from.partial |= axes;
-  sharding to = cut_further(from, cut, mesh);
+  sharding to = split_further(from, split, mesh);
   to.partial &= ~axes;
   return derive_relayout(mesh, from, to);
 }

@@ -10,11 +10,12 @@
 
 namespace mtf::detail {
 
-/// The same tensor with its first dimension cut over these axes too, the innermost. Ranks that differ along them alone,
-/// in order, hold equal parts of what was a shard, one after the other: nothing need be packed to put them together.
-constexpr sharding cut_further(sharding s, axis_mask axes, mesh_shape const& mesh) {
-  for (int a = 0; a < mesh.rank; ++a)
-    if ((axes >> static_cast<unsigned>(a)) & 1U) s[0].cut.push(a);
+/// The same tensor with its first dimension split over these axes too, the innermost. Ranks that differ along them
+/// alone, in order, hold equal parts of what was a shard, one after the other: nothing need be packed to put them
+/// together.
+constexpr sharding split_further(sharding s, axis_mask axes, mesh_shape const& mesh) {
+  for (int a = 0; a < mesh.ndim; ++a)
+    if ((axes >> static_cast<unsigned>(a)) & 1U) s[0].split.push(a);
   return s;
 }
 /// Where this rank's part begins in that shard.
@@ -24,33 +25,33 @@ constexpr index part_offset(sharding const& s, axis_mask axes, mesh_shape const&
 
 /// In whatever order.
 constexpr bool same_dims(sharding const& a, sharding const& b) {
-  bool same = a.rank == b.rank;
-  for (int d = 0; d < a.rank; ++d) same = same && b.has(a[d].id);
+  bool same = a.ndim == b.ndim;
+  for (int d = 0; d < a.ndim; ++d) same = same && b.has(a[d].id);
   return same;
 }
 
-/// The axes that cut those dimensions of `all` that x lacks: along them the ranks hold the same x for different work.
+/// The axes that split those dimensions of `all` that x lacks: along them the ranks hold the same x for different work.
 constexpr axis_mask axes_of_others(sharding const& x, sharding const& all) {
   axis_mask m = 0;
-  for (int d = 0; d < all.rank; ++d)
-    if (!x.has(all[d].id)) m |= all[d].cut.mask();
+  for (int d = 0; d < all.ndim; ++d)
+    if (!x.has(all[d].id)) m |= all[d].split.mask();
   return m;
 }
 
 /// The position of a rank's shard along dimension d, in elements.
 constexpr index shard_offset(sharding const& s, int d, mesh_shape const& mesh, int of_rank) {
   index at = 0;
-  auto const& cut = s[d].cut;
-  for (int i = 0; i < cut.size; ++i)
-    at = at * mesh.extent[static_cast<std::size_t>(cut[i])] + mesh.coordinate(of_rank, cut[i]);
+  auto const& split = s[d].split;
+  for (int i = 0; i < split.size; ++i)
+    at = at * mesh.extent[static_cast<std::size_t>(split[i])] + mesh.coordinate(of_rank, split[i]);
   return at * s.local_extent(d, mesh);
 }
 
 /// Where the rank's shard lies in the global tensor.
 constexpr placement placement_of(sharding const& s, mesh_shape const& mesh, int of_rank) {
   placement p;
-  p.local.rank = s.rank;
-  for (int d = 0; d < s.rank; ++d) {
+  p.local.ndim = s.ndim;
+  for (int d = 0; d < s.ndim; ++d) {
     p.local.extent[static_cast<std::size_t>(d)] = s.local_extent(d, mesh);
     p.local.stride[0][static_cast<std::size_t>(d)] = s.global_stride(d);
     p.offset += shard_offset(s, d, mesh, of_rank) * s.global_stride(d);
@@ -62,7 +63,7 @@ constexpr placement placement_of(sharding const& s, mesh_shape const& mesh, int 
 /// The shard as rows along dimension d.
 constexpr rows rows_along(sharding const& s, int d, mesh_shape const& mesh) {
   rows r;
-  for (int e = 0; e < s.rank; ++e) {
+  for (int e = 0; e < s.ndim; ++e) {
     auto& part = e < d ? r.outer : e == d ? r.n : r.inner;
     part *= s.local_extent(e, mesh);
   }
@@ -73,8 +74,8 @@ constexpr rows rows_along(sharding const& s, int d, mesh_shape const& mesh) {
 template <int N>
 constexpr loops<1 + N> aligned(mesh_shape const& mesh, sharding const& out, std::array<sharding, N> const& in) {
   loops<1 + N> l;
-  l.rank = out.rank;
-  for (int d = 0; d < out.rank; ++d) {
+  l.ndim = out.ndim;
+  for (int d = 0; d < out.ndim; ++d) {
     auto const at = static_cast<std::size_t>(d);
     l.extent[at] = out.local_extent(d, mesh);
     l.stride[0][at] = out.local_stride(d, mesh);
@@ -87,16 +88,16 @@ constexpr loops<1 + N> aligned(mesh_shape const& mesh, sharding const& out, std:
 /// The reduction of a shard of `in` to the dimensions that `out` has.
 constexpr reduction reduction_to(mesh_shape const& mesh, sharding const& out, sharding const& in) {
   reduction r;
-  for (int d = 0; d < in.rank; ++d) {
+  for (int d = 0; d < in.ndim; ++d) {
     int const e = out.find(in[d].id);
     auto const extent = in.local_extent(d, mesh);
     auto const stride = in.local_stride(d, mesh);
     if (e < 0) {
-      auto const at = static_cast<std::size_t>(r.reduced.rank++);
+      auto const at = static_cast<std::size_t>(r.reduced.ndim++);
       r.reduced.extent[at] = extent;
       r.reduced.stride[0][at] = stride;
     } else {
-      auto const at = static_cast<std::size_t>(r.kept.rank++);
+      auto const at = static_cast<std::size_t>(r.kept.ndim++);
       r.kept.extent[at] = extent;
       r.kept.stride[0][at] = out.local_stride(e, mesh);
       r.kept.stride[1][at] = stride;
@@ -111,7 +112,7 @@ constexpr reduction reduction_to(mesh_shape const& mesh, sharding const& out, sh
 template <std::size_t N>
 constexpr sharding without(sharding const& s, std::array<std::uint64_t, N> const& ids, std::size_t count) {
   sharding out;
-  for (int d = 0; d < s.rank; ++d) {
+  for (int d = 0; d < s.ndim; ++d) {
     bool gone = count == 0;
     for (std::size_t i = 0; i < count; ++i) gone = gone || ids[i] == s[d].id;
     if (!gone) out.push(s[d]);

@@ -25,11 +25,11 @@ enum class step_kind : std::uint8_t {
 ///   slice                 each rank keeps a part of its shard
 ///   all_reduce            the sum over `axes` is taken
 ///   reduce_scatter        the same, and each rank keeps the part that `after` gives it
-///   all_gather            the cuts by `axes` are taken back
-///   all_to_all            `axes` cut other dimensions than before, or some of them none
+///   all_gather            the splits by `axes` are taken back
+///   all_to_all            `axes` split other dimensions than before, or some of them none
 ///   permute               each rank takes over the shard of one rank of its group along `axes`
 ///   scattered_all_reduce  reduce-scatter over `inner_axes`, all-reduce over `axes`, all-gather over `inner_axes`
-/// Messages of a reduce-scatter or all-to-all hold only what is wanted: where `after` is cut over idle axes as well,
+/// Messages of a reduce-scatter or all-to-all hold only what is wanted: where `after` is split over idle axes as well,
 /// that slice is taken on the way.
 struct step {
   step_kind kind = step_kind::slice;

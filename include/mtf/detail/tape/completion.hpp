@@ -1,6 +1,6 @@
 #pragma once
 // Completing gradients: a large one by itself, begun as soon as it is asked for; small ones together, in one message.
-// Optimizers whose state is cut want of large ones each rank's part alone.
+// Optimizers whose state is split want of large ones each rank's part alone.
 #include <array>
 #include <cstddef>
 #include <vector>
@@ -30,40 +30,40 @@ class completion {
  public:
   constexpr explicit completion(Backend& b) : backend_(&b) {}
 
-  /// After finish(), `completed` finds the sum of `g` there without sending anything. `where` tells the cuts,
-  /// `parameter` whose gradient it is (as for operation). With `cut`, which small shards have not, this rank gets its
+  /// After finish(), `completed` finds the sum of `g` there without sending anything. `where` tells the splits,
+  /// `parameter` whose gradient it is (as for operation). With `split`, which small shards have not, this rank gets its
   /// part of the sum alone. In memory that nobody else holds the sum is taken in place, or the memory is given back for
   /// the part's.
   template <class T>
-  constexpr void add(cotangent<Backend> const& g, sharding const& where, axis_mask cut,
+  constexpr void add(cotangent<Backend> const& g, sharding const& where, axis_mask split,
                      parameter_path const& parameter) {
     if (!g.memory || g.partial == 0 || g.memory->sum.is_over(g.partial)) return;
     mesh_shape const& mesh = backend_->ranks().mesh();
     auto const n = where.local_size(mesh);
-    if (cut == 0 && is_small(n, sizeof(T))) {
+    if (split == 0 && is_small(n, sizeof(T))) {
       small_.push_back({g.memory, g.partial, &where, parameter, element_of<T>, n, times()});
       return;
     }
     operation<Backend> const here(*backend_, {"gradient", parameter}, where);
-    steps const way = derive_completion(mesh, where, g.partial, cut);
+    steps const way = derive_completion(mesh, where, g.partial, split);
     bool const one = way.size == 1, ours = g.memory.unique();
     if (one && ours && way[0].kind == step_kind::all_reduce) {
       T* const p = data_of<T>(g.memory);
       started_.push_back(backend_->start_all_reduce(way[0].axes, combine::sum, static_cast<T const*>(p), p,
                                                     static_cast<std::size_t>(n)));
       g.memory->sum.is_in_place(g.partial);
-    } else if (one && way[0].kind == step_kind::reduce_scatter && way[0].axes == cut) {  // the shard is the message
+    } else if (one && way[0].kind == step_kind::reduce_scatter && way[0].axes == split) {  // the shard is the message
       auto const part = make_buffer<T>(*backend_, way[0].elements_out);
       auto& slot = scattered_[scatters_++ % scattered_.size()];
       settle(slot);
-      slot.request = backend_->start_reduce_scatter(cut, static_cast<T const*>(data_of<T>(g.memory)), data_of<T>(part),
-                                                    static_cast<std::size_t>(way[0].elements_out));
+      slot.request = backend_->start_reduce_scatter(split, static_cast<T const*>(data_of<T>(g.memory)),
+                                                    data_of<T>(part), static_cast<std::size_t>(way[0].elements_out));
       slot.terms = g.memory;
       slot.ours = ours;
-      g.memory->sum.is(g.partial, part, cut);
+      g.memory->sum.is(g.partial, part, split);
     } else {
-      completed<T>(where, g.partial, g.memory, cut);
-      if (cut != 0 && ours) g.memory->forget_terms();
+      completed<T>(where, g.partial, g.memory, split);
+      if (split != 0 && ours) g.memory->forget_terms();
     }
   }
 
@@ -157,7 +157,7 @@ class completion {
   }
   template <class T>
   constexpr void copy_all(T* to, T const* from, index n) {
-    loops<2> const flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
+    loops<2> const flat{.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
     backend_->run(primitives::copy<T, T>{flat, to, from});
   }
 

@@ -102,12 +102,13 @@ class tape {
   }
 
   /// A new slot for the gradient of a parameter, the next in line: it is final when nobody knows the slot any more.
-  /// `cut`: the axes along which each rank needs its part of it alone (cut_further).
+  /// `split`: the axes along which each rank needs its part of it alone (split_further).
   template <class T>
-  constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, axis_mask cut, parameter_path const& name) {
+  constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, axis_mask split,
+                                                     parameter_path const& name) {
     auto const slot = make_ref<gradient_slot<Backend, T>>(*backend_, *this, where);
     slot->parameter = static_cast<int>(parameters_.size());
-    parameters_.push_back({.index = &slot->parameter, .cut = cut, .name = name});
+    parameters_.push_back({.index = &slot->parameter, .split = split, .name = name});
     return slot;
   }
   /// Told by its slot.
@@ -116,7 +117,7 @@ class tape {
     auto& p = parameters_[static_cast<std::size_t>(i)];
     p.index = nullptr;
     p.g = std::move(g);
-    if (completes_) completion_.template add<T>(p.g, where, p.cut, p.name);
+    if (completes_) completion_.template add<T>(p.g, where, p.split, p.name);
   }
   /// The gradient of the i-th parameter, whose slot this was or is: the user's function may have kept the tensor.
   template <class T>
@@ -134,7 +135,7 @@ class tape {
  private:
   struct parameter_gradient {
     int* index;  // in the slot; null: the gradient is final
-    axis_mask cut;
+    axis_mask split;
     parameter_path name;
     cotangent<Backend> g{};
   };

@@ -45,41 +45,41 @@ shape<typename Dims::template at<position_of(static_cast<Dims const*>(nullptr), 
 /// The shape of `Rule::out`, a sharding, with dimensions taken from the list `Dims`.
 template <class Dims, class Rule>
 using shape_of_rule =
-    decltype(shape_from<Dims, Rule>(std::make_index_sequence<static_cast<std::size_t>(Rule::out.rank)>{}));
+    decltype(shape_from<Dims, Rule>(std::make_index_sequence<static_cast<std::size_t>(Rule::out.ndim)>{}));
 
 template <class Mesh, class Dim, class Rule, int D, std::size_t... I>
-split<Dim, typename Mesh::template at<static_cast<std::size_t>(Rule::out[D].cut[static_cast<int>(I)])>...> split_from(
+split<Dim, typename Mesh::template at<static_cast<std::size_t>(Rule::out[D].split[static_cast<int>(I)])>...> split_from(
     std::index_sequence<I...>);
 
-/// The dimensions of `Rule::out` that are cut, and the layout that says just that.
+/// The dimensions of `Rule::out` that are split, and the layout that says just that.
 template <class Mesh, class Shape, class Rule>
 struct written_layout {
-  static constexpr int cut_count() {
+  static constexpr int split_count() {
     int n = 0;
-    for (int d = 0; d < Rule::out.rank; ++d) n += Rule::out[d].cut.size > 0 ? 1 : 0;
+    for (int d = 0; d < Rule::out.ndim; ++d) n += Rule::out[d].split.size > 0 ? 1 : 0;
     return n;
   }
-  static constexpr int nth_cut(int n) {
+  static constexpr int nth_split(int n) {
     int d = 0;
     for (;; ++d)
-      if (Rule::out[d].cut.size > 0 && n-- == 0) return d;
+      if (Rule::out[d].split.size > 0 && n-- == 0) return d;
   }
   template <std::size_t... I>
   static auto make(std::index_sequence<I...>)
-      -> layout<Mesh, decltype(split_from<Mesh, typename Shape::template at<static_cast<std::size_t>(nth_cut(I))>, Rule,
-                                          nth_cut(I)>(
-                          std::make_index_sequence<static_cast<std::size_t>(Rule::out[nth_cut(I)].cut.size)>{}))...>;
-  using type = decltype(make(std::make_index_sequence<static_cast<std::size_t>(cut_count())>{}));
+      -> layout<Mesh, decltype(split_from<Mesh, typename Shape::template at<static_cast<std::size_t>(nth_split(I))>,
+                                          Rule, nth_split(I)>(std::make_index_sequence<static_cast<std::size_t>(
+                                                                  Rule::out[nth_split(I)].split.size)>{}))...>;
+  using type = decltype(make(std::make_index_sequence<static_cast<std::size_t>(split_count())>{}));
 };
 
 template <class Layout>
 constexpr bool layout_agrees(sharding const& s) {
-  for (int d = 0; d < s.rank; ++d)
-    if (!(Layout::cut_of(s[d].id) == s[d].cut)) return false;
+  for (int d = 0; d < s.ndim; ++d)
+    if (!(Layout::split_of(s[d].id) == s[d].split)) return false;
   return true;
 }
 
-/// The first of the operands' layouts that cuts the result as it is cut; a new one if none does.
+/// The first of the operands' layouts that splits the result as it is split; a new one if none does.
 template <class Mesh, class Shape, class Rule, class... Layouts>
 struct result_layout : written_layout<Mesh, Shape, Rule> {};
 template <class Mesh, class Shape, class Rule, class First, class... Rest>

@@ -9,16 +9,16 @@
 namespace mtf::detail {
 
 template <class... D>
-constexpr sharding sharding_from(shape<D...> const*, [[maybe_unused]] auto cut_of, axis_mask partial) {
+constexpr sharding sharding_from(shape<D...> const*, [[maybe_unused]] auto split_of, axis_mask partial) {
   sharding s;
-  (s.push({D::id, D::extent, cut_of(D::id), D::name.data()}), ...);
+  (s.push({D::id, D::extent, split_of(D::id), D::name.data()}), ...);
   s.partial = partial;
   return s;
 }
 
 /// The sharding of a shape under a layout.
 template <class Shape, class Layout, class Partial = partial<>>
-inline constexpr sharding sharding_of = sharding_from(static_cast<Shape const*>(nullptr), &Layout::cut_of,
+inline constexpr sharding sharding_of = sharding_from(static_cast<Shape const*>(nullptr), &Layout::split_of,
                                                       Partial::template mask<typename Layout::mesh_type>());
 
 }  // namespace mtf::detail

@@ -38,7 +38,7 @@ constexpr einsum_work make_einsum_work(mesh_shape const& mesh, sharding const& a
   w.backward[0] = derive_local_einsum(mesh, rule.out, b, a);
   w.backward[1] = derive_local_einsum(mesh, a, rule.out, b);
   std::array<axis_mask, 2> const passing{a.partial & ~rule.complete[0], b.partial & ~rule.complete[1]};
-  w.gradient_may_be_partial = ~(a.cut_axes() | b.cut_axes() | passing[0] | passing[1]);
+  w.gradient_may_be_partial = ~(a.split_axes() | b.split_axes() | passing[0] | passing[1]);
   for (std::size_t i = 0; i < 2; ++i) w.gradient_sums[i] = passing[1 - i] | axes_of_others(w.in[i], w.in[1 - i]);
   return w;
 }
@@ -111,9 +111,9 @@ struct contraction_order {
 
 constexpr sharding contracted(sharding const& a, sharding const& b, auto const& needed) {
   sharding out;
-  for (int d = 0; d < a.rank; ++d)
+  for (int d = 0; d < a.ndim; ++d)
     if (needed(a[d].id)) out.push(a[d]);
-  for (int d = 0; d < b.rank; ++d)
+  for (int d = 0; d < b.ndim; ++d)
     if (!a.has(b[d].id) && needed(b[d].id)) out.push(b[d]);
   return out;
 }
@@ -130,8 +130,8 @@ constexpr contraction_order<N> best_order(mesh_shape const& mesh, std::array<sha
         return n;
       };
       double cost = 1;
-      for (int d = 0; d < in[i].rank; ++d) cost *= static_cast<double>(in[i].local_extent(d, mesh));
-      for (int d = 0; d < in[j].rank; ++d)
+      for (int d = 0; d < in[i].ndim; ++d) cost *= static_cast<double>(in[i].local_extent(d, mesh));
+      for (int d = 0; d < in[j].ndim; ++d)
         if (!in[i].has(in[j][d].id)) cost *= static_cast<double>(in[j].local_extent(d, mesh));
       if constexpr (N > 2) {
         std::array<sharding, N - 1> rest{contracted(in[i], in[j], needed)};
@@ -150,7 +150,7 @@ struct einsum_output {
   // A sharding for the output's dimensions, taken from the inputs that have them; wrong names the first that none has.
   static constexpr sharding find() {
     sharding out;
-    for (int d = 0; d < Out::rank; ++d) {
+    for (int d = 0; d < Out::ndim; ++d) {
       auto const id = Out::ids[static_cast<std::size_t>(d)];
       bool found = false;
       ((X::spec.has(id) && !found ? (out.push(X::spec[X::spec.find(id)]), found = true) : false), ...);
@@ -161,15 +161,15 @@ struct einsum_output {
   static constexpr sharding out = find();
   // The first dimension whose extent is not the input's.
   static constexpr int resized() {
-    for (int d = 0; d < out.rank; ++d)
+    for (int d = 0; d < out.ndim; ++d)
       if (out[d].extent != Out::extents[static_cast<std::size_t>(d)]) return d;
-    return out.rank;
+    return out.ndim;
   }
   static auto verdict() {
-    if constexpr (out.rank < Out::rank) {
-      return error_output_dim_in_no_input<typename Out::template at<static_cast<std::size_t>(out.rank)>,
+    if constexpr (out.ndim < Out::ndim) {
+      return error_output_dim_in_no_input<typename Out::template at<static_cast<std::size_t>(out.ndim)>,
                                           typename X::shape_type...>{};
-    } else if constexpr (constexpr int d = resized(); d < out.rank) {
+    } else if constexpr (constexpr int d = resized(); d < out.ndim) {
       using dims = dims_of<X...>;
       return error_one_name_two_extents<
           typename dims::template at<position_of(static_cast<dims const*>(nullptr), out[d].id)>,
@@ -186,7 +186,7 @@ struct einsum_pair {
   static constexpr sharding out = rule.out;
   static constexpr einsum_work work = make_einsum_work(X::mesh, X::spec, Y::spec, rule);
   static constexpr bool contracts() {
-    for (int d = 0; d < X::spec.rank; ++d)
+    for (int d = 0; d < X::spec.ndim; ++d)
       if (Y::spec.has(X::spec[d].id) && !out.has(X::spec[d].id)) return true;
     return false;
   }
@@ -213,7 +213,7 @@ template <class X, class Keep>
 struct kept_rule {
   static constexpr sharding make() {
     sharding s;
-    for (int d = 0; d < X::spec.rank; ++d)
+    for (int d = 0; d < X::spec.ndim; ++d)
       if (Keep::has_id(X::spec[d].id)) s.push(X::spec[d]);
     return s;
   }
@@ -225,7 +225,7 @@ struct kept_rule {
 template <class Keep, class X>
 constexpr auto summed_to(X const& x) {
   using rule = kept_rule<typename X::description, Keep>;
-  if constexpr (rule::out.rank == X::spec.rank) {
+  if constexpr (rule::out.ndim == X::spec.ndim) {
     return x;
   } else {
     using T = typename X::element_type;
@@ -323,12 +323,12 @@ struct einsum_call {
 }  // namespace detail
 
 /// The sum over all dimensions that the output does not name of the product of the operands, in Einstein's convention:
-/// `einsum<batch, hidden>(x, w)`. Each operand is a shard; a contracted dimension that is cut leaves the result partial
-/// over its axes, and nothing is sent. An operand that is partial stays so if nothing else varies along those axes,
-/// else it is completed first. More than two operands are contracted pairwise in the order with the fewest
+/// `einsum<batch, hidden>(x, w)`. Each operand is a shard; a contracted dimension that is split leaves the result
+/// partial over its axes, and nothing is sent. An operand that is partial stays so if nothing else varies along those
+/// axes, else it is completed first. More than two operands are contracted pairwise in the order with the fewest
 /// multiplications. The output's order is the storage order. Backward: one contraction for each operand, likewise.
-/// Refused: an output dimension that no input has, operands cut differently, one name with two extents, two dimensions
-/// of the operands on one axis, different element types.
+/// Refused: an output dimension that no input has, operands split differently, one name with two extents, two
+/// dimensions of the operands on one axis, different element types.
 template <dimension... Out, operand... X>
   requires(sizeof...(X) > 0)
 constexpr auto einsum(X const&... x) {

@@ -19,7 +19,7 @@ namespace detail {
 constexpr bool adds_bias(mesh_shape const& mesh, einsum_work const& w, sharding const& b) {
   bool contracts = false;
   for (std::size_t i = 0; i < 2; ++i)
-    for (int d = 0; d < w.in[i].rank; ++d) {
+    for (int d = 0; d < w.in[i].ndim; ++d) {
       auto const id = w.in[i][d].id;
       if (w.out.has(id)) continue;
       if (!w.in[1 - i].has(id)) return false;
@@ -28,9 +28,9 @@ constexpr bool adds_bias(mesh_shape const& mesh, einsum_work const& w, sharding 
   auto const& product = w.forward.work;
   if (!contracts || w.forward.swapped || w.forward.copy_c || product.batch.size() != 1 || product.c_n != 1)
     return false;
-  if (w.out.partial != 0 || b.partial != 0 || b.rank > w.out.rank || product.n != b.local_size(mesh)) return false;
-  for (int d = 0; d < b.rank; ++d)
-    if (w.out[w.out.rank - b.rank + d].id != b[d].id) return false;
+  if (w.out.partial != 0 || b.partial != 0 || b.ndim > w.out.ndim || product.n != b.local_size(mesh)) return false;
+  for (int d = 0; d < b.ndim; ++d)
+    if (w.out[w.out.ndim - b.ndim + d].id != b[d].id) return false;
   return true;
 }
 
@@ -63,7 +63,7 @@ struct linear_operation {
   /// All take the gradient partial as it comes: axes that split a factor split the result, so it is not partial there.
   constexpr void backward(auto& g) const {
     if (g.template wants<2>()) {
-      if (work->in[2].rank == work->out.rank)
+      if (work->in[2].ndim == work->out.ndim)
         g.template set_dx<2>(g.g.memory);
       else
         g.run(primitives::reduce<T>{combine::sum, work->to_bias, g.template dx<2>(), g.dy()});

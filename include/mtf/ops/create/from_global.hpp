@@ -29,7 +29,7 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
   std::vector<stored> mine(size);
   for (std::size_t i = 0; i < size; ++i) {
     auto rest = static_cast<backend::index>(i), at = place.offset;
-    for (int d = place.local.rank - 1; d >= 0; --d) {
+    for (int d = place.local.ndim - 1; d >= 0; --d) {
       auto const e = static_cast<std::size_t>(d);
       at += rest % place.local.extent[e] * place.local.stride[0][e];
       rest /= place.local.extent[e];

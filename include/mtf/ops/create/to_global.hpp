@@ -18,7 +18,7 @@ auto to_global(X const& x) {
 /// The number in a tensor without dimensions; its sum is taken.
 template <tensor_type X>
 auto item(X const& x)
-  requires(X::shape_type::rank == 0)
+  requires(X::shape_type::ndim == 0)
 {
   return complete(x).local()[0];
 }

@@ -74,11 +74,11 @@ constexpr operand_rule<N> merge_for_map(std::array<sharding, N> const& in, linea
   if (r.wrong.what != finding::kind::none) return r;
   for (std::size_t i = 0; i < N; ++i) {
     int other = -1;
-    bool shares = in[i].rank == 0;
+    bool shares = in[i].ndim == 0;
     for (std::size_t j = 0; j < N; ++j) {
-      if (i == j || in[j].rank == 0) continue;
+      if (i == j || in[j].ndim == 0) continue;
       other = static_cast<int>(j);
-      for (int d = 0; d < in[i].rank; ++d) shares = shares || in[j].has(in[i][d].id);
+      for (int d = 0; d < in[i].ndim; ++d) shares = shares || in[j].has(in[i][d].id);
     }
     if (!shares && other >= 0) {
       r.wrong = {.what = finding::kind::outer_product, .i = static_cast<int>(i), .j = other};
@@ -87,7 +87,7 @@ constexpr operand_rule<N> merge_for_map(std::array<sharding, N> const& in, linea
   }
   // The result takes the order of the operand that has all dimensions, if there is one.
   for (auto const& s : in)
-    if (s.rank == r.together.rank) {
+    if (s.ndim == r.together.ndim) {
       auto const pass = r.together.partial;
       r.together = s;
       r.together.partial = pass;
@@ -113,12 +113,12 @@ constexpr map_work<N> derive_map(mesh_shape const& mesh, operand_rule<N> const& 
     w.gradient_sums[i] = axes_of_others(in[i], w.out);
     for (std::size_t j = 0; j < N; ++j)
       if (j != i) w.gradient_sums[i] |= passing[j];
-    w.same_order[i] = in[i].rank == w.out.rank;
-    for (int d = 0; d < w.out.rank; ++d) {
+    w.same_order[i] = in[i].ndim == w.out.ndim;
+    for (int d = 0; d < w.out.ndim; ++d) {
       w.broadcast[i] = w.broadcast[i] || !in[i].has(w.out[d].id);
       w.same_order[i] = w.same_order[i] && in[i][d].id == w.out[d].id;
     }
-    auto const row = static_cast<std::size_t>(w.loop.rank - 1);
+    auto const row = static_cast<std::size_t>(w.loop.ndim - 1);
     w.is_row[i] = row > 0 && w.loop.extent[row] == in[i].local_size(mesh) && w.loop.stride[1 + i][row] == 1;
     for (std::size_t d = 0; d < row; ++d) w.is_row[i] = w.is_row[i] && w.loop.stride[1 + i][d] == 0;
   }
@@ -294,9 +294,9 @@ struct map_call {
 /// argument is mapped all the same; asking for the gradient there is a user_error, and in a plan a compiler error.
 /// Operands that are partial are completed first, unless f is linear there (`mtf/ops/elementwise/functions.hpp`). No
 /// communication otherwise. Backward: one kernel; the gradient of a broadcast operand is summed over the missing
-/// dimensions, partial where they are cut. Refused: operands cut differently, one name with two extents, tensors that
-/// share no dimension, different floating element types, a function that does not take the elements, returns none, or
-/// calls one of plain numbers on a dual number.
+/// dimensions, partial where they are split. Refused: operands split differently, one name with two extents, tensors
+/// that share no dimension, different floating element types, a function that does not take the elements, returns none,
+/// or calls one of plain numbers on a dual number.
 template <class F, operand... X>
 constexpr auto map(F f, X const&... x) {
   return detail::operate(detail::map_call<F>{f}, x...);

@@ -1,5 +1,5 @@
 #pragma once
-// Lookup of rows by number, also with the vocabulary cut.
+// Lookup of rows by number, also with the vocabulary split.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -25,11 +25,11 @@ constexpr embedding_work derive_embedding(mesh_shape const& mesh, sharding const
   w.count = ids.local_size(mesh);
   w.vocabulary = table.local_extent(0, mesh);
   w.width = table.local_size(mesh) / w.vocabulary;
-  for (int d = 0; d < ids.rank; ++d) w.out.push(ids[d]);
-  for (int d = 1; d < table.rank; ++d) w.out.push(table[d]);
-  w.out.partial = table[0].cut.mask();  // each rank has the rows of its share, zeros for the others
+  for (int d = 0; d < ids.ndim; ++d) w.out.push(ids[d]);
+  for (int d = 1; d < table.ndim; ++d) w.out.push(table[d]);
+  w.out.partial = table[0].split.mask();  // each rank has the rows of its share, zeros for the others
   w.gradient_may_be_partial = ~w.out.partial;
-  w.gradient_sums[0] = ids.cut_axes();
+  w.gradient_sums[0] = ids.split_axes();
   return w;
 }
 
@@ -101,8 +101,8 @@ struct embedding_call {
 
 /// The rows of `table` along Vocabulary that `ids` (int32, in [0, extent)) name: the result has the dimensions of ids,
 /// then the others of the table. A negative id gives zeros, one at or above the extent NaN (0 in a table of integers);
-/// `from_global<X, Vocabulary>` refuses the latter before. If Vocabulary is cut, the result is partial over its axes
-/// and nothing is sent. Backward: rows are added up, partial over the axes that cut the ids.
+/// `from_global<X, Vocabulary>` refuses the latter before. If Vocabulary is split, the result is partial over its axes
+/// and nothing is sent. Backward: rows are added up, partial over the axes that split the ids.
 template <dimension Vocabulary, operand Table, operand Ids>
 constexpr auto embedding(Table const& table, Ids const& ids) {
   return detail::operate(detail::embedding_call<Vocabulary>{}, table, ids);

@@ -26,11 +26,11 @@ struct broadcast_operation {
   }
 };
 
-/// `to`: the result's dimensions, cut as the layout says of them.
+/// `to`: the result's dimensions, split as the layout says of them.
 constexpr operation_work<1> derive_broadcast(sharding const& x, sharding const& to) {
   operation_work<1> w{.in = {x}, .out = to};
-  w.out.partial = x.partial & ~to.cut_axes();
-  w.complete[0] = x.partial & to.cut_axes();
+  w.out.partial = x.partial & ~to.split_axes();
+  w.complete[0] = x.partial & to.split_axes();
   w.gradient_sums[0] = axes_of_others(x, to);
   return w;
 }
@@ -62,7 +62,7 @@ struct broadcast_call {
 }  // namespace detail
 
 /// The tensor repeated along the dimensions that it lacks, in the order given: how an outer product is asked for by
-/// name. New dimensions are cut as the tensor's layout says; nothing is sent. Refused: a shape that lacks one of its
+/// name. New dimensions are split as the tensor's layout says; nothing is sent. Refused: a shape that lacks one of its
 /// dimensions.
 template <dimension... Dims, operand X>
 constexpr auto broadcast(X const& x) {

@@ -21,7 +21,7 @@ struct cast_operation {
 
  private:
   [[nodiscard]] constexpr loops<2> all(mesh_shape const& mesh) const {
-    return {.rank = 1, .extent = {work->out.local_size(mesh)}, .stride = {extents{1}, extents{1}}};
+    return {.ndim = 1, .extent = {work->out.local_size(mesh)}, .stride = {extents{1}, extents{1}}};
   }
 };
 

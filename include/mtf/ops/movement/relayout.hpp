@@ -1,5 +1,5 @@
 #pragma once
-// The same logical tensor, cut, ordered or named differently.
+// The same logical tensor, split, ordered or named differently.
 #include <cstddef>
 #include <type_traits>
 
@@ -25,8 +25,8 @@ constexpr relayout_work derive_relayout_work(mesh_shape const& mesh, sharding co
   return w;
 }
 
-/// Backward, the gradient goes from the result's cuts to the operand's. Where it is partial it may stay so, unless the
-/// operand is cut there: then a reduce-scatter completes it.
+/// Backward, the gradient goes from the result's splits to the operand's. Where it is partial it may stay so, unless
+/// the operand is split there: then a reduce-scatter completes it.
 template <class T>
 struct relayout_operation {
   relayout_work const* work;
@@ -38,12 +38,12 @@ struct relayout_operation {
   constexpr void backward(auto& g) const {
     auto from = work->out, to = work->in[0];
     from.partial = g.g.partial;
-    g.g.partial = to.partial = from.partial & ~to.cut_axes();
+    g.g.partial = to.partial = from.partial & ~to.split_axes();
     g.set_dx(execute<T>(g.backend, derive_relayout(g.mesh(), from, to), g.g.memory));
   }
 };
 
-/// Nothing happens where both are cut alike.
+/// Nothing happens where both are split alike.
 template <class T, class Backend>
 constexpr value<Backend, T> run_relayout(char const* name, relayout_work const& w, value<Backend, T> const& x) {
   if (w.forward.size == 0) return x;
@@ -60,8 +60,8 @@ struct relayout_call {
 
   static constexpr relayout_work derive(mesh_shape const& mesh, sharding const& x) {
     sharding to = x;
-    for (int d = 0; d < to.rank; ++d) to[d].cut = Layout::cut_of(to[d].id);
-    to.partial &= ~to.cut_axes();
+    for (int d = 0; d < to.ndim; ++d) to[d].split = Layout::split_of(to[d].id);
+    to.partial &= ~to.split_axes();
     return derive_relayout_work(mesh, x, to);
   }
   template <class X>
@@ -75,10 +75,10 @@ struct relayout_call {
 
 }  // namespace detail
 
-/// The same tensor cut as `Layout` says, on the same mesh. Sends what the change needs and no more: nothing for a
+/// The same tensor split as `Layout` says, on the same mesh. Sends what the change needs and no more: nothing for a
 /// slice; an all-gather, all-to-all, permute, or for partial tensors a reduce-scatter (docs/design.md, "What relayouts
-/// send"). Sums over axes that cut a dimension afterwards are completed on the way; others stay partial. Backward: the
-/// reverse.
+/// send"). Sums over axes that split a dimension afterwards are completed on the way; others stay partial. Backward:
+/// the reverse.
 template <layout_type Layout, operand X>
 constexpr auto relayout(X const& x) {
   return detail::operate(detail::relayout_call<Layout>{}, x);

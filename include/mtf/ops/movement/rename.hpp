@@ -36,8 +36,8 @@ struct rename_call {
       dim.id = To::id;
       dim.name = To::name.data();
       sharding to = from;
-      to[to.find(To::id)].cut = Layout::cut_of(To::id);
-      to.partial &= ~to.cut_axes();
+      to[to.find(To::id)].split = Layout::split_of(To::id);
+      to.partial &= ~to.split_axes();
       return derive_relayout_work(mesh, from, to);
     }
   };
@@ -51,9 +51,10 @@ struct rename_call {
 
 }  // namespace detail
 
-/// The same tensor with dimension `From` called `To`, of the same extent. It is cut as the layout says of `To`:
+/// The same tensor with dimension `From` called `To`, of the same extent. It is split as the layout says of `To`:
 /// renaming is also how one dimension meets itself, e.g. as the queries and the keys of attention. Communication as for
-/// `relayout`; none if both names are cut alike. Refused: no such dimension, a name already there, extents that differ.
+/// `relayout`; none if both names are split alike. Refused: no such dimension, a name already there, extents that
+/// differ.
 template <dimension From, dimension To, operand X>
 constexpr auto rename(X const& x) {
   return detail::operate(detail::rename_call<From, To>{}, x);

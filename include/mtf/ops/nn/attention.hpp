@@ -1,6 +1,6 @@
 #pragma once
 // Attention of a decoder as one operation. Where a rank has whole sequences it keeps no scores, and computes none that
-// the mask hides; where they are cut it is the products and the softmax that it means.
+// the mask hides; where they are split it is the products and the softmax that it means.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -27,11 +27,11 @@ constexpr attention_work derive_attention(mesh_shape const& mesh, sharding const
   w.out = q;
   w.out.partial = 0;
   w.complete = {q.partial, k.partial, v.partial};
-  w.gradient_may_be_partial = ~q.cut_axes();
+  w.gradient_may_be_partial = ~q.split_axes();
   auto& s = w.shape;
-  for (int d = 0; d + 1 < q.rank; ++d) {
+  for (int d = 0; d + 1 < q.ndim; ++d) {
     if (q[d].id == query) continue;
-    auto const at = static_cast<std::size_t>(s.batch.rank++);
+    auto const at = static_cast<std::size_t>(s.batch.ndim++);
     s.batch.extent[at] = q.local_extent(d, mesh);
     s.batch.stride[0][at] = q.local_stride(d, mesh);
     s.batch.stride[1][at] = k.local_stride(k.find(q[d].id), mesh);
@@ -40,7 +40,7 @@ constexpr attention_work derive_attention(mesh_shape const& mesh, sharding const
   s.batch = collapsed(s.batch);
   s.queries = q.local_extent(q.find(query), mesh);
   s.keys = k.local_extent(k.find(key), mesh);
-  s.head = q.local_extent(q.rank - 1, mesh);
+  s.head = q.local_extent(q.ndim - 1, mesh);
   s.q_row = q.local_stride(q.find(query), mesh);
   s.k_row = k.local_stride(k.find(key), mesh);
   s.v_row = v.local_stride(v.find(key), mesh);
@@ -83,7 +83,7 @@ template <class Q, class K, class Without, class... Then>
 struct attention_dims {
   static constexpr sharding make() {
     sharding s;
-    for (int d = 0; d < Q::spec.rank; ++d)
+    for (int d = 0; d < Q::spec.ndim; ++d)
       if (!Without::has_id(Q::spec[d].id)) s.push(Q::spec[d]);
     (s.push(Q::spec.has(Then::id) ? Q::spec[Q::spec.find(Then::id)] : K::spec[K::spec.find(Then::id)]), ...);
     return s;
@@ -129,8 +129,8 @@ struct attention_call {
   }
   template <class Q, class K, class V>
   constexpr auto operator()(Q const& q, K const& k, V const& v) const {
-    constexpr auto cut = [](sharding const& s, std::uint64_t id) { return s[s.find(id)].cut.size > 0; };
-    if constexpr (cut(Q::spec, Query::id) || cut(K::spec, Key::id) || cut(K::spec, Head::id)) {
+    constexpr auto split = [](sharding const& s, std::uint64_t id) { return s[s.find(id)].split.size > 0; };
+    if constexpr (split(Q::spec, Query::id) || split(K::spec, Key::id) || split(K::spec, Head::id)) {
       using scores = attention_dims_t<typename Q::description, typename K::description,
                                       any_of_shapes<shape<Query, Head>>, Query, Key>;
       auto const a = complete(q);
@@ -159,9 +159,9 @@ struct attention_call {
 /// The sum over Key of softmax(scale q . k) v, the softmax over the keys whose position does not exceed the query's
 /// (Vaswani et al. 2017, 3.2.1; Dao et al. 2022). q has Query and Head, k and v have Key and Head; their other
 /// dimensions are the same. The result has q's dimensions in q's order. Partial operands are completed. Where none of
-/// the three dimensions is cut: nothing is sent, nothing of the size of Query x Key is stored, one number a row is kept
-/// for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send. What the mask hides is
-/// multiplied by 0, so it must be finite. Refused: operands with other dimensions, cut differently, of different
+/// the three dimensions is split: nothing is sent, nothing of the size of Query x Key is stored, one number a row is
+/// kept for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send. What the mask hides
+/// is multiplied by 0, so it must be finite. Refused: operands with other dimensions, split differently, of different
 /// element types.
 template <dimension Query, dimension Key, dimension Head, operand Q, operand K, operand V>
 constexpr auto causal_attention(Q const& q, K const& k, V const& v, double scale) {

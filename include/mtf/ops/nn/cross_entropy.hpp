@@ -1,5 +1,5 @@
 #pragma once
-// The loss of classification, also with the class dimension cut: the logits are never gathered.
+// The loss of classification, also with the class dimension split: the logits are never gathered.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -16,7 +16,7 @@ namespace detail {
 struct cross_entropy_work : operation_work<2> {
   int dim = 0;
   rows r;
-  axis_mask exchange = 0;  // axes that cut the classes
+  axis_mask exchange = 0;  // axes that split the classes
 };
 
 constexpr cross_entropy_work derive_cross_entropy(mesh_shape const& mesh, sharding const& logits,
@@ -27,9 +27,9 @@ constexpr cross_entropy_work derive_cross_entropy(mesh_shape const& mesh, shardi
   w.out = without<1>(logits, {logits[dim].id}, 1);
   w.out.partial = 0;
   w.complete = {logits.partial, labels.partial};
-  w.gradient_may_be_partial = ~logits.cut_axes();  // whole over the axes that cut the classes
+  w.gradient_may_be_partial = ~logits.split_axes();  // whole over the axes that split the classes
   w.r = rows_along(logits, dim, mesh);
-  w.exchange = logits[dim].cut.mask();
+  w.exchange = logits[dim].split.mask();
   return w;
 }
 
@@ -112,9 +112,9 @@ struct cross_entropy_call {
 /// -log softmax(logits)[label] along Classes, for every other element of the logits: the result has their dimensions
 /// without Classes, which are also those of `labels`, a tensor of int32 in [0, extent of Classes). A negative label is
 /// ignored: its loss is 0 and has no gradient; the mean of the others is `weighted_mean(losses, labels >= 0)`. A label
-/// at or above the extent gives NaN; `from_global<X, Classes>` refuses it before. If Classes is cut: an all-reduce of
+/// at or above the extent gives NaN; `from_global<X, Classes>` refuses it before. If Classes is split: an all-reduce of
 /// one number an element (maximum), and one of two (sum, the label's logit); none backward unless the gradient arrives
-/// partial over the axes of Classes. Refused: labels of another shape, or cut differently.
+/// partial over the axes of Classes. Refused: labels of another shape, or split differently.
 template <dimension Classes, operand X, operand Labels>
 constexpr auto cross_entropy(X const& logits, Labels const& labels) {
   return detail::operate(detail::cross_entropy_call<Classes>{}, logits, labels);

@@ -18,7 +18,7 @@ namespace detail {
 template <std::size_t N>
 struct norm_work : operation_work<N> {
   rows r;
-  axis_mask exchange = 0;  // axes that cut the dimension
+  axis_mask exchange = 0;  // axes that split the dimension
   index n = 1;             // global extent
 };
 
@@ -30,14 +30,14 @@ constexpr norm_work<N> derive_norm(mesh_shape const& mesh, std::array<sharding, 
   w.in = in;
   w.out = x;
   w.r = rows_along(x, d, mesh);
-  w.exchange = x[d].cut.mask();
+  w.exchange = x[d].split.mask();
   w.n = x[d].extent;
   w.out.partial = 0;
   // Were the gradient taken partial, those of the parameters would be partial over more axes.
   w.gradient_may_be_partial = 0;
   for (std::size_t i = 0; i < N; ++i) {
     w.complete[i] = in[i].partial;
-    if (i > 0) w.gradient_sums[i] = x.cut_axes() & ~w.exchange;
+    if (i > 0) w.gradient_sums[i] = x.split_axes() & ~w.exchange;
   }
   return w;
 }
@@ -74,7 +74,7 @@ struct norm_operation {
       if constexpr (Centered) {
         f.run(primitives::row_sum<T>{r, mean, x});
         f.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(mean), mean, count);
-        loops<2> const flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
+        loops<2> const flat{.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
         f.run(primitives::map<scaled_by<A>, A, A>{scaled_by<A>{A(1) / static_cast<A>(work->n)}, flat, mean, {mean}});
       }
       f.run(primitives::row_square_sum<T>{r, Centered ? mean : nullptr, rstd, x});
@@ -97,7 +97,7 @@ struct norm_operation {
       dbeta = data_of<T>(unused = make_buffer<T>(g.backend, r.n));
     T const *const x = data_of<T>(g.kept[0]), *const gamma = data_of<T>(g.kept[1]);
     A const *const mean = data_of<A>(g.kept[2]), *const rstd = data_of<A>(g.kept[3]);
-    buffer sums;  // of whole rows, where the dimension is cut
+    buffer sums;  // of whole rows, where the dimension is split
     A *s1 = nullptr, *s2 = nullptr;
     if (work->exchange != 0) {
       sums = make_buffer<A>(g.backend, 2 * r.count());
@@ -113,7 +113,7 @@ struct norm_operation {
 
 /// What gamma and beta must look like: tensors over D.
 template <class D, class S>
-using parameter_shape_t = std::conditional_t<S::rank == 1 && S::template has<D>, ok, error_shapes_differ<S, shape<D>>>;
+using parameter_shape_t = std::conditional_t<S::ndim == 1 && S::template has<D>, ok, error_shapes_differ<S, shape<D>>>;
 
 template <class D>
 struct norm_call {
@@ -144,15 +144,15 @@ struct norm_call {
 }  // namespace detail
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta along Dim; gamma and beta are tensors over Dim (Ba et al.
-/// 2016). One kernel forward, one backward. If Dim is cut: two all-reduces of one number a row forward, one of two
-/// backward. The gradients of gamma and beta are partial over the axes that cut the other dimensions.
+/// 2016). One kernel forward, one backward. If Dim is split: two all-reduces of one number a row forward, one of two
+/// backward. The gradients of gamma and beta are partial over the axes that split the other dimensions.
 template <dimension Dim, operand X, operand Gamma, operand Beta>
 constexpr auto layer_norm(X const& x, Gamma const& gamma, Beta const& beta, double epsilon = 1e-5) {
   return detail::operate(detail::norm_call<Dim>{epsilon}, x, gamma, beta);
 }
 
 /// x / sqrt(mean of squares + epsilon) * gamma along Dim (Zhang & Sennrich 2019). One all-reduce each way if Dim is
-/// cut.
+/// split.
 template <dimension Dim, operand X, operand Gamma>
 constexpr auto rms_norm(X const& x, Gamma const& gamma, double epsilon = 1e-6) {
   return detail::operate(detail::norm_call<Dim>{epsilon}, x, gamma);

@@ -33,7 +33,7 @@ constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, 
   w.out = out;
   w.op = op;
   auto const gone = axes_of_others(out, in);
-  for (int d = 0; d < in.rank; ++d)
+  for (int d = 0; d < in.ndim; ++d)
     if (!out.has(in[d].id)) w.count *= static_cast<double>(in[d].extent);
   if (op == combine::sum) {
     w.out.partial = in.partial | gone;
@@ -43,7 +43,7 @@ constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, 
     w.exchange = gone;
   }
   // Each rank needs the gradient of the whole result for its share of the operand.
-  w.gradient_may_be_partial = ~in.cut_axes();
+  w.gradient_may_be_partial = ~in.split_axes();
   w.forward = reduction_to(mesh, w.out, in);
   w.spread = aligned<1>(mesh, in, {w.out});
   return w;
@@ -152,7 +152,7 @@ struct weighted_mean_call {
 }  // namespace detail
 
 /// The sum along the named dimensions; along all if none is named; of bools, as int32, the number of those that are
-/// set. The result is partial over the axes that cut them: nothing is sent. Backward: a broadcast, nothing is sent.
+/// set. The result is partial over the axes that split them: nothing is sent. Backward: a broadcast, nothing is sent.
 /// Refused: a dimension that the tensor lacks.
 template <dimension... Dims, operand X>
 constexpr auto sum(X const& x) {
@@ -168,16 +168,16 @@ constexpr auto mean(X const& x) {
 
 /// sum(x weights) / sum(weights) along the named dimensions, or all: the mean of what counts. The weights, numbers or
 /// bools, have the dimensions of x. Both sums are global, whatever share of the weights a rank has; weights that are
-/// all 0 give NaN. Communication: as for `sum`, and one all-reduce of the sum of the weights over the axes that cut the
-/// dimensions. Refused: an x of integers, weights of other dimensions.
+/// all 0 give NaN. Communication: as for `sum`, and one all-reduce of the sum of the weights over the axes that split
+/// the dimensions. Refused: an x of integers, weights of other dimensions.
 template <dimension... Dims, operand X, operand W>
 constexpr auto weighted_mean(X const& x, W const& weights) {
   return detail::operate(detail::weighted_mean_call<Dims...>{}, x, weights);
 }
 
 /// The largest element along the named dimensions, or all; NaN if one is; of bools: is any set? One all-reduce of the
-/// result over the axes that cut them, at once. Backward: the gradient goes to all elements that equal the maximum, of
-/// NaN to none.
+/// result over the axes that split them, at once. Backward: the gradient goes to all elements that equal the maximum,
+/// of NaN to none.
 template <dimension... Dims, operand X>
 constexpr auto reduce_max(X const& x) {
   return detail::operate(detail::reduce_call<combine::max, Dims...>{}, x);

@@ -1,5 +1,6 @@
 #pragma once
-// softmax, log_softmax and logsumexp along one dimension, which may be cut: then only statistics of the rows are sent.
+// softmax, log_softmax and logsumexp along one dimension, which may be split: then only statistics of the rows are
+// sent.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,7 @@ struct softmax_work : operation_work<1> {
   soft kind = soft::softmax;
   int dim = 0;
   int query = -1;          // causal mask: the dimension of the queries
-  axis_mask exchange = 0;  // axes that cut the dimension
+  axis_mask exchange = 0;  // axes that split the dimension
   rows r;
 };
 
@@ -38,9 +39,9 @@ constexpr softmax_work derive_softmax(mesh_shape const& mesh, sharding const& in
   w.out.partial = 0;
   if (kind == soft::logsumexp) w.out = without<1>(w.out, {in[dim].id}, 1);
   w.complete[0] = in.partial;
-  // The result of logsumexp lacks a dimension: over the axes that cut it each rank needs the whole gradient.
-  w.gradient_may_be_partial = ~in.cut_axes();
-  w.exchange = in[dim].cut.mask();
+  // The result of logsumexp lacks a dimension: over the axes that split it each rank needs the whole gradient.
+  w.gradient_may_be_partial = ~in.split_axes();
+  w.exchange = in[dim].split.mask();
   w.r = rows_along(in, dim, mesh);
   return w;
 }
@@ -51,7 +52,7 @@ constexpr causal_rule causal_of(softmax_work const& w, mesh_shape const& mesh, i
   if (w.query < 0) return c;
   auto const& in = w.in[0];
   c.on = true;
-  for (int d = w.query + 1; d < in.rank; ++d)
+  for (int d = w.query + 1; d < in.ndim; ++d)
     if (d != w.dim) c.query_stride *= in.local_extent(d, mesh);
   c.query_extent = in.local_extent(w.query, mesh);
   c.query_offset = shard_offset(in, w.query, mesh, rank);
@@ -72,7 +73,7 @@ struct softmax_operation {
     auto const causal = causal_of(*work, f.mesh(), f.rank());
     T* const y = f.y();
     T const* const x = f.x();
-    std::remove_cvref_t<decltype(f.out)> largest, sums;  // of whole rows, where the dimension is cut
+    std::remove_cvref_t<decltype(f.out)> largest, sums;  // of whole rows, where the dimension is split
     A *m = nullptr, *s = nullptr;
     if (work->exchange != 0) {
       auto const n = static_cast<std::size_t>(r.count());
@@ -105,7 +106,7 @@ struct softmax_operation {
     T const* const dy = g.dy();
     if (work->kind == soft::logsumexp) return g.run(primitives::logsumexp_vjp<T>{r, dx, data_of<T>(g.kept[1]), y, dy});
     bool const is_log = work->kind == soft::log_softmax;
-    std::remove_cvref_t<decltype(g.g.memory)> sums;  // of whole rows, where the dimension is cut
+    std::remove_cvref_t<decltype(g.g.memory)> sums;  // of whole rows, where the dimension is split
     A* s = nullptr;
     if (work->exchange != 0) {
       s = data_of<A>(sums = make_buffer<A>(g.backend, r.count()));
@@ -152,14 +153,14 @@ struct softmax_call {
 }  // namespace detail
 
 /// exp(scale x) normalized to sum 1 along Dim, in one kernel forward and backward; a row's largest element is
-/// subtracted first. If Dim is cut, two all-reduces of one number a row (maximum, sum) forward and one backward.
+/// subtracted first. If Dim is split, two all-reduces of one number a row (maximum, sum) forward and one backward.
 template <dimension Dim, operand X>
 constexpr auto softmax(X const& x, double scale = 1) {
   return detail::operate(detail::softmax_call<detail::soft::softmax, Dim>{scale}, x);
 }
 
 /// Softmax along Key of the entries whose key position does not exceed their query position; the others are 0: the
-/// attention of a decoder (Vaswani et al. 2017, 3.2.3). Either dimension may be cut; communication as for `softmax`.
+/// attention of a decoder (Vaswani et al. 2017, 3.2.3). Either dimension may be split; communication as for `softmax`.
 template <dimension Query, dimension Key, operand X>
 constexpr auto causal_softmax(X const& x, double scale = 1) {
   return detail::operate(detail::softmax_call<detail::soft::softmax, Key, Query>{scale}, x);
@@ -171,7 +172,7 @@ constexpr auto log_softmax(X const& x) {
   return detail::operate(detail::softmax_call<detail::soft::log_softmax, Dim>{}, x);
 }
 
-/// log sum exp along Dim, which the result lacks. If Dim is cut: two all-reduces of the result forward, none backward
+/// log sum exp along Dim, which the result lacks. If Dim is split: two all-reduces of the result forward, none backward
 /// unless the gradient arrives partial over Dim's axes.
 template <dimension Dim, operand X>
 constexpr auto logsumexp(X const& x) {

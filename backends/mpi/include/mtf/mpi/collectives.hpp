@@ -59,7 +59,7 @@ class mpi_collectives final : public collectives {
     mpi::mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &started), {"MPI_Comm_size"});
     if (text_.empty()) text_ = backend::mesh_text(mesh);
     if (started != mesh.size()) throw user_error(mpi::wrong_rank_count(text_, mesh.size(), started));
-    for (int a = 0; a < mesh.rank; ++a)
+    for (int a = 0; a < mesh.ndim; ++a)
       if (mesh.size(axis_mask{1} << a) > 1) wide_ |= axis_mask{1} << a;
     keep(world_, MPI_Comm_dup(MPI_COMM_WORLD, &world_), {"MPI_Comm_dup", text_});
     for (axis_mask axes = 1; axes < comms_.size(); ++axes)
@@ -257,7 +257,7 @@ class mpi_collectives final : public collectives {
     return in == static_cast<std::byte*>(out) + me * count * backend::size_of(type) ? MPI_IN_PLACE : in;
   }
 
-  // f(in, out, n) for pieces of at most `largest_` elements. All ranks cut alike.
+  // f(in, out, n) for pieces of at most `largest_` elements. All ranks split alike.
   template <class F>
   void each_piece(element type, void const* in, void* out, std::size_t count, F const& f) const {
     auto const size = backend::size_of(type);

@@ -69,7 +69,7 @@ class thread_world {
     if (mesh.size() > threads::meeting::most_members)
       throw std::invalid_argument("mtf::thread_world: mesh " + text_ + " has more than " +
                                   std::to_string(threads::meeting::most_members) + " ranks");
-    for (int a = 0; a < mesh.rank; ++a)
+    for (int a = 0; a < mesh.ndim; ++a)
       if (mesh.size(axis_mask{1} << a) > 1) wide_ |= axis_mask{1} << a;
     for (axis_mask axes = 1; axes < groups_.size(); ++axes) {
       if ((axes & ~wide_) != 0) continue;

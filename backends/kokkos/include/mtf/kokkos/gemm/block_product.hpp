@@ -27,7 +27,7 @@ struct strided_rows {
   [[nodiscard]] MTF_INLINE T* operator[](index r) const { return at + r * stride; }
 };
 
-/// A matrix cut into panels of two vectors' columns: element (k, j) of panel p lies at p * rows * width + k * width +
+/// A matrix split into panels of two vectors' columns: element (k, j) of panel p lies at p * rows * width + k * width +
 /// j. The last panel is filled up with zeros.
 template <class A>
 struct panels {

@@ -35,9 +35,9 @@ struct batch_split {
 
   explicit batch_split(loops<3> batch) {
     std::size_t best = 0;
-    for (std::size_t d = 1; d < static_cast<std::size_t>(batch.rank); ++d)
+    for (std::size_t d = 1; d < static_cast<std::size_t>(batch.ndim); ++d)
       if (batch.extent[d] > batch.extent[best]) best = d;
-    if (batch.rank > 0) {
+    if (batch.ndim > 0) {
       count = batch.extent[best];
       if (count > 1)
         for (std::size_t o = 0; o < 3; ++o) stride[o] = batch.stride[o][best];

@@ -109,7 +109,7 @@ class contractor {
   static unsigned alignment(contraction const& w, void const* a, void const* b, void const* c, std::size_t size) {
     auto bits = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
                 reinterpret_cast<std::uintptr_t>(c) | 16U;
-    for (std::size_t d = 0; d < static_cast<std::size_t>(w.batch.rank); ++d)
+    for (std::size_t d = 0; d < static_cast<std::size_t>(w.batch.ndim); ++d)
       for (std::size_t o = 0; o < 3; ++o) bits |= static_cast<std::uintptr_t>(w.batch.stride[o][d]) * size;
     return static_cast<unsigned>(bits & (~bits + 1));
   }

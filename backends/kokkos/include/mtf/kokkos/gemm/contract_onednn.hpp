@@ -170,7 +170,7 @@ class contractor {
   static dnnl::memory::desc matrix(contraction const& w, std::size_t operand, index rows, index columns,
                                    index row_stride, index column_stride, dnnl::memory::data_type type) {
     dnnl::memory::dims extent, stride;
-    for (std::size_t d = 0; d < static_cast<std::size_t>(w.batch.rank); ++d) {
+    for (std::size_t d = 0; d < static_cast<std::size_t>(w.batch.ndim); ++d) {
       if (w.batch.extent[d] == 1) continue;
       index const s = w.batch.stride[operand][d];
       extent.push_back(s == 0 ? 1 : w.batch.extent[d]);

@@ -20,9 +20,9 @@ struct attention_products {
   [[nodiscard]] index rows() const { return of.batch.size() * of.queries; }
   /// Batch loops of a product; operands as given: 0, 1, 2 for what lies as q, k, v do, 3 for scores.
   [[nodiscard]] loops<3> batch(std::array<std::size_t, 3> const& operand) const {
-    loops<3> l{.rank = of.batch.rank, .extent = of.batch.extent, .stride = {}};
+    loops<3> l{.ndim = of.batch.ndim, .extent = of.batch.extent, .stride = {}};
     index dense = of.queries * of.keys;
-    for (int d = l.rank - 1; d >= 0; --d) {
+    for (int d = l.ndim - 1; d >= 0; --d) {
       auto const at = static_cast<std::size_t>(d);
       for (std::size_t o = 0; o < 3; ++o) l.stride[o][at] = operand[o] < 3 ? of.batch.stride[operand[o]][at] : dense;
       dense *= l.extent[at];

@@ -158,7 +158,7 @@ void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
   index const n = l.size();
   if (n == 0) return;
   loops<2> const sorted = ordered_by(0, l);  // to write in order
-  auto const last = static_cast<std::size_t>(sorted.rank - 1);
+  auto const last = static_cast<std::size_t>(sorted.ndim - 1);
 
   std::size_t source = last;  // the loop along which the source is contiguous
   for (std::size_t d = 0; d < last; ++d)
@@ -203,7 +203,7 @@ void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
 /// Each row of a contraction's result = bias: for products that add to what they find, and have no bias of their own.
 template <class Exec, class T>
 void fill_rows(device<Exec>& on, contraction const& what, T* c, T const* bias) {
-  loops<2> const rows{.rank = 2, .extent = {what.m, what.n}, .stride = {{{what.c_m, what.c_n}, {0, 1}}}};
+  loops<2> const rows{.ndim = 2, .extent = {what.m, what.n}, .stride = {{{what.c_m, what.c_n}, {0, 1}}}};
   copy(on, rows, c, bias);
 }
 

@@ -103,7 +103,7 @@ void add_rows(device<Exec>& on, table_ids const& ids, index count, T* table, T c
     add_rows_computed(on, ids, count, table, dy);
   } else {
     index const n = ids.vocab * ids.width;
-    loops<2> const flat{.rank = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
+    loops<2> const flat{.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
     workspace<A, Exec> sum(on, n);
     copy(on, flat, sum.get(), static_cast<T const*>(table));
     add_rows_computed(on, ids, count, sum.get(), dy);

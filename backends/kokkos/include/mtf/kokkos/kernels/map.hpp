@@ -122,7 +122,7 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
     chunk_source<R> gradient;
     std::tuple<chunk_source<T>...> operand;
     std::tuple<chunk_result<T>...> result(((void)I, n)...);
-    index const row = where.l.extent[static_cast<std::size_t>(where.l.rank - 1)];
+    index const row = where.l.extent[static_cast<std::size_t>(where.l.ndim - 1)];
     (clear<I, T>(b * row, row), ...);
     auto const run = [&](index const(&at)[operands], index length) {
       for (index from = 0; from < length; from += map_chunk) {
@@ -229,7 +229,7 @@ void map(device<Exec>& on, F f, loops<1 + static_cast<int>(sizeof...(T))> const&
 template <class Exec, std::size_t... I, class F, class R, class... T>
 void map_vjp_with_rows(device<Exec>& on, map_vjp_kernel<std::index_sequence<I...>, F, R, T...> k,
                        std::array<map_gradient, sizeof...(T)> const& dx) {
-  index const n = k.where.l.extent[static_cast<std::size_t>(k.where.l.rank - 1)], all_rows = k.n / n;
+  index const n = k.where.l.extent[static_cast<std::size_t>(k.where.l.ndim - 1)], all_rows = k.n / n;
   index rows = all_rows;
   if constexpr (runs_on_host<Exec>) {
     index const of_block = ceil_div(all_rows, std::clamp<index>(all_rows / 8, 1, 64));

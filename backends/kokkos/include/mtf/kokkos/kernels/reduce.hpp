@@ -1,7 +1,7 @@
 #pragma once
 // Sums, maxima and minima over any loops. Two shapes of kernel: `row` where the reduced loops are the contiguous ones,
-// `column` where the kept ones are. Reductions to few results are cut into slices, by sizes alone and not by the number
-// of threads, so that results do not depend on it.
+// `column` where the kept ones are. Reductions to few results are split into slices, by sizes alone and not by the
+// number of threads, so that results do not depend on it.
 #include <algorithm>
 #include <utility>
 
@@ -119,7 +119,7 @@ struct reduce_strips {
 
   [[nodiscard]] static index strips(nest<2> const& kept) { return ceil_div(inner(kept), width); }
   [[nodiscard]] static index inner(nest<2> const& kept) {
-    return kept.l.extent[static_cast<std::size_t>(kept.l.rank - 1)];
+    return kept.l.extent[static_cast<std::size_t>(kept.l.ndim - 1)];
   }
 
   void operator()(index item) const {
@@ -214,8 +214,8 @@ void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool
   job.accumulate = accumulate;
   if (job.results == 0) return;
 
-  auto const inner_kept = job.kept.l.extent[static_cast<std::size_t>(job.kept.l.rank - 1)];
-  auto const inner_reduced = job.reduced.l.extent[static_cast<std::size_t>(job.reduced.l.rank - 1)];
+  auto const inner_kept = job.kept.l.extent[static_cast<std::size_t>(job.kept.l.ndim - 1)];
+  auto const inner_reduced = job.reduced.l.extent[static_cast<std::size_t>(job.reduced.l.ndim - 1)];
   bool const by_rows = job.kept.inner_stride(1) != 1 || inner_kept < 4 ||
                        (job.reduced.inner_stride(0) == 1 && inner_reduced >= inner_kept);
 

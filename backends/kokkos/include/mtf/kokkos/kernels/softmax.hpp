@@ -1,6 +1,6 @@
 #pragma once
 // Softmax over rows that lie dense in memory (backend.hpp transposes others), whole or in the pieces that a dimension
-// cut over ranks needs: maxima, sums of exponentials, and the last step from global statistics. The policies of row
+// split over ranks needs: maxima, sums of exponentials, and the last step from global statistics. The policies of row
 // kernels (row_kernels.hpp); where a policy's statistics are null, they are those of the row that it sees.
 #include <mtf/backend/primitives/softmax.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>

@@ -17,14 +17,14 @@ struct nest {
     // 32-bit division is several times faster on every device
     if (i <= 0x7fffffff) {
       auto rest = static_cast<unsigned>(i);
-      for (int d = l.rank - 1; d > 0; --d) {
+      for (int d = l.ndim - 1; d > 0; --d) {
         auto const extent = static_cast<unsigned>(l.extent[static_cast<std::size_t>(d)]);
         step(d, static_cast<index>(rest % extent), offset);
         rest /= extent;
       }
       step(0, static_cast<index>(rest), offset);
     } else {
-      for (int d = l.rank - 1; d > 0; --d) {
+      for (int d = l.ndim - 1; d > 0; --d) {
         index const extent = l.extent[static_cast<std::size_t>(d)];
         step(d, i % extent, offset);
         i /= extent;
@@ -36,25 +36,25 @@ struct nest {
   /// Calls body(offsets, length) for the pieces of innermost loops that make up [begin, end).
   template <class Body>
   void for_runs(index begin, index end, Body const& body) const {
-    index const inner = l.extent[static_cast<std::size_t>(l.rank - 1)];
+    index const inner = l.extent[static_cast<std::size_t>(l.ndim - 1)];
     index offset[Operands];
-    index at[max_rank];
+    index at[max_dims];
     index i = begin;
-    for (int d = l.rank - 1; d >= 0; --d) {
+    for (int d = l.ndim - 1; d >= 0; --d) {
       at[d] = i % l.extent[static_cast<std::size_t>(d)];
       i /= l.extent[static_cast<std::size_t>(d)];
     }
     for (int o = 0; o < Operands; ++o) {
       offset[o] = 0;
-      for (int d = 0; d < l.rank; ++d) offset[o] += at[d] * stride(o, d);
+      for (int d = 0; d < l.ndim; ++d) offset[o] += at[d] * stride(o, d);
     }
     for (i = begin; i < end;) {
-      index const length = std::min(inner - at[l.rank - 1], end - i);
+      index const length = std::min(inner - at[l.ndim - 1], end - i);
       body(offset, length);
       i += length;
-      for (int o = 0; o < Operands; ++o) offset[o] -= at[l.rank - 1] * stride(o, l.rank - 1);
-      at[l.rank - 1] = 0;
-      for (int d = l.rank - 2; d >= 0; --d) {
+      for (int o = 0; o < Operands; ++o) offset[o] -= at[l.ndim - 1] * stride(o, l.ndim - 1);
+      at[l.ndim - 1] = 0;
+      for (int d = l.ndim - 2; d >= 0; --d) {
         for (int o = 0; o < Operands; ++o) offset[o] += stride(o, d);
         if (++at[d] < l.extent[static_cast<std::size_t>(d)]) break;
         for (int o = 0; o < Operands; ++o) offset[o] -= at[d] * stride(o, d);
@@ -67,7 +67,7 @@ struct nest {
     return l.stride[static_cast<std::size_t>(operand)][static_cast<std::size_t>(d)];
   }
   [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index inner_stride(int operand) const {
-    return stride(operand, l.rank - 1);
+    return stride(operand, l.ndim - 1);
   }
   /// True where all operands are contiguous in the innermost loop.
   [[nodiscard]] bool contiguous() const {
@@ -91,7 +91,7 @@ nest<Operands> nest_of(loops<Operands> const& l) {
 /// The same loops, those with the largest strides of one operand outermost, merged where that is possible.
 template <int Operands>
 loops<Operands> ordered_by(std::size_t operand, loops<Operands> l) {
-  auto const rank = static_cast<std::size_t>(l.rank);
+  auto const rank = static_cast<std::size_t>(l.ndim);
   auto& key = l.stride[operand];
   for (std::size_t done = 1; done < rank; ++done)
     for (std::size_t d = done; d > 0 && key[d - 1] < key[d]; --d) {

@@ -1,8 +1,8 @@
-// An optimizer's state is cut over an axis that the parameters' mesh lacks.
+// An optimizer's state is split over an axis that the parameters' mesh lacks.
 // expect[GNU]: error_no_such_axis<pods, mtf::mesh<rows, cols>
 // expect[Clang]: error_no_such_axis<pods, mtf::mesh<rows, cols>
 // expect[NVIDIA]: error_no_such_axis<.*pods
-// expect: error: static assertion failed.*mtf: an optimizer's state is cut over an axis that the parameters' mesh lacks
+// expect: error: static assertion failed.*mtf: an optimizer's state is split over an axis that the parameters' mesh lacks
 #include "names.hpp"
 
 template <template <class...> class Tensor>
@@ -14,16 +14,16 @@ struct mlp {
 using parameters = mlp<tensor>;
 
 #ifdef MTF_CONTROL
-using state_cut = mtf::state_cut_over<rows>;
+using state_split = mtf::state_split_over<rows>;
 #else
-using state_cut = mtf::state_cut_over<pods>;
+using state_split = mtf::state_split_over<pods>;
 #endif
 
 double train(mtf::trace& b, parameters p, tensor<batch, hidden> const& x, numbers<batch> const& labels) {
   auto const loss = [](auto const& q, auto const& inputs, auto const& l) {
     return mtf::mean(mtf::cross_entropy<digit>(mtf::einsum<batch, digit>(inputs, q.w) + q.b, l));
   };
-  mtf::adamw<parameters, mtf::decay_weights, state_cut> optimizer(b, {});
-  auto const [value, gradients] = mtf::value_and_grad<state_cut>(loss)(p, x, labels);
+  mtf::adamw<parameters, mtf::decay_weights, state_split> optimizer(b, {});
+  auto const [value, gradients] = mtf::value_and_grad<state_split>(loss)(p, x, labels);
   return optimizer.update(b, p, gradients, 1e-3);
 }

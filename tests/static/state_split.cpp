@@ -1,4 +1,4 @@
-// How an optimizer's state is cut further, and the plans of steps that end with such an optimizer.
+// How an optimizer's state is split further, and the plans of steps that end with such an optimizer.
 #include "names.hpp"
 
 using mtf::collective;
@@ -11,28 +11,30 @@ struct three_rows : mtf::dim<"three_rows", 3> {};
 
 template <class Layout, class... D>
 using parameter = typename mtf::place<float, Layout>::template tensor<D...>;
-template <class X, class Cut>
-using part = mtf::detail::state_part_t<X, Cut>;
-template <class X, class Cut>
-constexpr auto parts = X::local_size / part<X, Cut>::local_size;
+template <class X, class Split>
+using part = mtf::detail::state_part_t<X, Split>;
+template <class X, class Split>
+constexpr auto parts = X::local_size / part<X, Split>::local_size;
 
-using over_rows = mtf::state_cut_over<rows>;
-using over_both = mtf::state_cut_over<rows, cols>;
-using table = parameter<where, table_rows, hidden>;  // hidden is cut over cols
+using over_rows = mtf::state_split_over<rows>;
+using over_both = mtf::state_split_over<rows, cols>;
+using table = parameter<where, table_rows, hidden>;  // hidden is split over cols
 using layout_of_part = part<table, over_rows>::layout_type;
-static_assert(layout_of_part::cut_of(table_rows::id).mask() == 0b01 &&
-              layout_of_part::cut_of(hidden::id).mask() == 0b10);
+static_assert(layout_of_part::split_of(table_rows::id).mask() == 0b01 &&
+              layout_of_part::split_of(hidden::id).mask() == 0b10);
 static_assert(same<part<table, over_rows>::shape_type, table::shape_type> && parts<table, over_rows> == 2);
-// What cuts the parameter already cuts no more; a dimension stands for the axes that cut it; none: nothing happens.
+// What splits the parameter already splits no more; a dimension stands for the axes that split it; none: nothing
+// happens.
 static_assert(same<part<table, over_both>, part<table, over_rows>>);
-static_assert(same<part<table, mtf::state_cut_over<batch>>, part<table, over_rows>>);
-static_assert(same<part<table, mtf::state_cut_over<hidden>>, table> &&
-              same<part<table, mtf::state_cut_over<digit>>, table> && same<part<table, mtf::state_cut_over<>>, table>);
-// Further cuts are the inner ones, in the order of the mesh.
+static_assert(same<part<table, mtf::state_split_over<batch>>, part<table, over_rows>>);
+static_assert(same<part<table, mtf::state_split_over<hidden>>, table> &&
+              same<part<table, mtf::state_split_over<digit>>, table> &&
+              same<part<table, mtf::state_split_over<>>, table>);
+// Further splits are the inner ones, in the order of the mesh.
 using whole = parameter<mtf::layout<machine>, table_rows, hidden>;
-static_assert(parts<whole, over_both> == 8 && parts<whole, mtf::state_cut_over<cols, rows>> == 8);
+static_assert(parts<whole, over_both> == 8 && parts<whole, mtf::state_split_over<cols, rows>> == 8);
 using outer = parameter<mtf::layout<machine, mtf::split<table_rows, cols>>, table_rows, hidden>;
-static_assert(part<outer, over_rows>::spec[0].cut[0] == 1 && part<outer, over_rows>::spec[0].cut[1] == 0);
+static_assert(part<outer, over_rows>::spec[0].split[0] == 1 && part<outer, over_rows>::spec[0].split[1] == 0);
 // Small shards stay, and those whose first dimension they do not divide.
 static_assert(same<part<parameter<where, hidden, digit>, over_rows>, parameter<where, hidden, digit>>);
 static_assert(same<part<parameter<where, three_rows, table_rows, hidden>, over_rows>,
@@ -44,7 +46,7 @@ struct line : mtf::dim<"line", Rows> {};
 static_assert(parts<parameter<mtf::layout<machine>, line<128>, hidden>, over_rows> == 1);
 static_assert(parts<parameter<mtf::layout<machine>, line<130>, hidden>, over_rows> == 2);
 
-// State is cut like that part, in the type that is computed in.
+// State is split like that part, in the type that is computed in.
 static_assert(same<decltype(std::declval<mtf::detail::state_of<mtf::place<mtf::bfloat16, where>::tensor,
                                                                over_rows>::tensor<table_rows, hidden>>()),
                    mtf::tensor<float, mtf::shape<table_rows, hidden>, layout_of_part>>);
@@ -76,22 +78,22 @@ constexpr auto loss = [](auto const& p, auto const& x) {
   return mtf::mean(mtf::einsum<batch, hidden>(mtf::einsum<batch, wide>(h, p.first), p.last));
 };
 using data_parallel = mtf::layout<mtf::mesh<cols>, mtf::split<batch, cols>>;
-template <int Layers, mtf::completed_gradients When, class Cut>
-constexpr auto plan = mtf::plan_of<data_parallel, When, Cut>(
+template <int Layers, mtf::completed_gradients When, class Split>
+constexpr auto plan = mtf::plan_of<data_parallel, When, Split>(
     loss, mtf::parameters<network<Layers>::template parameters>{}, mtf::input<float, batch, hidden>{});
 constexpr auto later = mtf::completed_gradients::later, overlapped = mtf::completed_gradients::overlapped;
-using over_batch = mtf::state_cut_over<batch>;
+using over_batch = mtf::state_split_over<batch>;
 
 constexpr std::uint64_t matrix = 128 * 4096 * sizeof(float), number = sizeof(double);
-template <mtf::completed_gradients When, class Cut>
-constexpr auto six = plan<6, When, Cut>;
+template <mtf::completed_gradients When, class Split>
+constexpr auto six = plan<6, When, Split>;
 // A reduce-scatter and an all-gather for each matrix, the biases in one all-reduce; as many bytes as without, and the
 // norm's.
 static_assert(six<overlapped, over_batch>.count(collective::reduce_scatter) == 14 &&
               six<overlapped, over_batch>.count(collective::all_gather) == 14 &&
               six<overlapped, over_batch>.count(collective::all_reduce) == 3);
 static_assert(six<overlapped, over_batch>.bytes_sent_per_rank() ==
-              six<overlapped, mtf::state_cut_over<>>.bytes_sent_per_rank() +
+              six<overlapped, mtf::state_split_over<>>.bytes_sent_per_rank() +
                   mtf::bytes_sent(collective::all_reduce, number, 4));
 static_assert(six<overlapped, over_batch>.bytes_sent_per_rank(pass::update) ==
               14 * mtf::bytes_sent(collective::all_gather, matrix / 4, 4) +
@@ -109,4 +111,4 @@ constexpr auto &a = six<overlapped, over_batch>, &b = plan<7, overlapped, over_b
                &c = plan<48, overlapped, over_batch>;
 static_assert(a.collectives.size() == c.collectives.size() && a.loops.size() == c.loops.size());
 static_assert(b.count() - a.count() == 4 && c.count() - a.count() == 4 * 42);
-static_assert(c.peak_bytes < plan<48, overlapped, mtf::state_cut_over<>>.peak_bytes - 48 * matrix);
+static_assert(c.peak_bytes < plan<48, overlapped, mtf::state_split_over<>>.peak_bytes - 48 * matrix);

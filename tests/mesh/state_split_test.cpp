@@ -1,5 +1,5 @@
 // ranks: 1 2 4 8
-// An optimizer whose state is cut further does what one with whole state does: the same parameters on every rank that
+// An optimizer whose state is split further does what one with whole state does: the same parameters on every rank that
 // has them, the same norms; it sends what was planned, and holds its share of the state.
 #include "mpi_main.hpp"
 
@@ -44,7 +44,7 @@ struct loss {
 
 using backend = mtf::kokkos_backend<>;
 using when = mtf::completed_gradients;
-using whole = mtf::state_cut_over<>;
+using whole = mtf::state_split_over<>;
 constexpr int steps = 2;
 
 template <class T>
@@ -64,8 +64,8 @@ elements<T> locals(S const& tensors, auto const& get) {
   return all;
 }
 
-/// `Cut` of the gradients and the optimizer's own may differ: then what is missing is sent.
-template <class T, class Layout, class Cut, class Optimizer>
+/// `Split` of the gradients and the optimizer's own may differ: then what is missing is sent.
+template <class T, class Layout, class Split, class Optimizer>
 outcome<T> train(backend& machine, auto const& options, when completed, bool look_between) {
   using place = mtf::place<T, Layout, backend>;
   using parameters = network<place::template tensor>;
@@ -80,7 +80,7 @@ outcome<T> train(backend& machine, auto const& options, when completed, bool loo
   auto const before = machine.memory().live;
   Optimizer optimizer(machine, options);
   out.state_bytes = machine.memory().live - before;
-  auto const gradient = mtf::value_and_grad<Cut>(loss{}, completed);
+  auto const gradient = mtf::value_and_grad<Split>(loss{}, completed);
   for (int step = 0; step < steps; ++step) {
     auto const x = mtf::random_normal<typename place::template tensor<batch, in>>(
         machine, key.of("x").of(static_cast<std::uint64_t>(step)));
@@ -125,8 +125,8 @@ void are_the_same(mtf::collectives& ranks, elements<T> const& mine) {
   mtf::for_each_tensor(
       [&](auto name, auto const& x) {
         auto const& local = mine.at(std::string(name));
-        auto const axes = ~std::remove_cvref_t<decltype(x)>::spec.cut_axes() &
-                          ((1U << static_cast<unsigned>(ranks.mesh().rank)) - 1U);
+        auto const axes = ~std::remove_cvref_t<decltype(x)>::spec.split_axes() &
+                          ((1U << static_cast<unsigned>(ranks.mesh().ndim)) - 1U);
         std::vector<T> least(local.size()), most(local.size());
         ranks.all_reduce(axes, mtf::combine::min, mtf::element_of<T>, local.data(), least.data(), local.size());
         ranks.all_reduce(axes, mtf::combine::max, mtf::element_of<T>, local.data(), most.data(), local.size());
@@ -136,7 +136,7 @@ void are_the_same(mtf::collectives& ranks, elements<T> const& mine) {
       tensors);
 }
 
-/// The bytes of state of one kind, and how many parameters' are divided, by the words of state_cut_over's comment.
+/// The bytes of state of one kind, and how many parameters' are divided, by the words of state_split_over's comment.
 /// `over`: the axes that it stands for.
 template <class T, class Layout>
 std::pair<std::size_t, int> share(mtf::mesh_shape const& mesh, mtf::axis_mask over) {
@@ -147,8 +147,8 @@ std::pair<std::size_t, int> share(mtf::mesh_shape const& mesh, mtf::axis_mask ov
       [&](auto, auto const& x) {
         using X = std::remove_cvref_t<decltype(x)>;
         auto const of_all = static_cast<std::size_t>(X::local_size) * sizeof(T);
-        auto const p = mesh.size(over & ~X::spec.cut_axes());
-        auto const first = X::shape_type::extents[0] / mesh.size(X::spec[0].cut.mask());
+        auto const p = mesh.size(over & ~X::spec.split_axes());
+        auto const first = X::shape_type::extents[0] / mesh.size(X::spec[0].split.mask());
         bool const divides = of_all > 65536 && first % p == 0 && p > 1;
         divided += divides ? 1 : 0;
         auto const part = divides ? of_all / static_cast<std::size_t>(p) : of_all;
@@ -158,7 +158,7 @@ std::pair<std::size_t, int> share(mtf::mesh_shape const& mesh, mtf::axis_mask ov
   return {bytes, divided};
 }
 
-template <class T, class Layout, class Cut>
+template <class T, class Layout, class Split>
 void equals_whole(mtf::axis_mask over, int divided) {
   using mesh = typename Layout::mesh_type;
   if (mpi_main::ranks() != mesh::size) return;
@@ -172,7 +172,7 @@ void equals_whole(mtf::axis_mask over, int divided) {
   mtf::adamw_options const adam{.epsilon = 1e-3, .weight_decay = 0.1, .clip_norm = 0.05};
   mtf::sgd_options const descent{.momentum = 0.9, .weight_decay = 0.1, .clip_norm = 0.05};
   using adam_whole = mtf::adamw<parameters>;
-  using adam_cut = mtf::adamw<parameters, mtf::decay_weights, Cut>;
+  using adam_split = mtf::adamw<parameters, mtf::decay_weights, Split>;
   auto const want = train<T, Layout, whole, adam_whole>(machine, adam, when::later, false);
   CHECK(want.norms[0] > 0.05);  // clipped
 
@@ -191,33 +191,34 @@ void equals_whole(mtf::axis_mask over, int divided) {
   };
   auto const equal = [&]<when Completed>(std::integral_constant<when, Completed>) {
     CAPTURE(static_cast<int>(Completed));
-    auto const found = train<T, Layout, Cut, adam_cut>(machine, adam, Completed, false);
+    auto const found = train<T, Layout, Split, adam_split>(machine, adam, Completed, false);
     check(found, want);
     CHECK(found.state_bytes == 2 * bytes);
     if constexpr (std::is_same_v<T, float>) {  // of which plans are
       constexpr auto planned =
-          mtf::plan_of<Layout, Completed, Cut>(loss{}, mtf::parameters<network>{}, mtf::input<float, batch, in>{});
+          mtf::plan_of<Layout, Completed, Split>(loss{}, mtf::parameters<network>{}, mtf::input<float, batch, in>{});
       CHECK(found.sent == planned.unrolled());
     }
   };
   equal(std::integral_constant<when, when::later>{});
   equal(std::integral_constant<when, when::overlapped>{});
-  check(train<T, Layout, Cut, adam_cut>(machine, adam, when::overlapped, true),
+  check(train<T, Layout, Split, adam_split>(machine, adam, when::overlapped, true),
         want);  // someone asks for whole gradients
-  check(train<T, Layout, Cut, adam_whole>(machine, adam, when::overlapped, false), want);
-  check(train<T, Layout, whole, adam_cut>(machine, adam, when::overlapped, false), want);
-  check(train<T, Layout, Cut, mtf::sgd<parameters, mtf::decay_weights, Cut>>(machine, descent, when::overlapped, false),
+  check(train<T, Layout, Split, adam_whole>(machine, adam, when::overlapped, false), want);
+  check(train<T, Layout, whole, adam_split>(machine, adam, when::overlapped, false), want);
+  check(train<T, Layout, Split, mtf::sgd<parameters, mtf::decay_weights, Split>>(machine, descent, when::overlapped,
+                                                                                 false),
         train<T, Layout, whole, mtf::sgd<parameters>>(machine, descent, when::later, false));
 }
 
 template <mtf::fixed_string Mesh, mtf::fixed_string Rules>
 using rules = mtf::layout_of<Mesh, Rules, batch, in, wide, odd>;
-using over_batch = mtf::state_cut_over<batch>;
+using over_batch = mtf::state_split_over<batch>;
 template <mtf::fixed_string Name, int Size>
-using over_axis = mtf::state_cut_over<mtf::axis<Name, Size>>;
+using over_axis = mtf::state_split_over<mtf::axis<Name, Size>>;
 
 // Ten matrices in five layers, `last` and `unused`: eleven at most are divided.
-TEST_CASE_TEMPLATE("state that is cut further, one and two ranks", T, float, double) {
+TEST_CASE_TEMPLATE("state that is split further, one and two ranks", T, float, double) {
   equals_whole<T, rules<"data:1", "batch:data">, over_batch>(1, 0);
   equals_whole<T, rules<"data:2", "batch:data">, over_batch>(1, 11);
   equals_whole<T, rules<"data:2", "">, over_axis<"data", 2>>(1,
@@ -225,7 +226,7 @@ TEST_CASE_TEMPLATE("state that is cut further, one and two ranks", T, float, dou
   equals_whole<T, rules<"model:2", "wide:model">, over_axis<"model", 2>>(1, 0);
   equals_whole<T, rules<"model:2", "in:model">, over_axis<"model", 2>>(1, 0);
 }
-TEST_CASE_TEMPLATE("state that is cut further, four ranks", T, float, double) {
+TEST_CASE_TEMPLATE("state that is split further, four ranks", T, float, double) {
   equals_whole<T, rules<"data:4", "batch:data">, over_batch>(1, 11);
   equals_whole<T, rules<"data:2;model:2", "batch:data;wide:model">, over_batch>(1, 11);
   equals_whole<T, rules<"model:2;data:2", "batch:data;in:model">, over_batch>(2, 11);
@@ -233,17 +234,17 @@ TEST_CASE_TEMPLATE("state that is cut further, four ranks", T, float, double) {
   equals_whole<T, rules<"pods:2;data:2", "batch:pods+data">, over_axis<"data", 2>>(
       2, 11);  // the pods' sums are taken after
 }
-TEST_CASE_TEMPLATE("state that is cut further, eight ranks", T, float, double) {
+TEST_CASE_TEMPLATE("state that is split further, eight ranks", T, float, double) {
   equals_whole<T, rules<"pods:2;model:2;data:2", "batch:pods+data;wide:model">, over_batch>(5, 11);
   equals_whole<T, rules<"data:2;model:4", "batch:data;wide:model">, over_batch>(1, std::is_same_v<T, float> ? 0 : 11);
 }
 
 struct nodes : mtf::axis<"nodes", 2> {};
 struct inside : mtf::axis<"inside", 2, mtf::link::node> {};
-TEST_CASE_TEMPLATE("state that is cut further over axes inside and between nodes", T, float, double) {
+TEST_CASE_TEMPLATE("state that is split further over axes inside and between nodes", T, float, double) {
   using layout = mtf::layout<mtf::mesh<nodes, inside>, mtf::split<batch, nodes, inside>>;
   equals_whole<T, layout, over_batch>(3, 11);
-  equals_whole<T, layout, mtf::state_cut_over<inside>>(2, 11);
+  equals_whole<T, layout, mtf::state_split_over<inside>>(2, 11);
 }
 
 }  // namespace

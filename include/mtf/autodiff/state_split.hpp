@@ -1,0 +1,130 @@
+#pragma once
+// Optimizers' state that is split over more axes than the parameters: each rank updates its part of what it holds
+// whole.
+#include <cstddef>
+#include <type_traits>
+
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/scope.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/dim.hpp>
+#include <mtf/core/layout.hpp>
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/partial.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/sharding/shard.hpp>
+#include <mtf/detail/tape/completion.hpp>
+#include <mtf/detail/tensor/result.hpp>
+#include <mtf/tensor/tensor.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+/// The rule: along which of `axes` a parameter's gradient and state are split further (split_further): those that do
+/// not split the parameter yet, if they divide its first dimension. Not where shards are small: such gradients go in
+/// one message.
+constexpr axis_mask further_split(mesh_shape const& mesh, sharding const& parameter, std::size_t element_size,
+                                  axis_mask axes) {
+  axis_mask const more = axes & ~parameter.split_axes();
+  bool const splits = mesh.size(more) > 1 && parameter.ndim > 0 &&
+                      !is_small(parameter.local_size(mesh), element_size) &&
+                      parameter.local_extent(0, mesh) % mesh.size(more) == 0;
+  return splits ? more : 0;
+}
+
+template <class Mesh, class Where>
+struct axes_for {
+  using type = std::conditional_t<Mesh::has(Where::id, Where::size), ok, error_no_such_axis<Where, Mesh>>;
+  template <class Layout>
+  static constexpr axis_mask in() {
+    if constexpr (type::value)
+      return 1U << static_cast<unsigned>(Mesh::find(Where::id));
+    else
+      return 0;
+  }
+};
+template <class Mesh, dimension Where>
+struct axes_for<Mesh, Where> {
+  using type = ok;
+  template <class Layout>
+  static constexpr axis_mask in() {
+    return Layout::split_of(Where::id).mask();
+  }
+};
+
+}  // namespace detail
+
+/// Over which axes the state of an optimizer is split, besides those that split the parameters: axes of the mesh, or
+/// dimensions, which stand for the axes that split them. `state_split_over<batch>`: of the ranks that compute gradients
+/// of different examples for the same parameters, each updates one part of these parameters, and sends it to the
+/// others. Gradients are then completed by reduce-scatters, parameters by all-gathers: as many bytes as all-reduces
+/// send, and state, updates and complete gradients are divided by the number of ranks (ZeRO; Rajbhandari et al. 2020).
+///
+/// Split is a tensor's first dimension, over all of these axes that do not split the tensor yet. State stays like the
+/// parameter where they do not divide that dimension's extent on a rank, and where a shard has up to 64 KiB. Refused:
+/// an axis that the parameters' mesh lacks.
+template <class... Where>
+  requires((mesh_axis<Where> || dimension<Where>) && ...)
+struct state_split_over {};
+
+namespace detail {
+
+/// A tensor split further, as result_layout takes it.
+template <class X, axis_mask Axes>
+struct split_further_rule {
+  static constexpr sharding out = split_further(X::spec, Axes, X::mesh);
+};
+/// What state_split_over says on a mesh: asked once, however many parameters there are.
+template <class Mesh, class Split>
+struct state_split_on;
+template <class Mesh, class... Where>
+struct state_split_on<Mesh, state_split_over<Where...>> {
+  using checked = checked_t<first_failed_t<typename axes_for<Mesh, Where>::type...>>;
+  template <class Layout>
+  static constexpr axis_mask axes = (axis_mask{0} | ... | axes_for<Mesh, Where>::template in<Layout>());
+};
+
+/// Of a parameter of type X: the further splits, as axes and as a layout.
+template <class X, class Split>
+struct state_split {
+  using mesh_type = typename X::mesh_type;
+  static constexpr axis_mask axes =
+      further_split(X::mesh, X::spec, sizeof(typename X::element_type),
+                    state_split_on<mesh_type, Split>::template axes<typename X::layout_type>);
+  using layout_type = typename result_layout<mesh_type, typename X::shape_type, split_further_rule<X, axes>,
+                                             typename X::layout_type>::type;
+  template <class T>
+  using tensor = mtf::tensor<T, typename X::shape_type, layout_type, partial<>, typename X::backend_type>;
+};
+template <class X, class Split>
+inline constexpr axis_mask state_split_axes = state_split<X, Split>::axes;
+/// A parameter's part, of which a rank has the state.
+template <class X, class Split>
+using state_part_t = typename state_split<X, Split>::template tensor<typename X::element_type>;
+
+/// Element 0 of that part in the parameter's shard.
+template <class Split, class X>
+constexpr auto* part_of_parameter(X const& x) {
+  auto& b = x.backend();
+  index const at = part_offset(X::spec, state_split_axes<X, Split>, X::mesh, b.ranks().rank());
+  return data_of<typename X::element_type>(x.value().memory, at);
+}
+
+/// Each rank has its part of the parameter's shard: now all have all of it. One all-gather over the axes that split the
+/// state further. `name`: the parameter's path, as for operation.
+template <class Split, class X>
+constexpr void share_parts(X const& x, parameter_path const& name = {}) {
+  if constexpr (constexpr axis_mask axes = state_split_axes<X, Split>; axes != 0) {
+    using T = typename X::element_type;
+    auto& b = x.backend();
+    operation<typename X::backend_type> const here(b, {"parameter", name}, X::spec);
+    b.all_gather(axes, static_cast<T const*>(part_of_parameter<Split>(x)), x.value().data(),
+                 static_cast<std::size_t>(state_part_t<X, Split>::local_size));
+  }
+}
+
+}  // namespace detail
+}  // namespace mtf
