@@ -3,13 +3,16 @@
 # 1. With -DMTF_CONTROL the case compiles: nothing but the line under test is wrong with it.
 # 2. Without, it does not, and not for an internal error or a missing file.
 # 3. The compiler's output matches each line `// expect: REGEX` of the case, and each `// expect[ID]: REGEX` whose ID
-#    is this compiler's: GNU, Clang or NVIDIA. REGEX is CMake's kind.
+#    is this compiler's, GNU, Clang or NVIDIA, or this standard's, c++26 with -D STANDARD=c++26. REGEX is CMake's kind.
 # 4. It holds one error and no more.
 # (CTest's WILL_FAIL passes on a missing header, PASS_REGULAR_EXPRESSION ignores the exit code, and both together
 # invert the match.)
 cmake_minimum_required(VERSION 3.25)
+if(NOT DEFINED STANDARD)
+  set(STANDARD c++20)
+endif()
 
-set(command "${CMAKE_COMMAND}" -E env LC_ALL=C "${COMPILER}" -std=c++20)
+set(command "${CMAKE_COMMAND}" -E env LC_ALL=C "${COMPILER}" "-std=${STANDARD}")
 foreach(dir IN LISTS INCLUDES)
   list(APPEND command "-I${dir}")
 endforeach()
@@ -48,10 +51,10 @@ while(NOT text STREQUAL "")
     math(EXPR end "${end} + 1")
     string(SUBSTRING "${text}" ${end} -1 text)
   endif()
-  if(line MATCHES "^ *// expect(\\[([A-Za-z]+)\\])?: *(.*[^ ]) *$")
+  if(line MATCHES "^ *// expect(\\[([A-Za-z+0-9]+)\\])?: *(.*[^ ]) *$")
     set(for "${CMAKE_MATCH_2}")
     set(regex "${CMAKE_MATCH_3}")
-    if(for STREQUAL "" OR for STREQUAL COMPILER_ID)
+    if(for STREQUAL "" OR for STREQUAL COMPILER_ID OR for STREQUAL STANDARD)
       math(EXPR count "${count} + 1")
       if(NOT output MATCHES "${regex}")
         string(APPEND failures "\n  no match: ${regex}")

@@ -115,9 +115,18 @@ function(mtf_add_refused_tests dir)
     set(id NVIDIA)  # nvcc_wrapper calls itself by its host compiler's name
   endif()
   file(GLOB_RECURSE cases CONFIGURE_DEPENDS "${dir}/*.cpp")
+  if((id STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 17)
+     OR (id STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 14))
+    set(computes_sentences true)
+  endif()
   foreach(case IN LISTS cases)
     get_filename_component(name "${case}" NAME_WE)
-    add_test(NAME refused.${name} COMMAND "${CMAKE_COMMAND}"
+    file(STRINGS "${case}" of_cxx26 REGEX "expect.c..26")
+    set(standard c++20)
+    if(of_cxx26 AND computes_sentences)
+      set(standard c++26)
+    endif()
+    add_test(NAME refused.${name} COMMAND "${CMAKE_COMMAND}" -D STANDARD=${standard}
       -D "COMPILER=${CMAKE_CXX_COMPILER}" -D "COMPILER_ID=${id}" -D "CASE=${case}"
       -D "INCLUDES=${dir};${PROJECT_SOURCE_DIR}/include;${PROJECT_SOURCE_DIR}/backends/threads/include;$<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>"
       -D "OBJECT=${CMAKE_CURRENT_BINARY_DIR}/${name}.o"

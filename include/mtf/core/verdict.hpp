@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <mtf/core/sentence.hpp>
 #include <mtf/detail/core/pack.hpp>
 
 namespace mtf {
@@ -147,7 +148,7 @@ inline constexpr bool never = false;
 
 /// Holds if the verdict is ok; otherwise the one compiler error. Functions say `require<verdict>{}`, classes
 /// `using checked = checked_t<verdict>`. `By`: the operation that refuses, for the message.
-template <class Verdict, class By = void>
+template <class Verdict, class... By>
 struct require;
 
 template <class Verdict>
@@ -164,206 +165,251 @@ using checked_t = decltype(detail::check<Verdict>());
 
 namespace detail {
 
-template <class By>
-struct require<ok, By> {};
+template <class... By>
+struct require<ok, By...> {};
 
-template <int Most, class... S, class By>
-struct require<error_too_many_dims<Most, S...>, By> {
-  static_assert(never<detail::list<S...>>,
-                "mtf: a tensor, or the operands of one operation together, have more dimensions than mtf::max_dims; "
-                "error_too_many_dims<most, shapes...>");
+template <int Most, class... S, class... By>
+struct require<error_too_many_dims<Most, S...>, By...> {
+  static_assert(
+      never<S...>,
+      MTF_SENTENCE("mtf: a tensor, or the operands of one operation together, have more dimensions than mtf::max_dims; "
+                   "error_too_many_dims<most, shapes...>",
+                   S...));
 };
-template <std::size_t Planned, std::size_t Most, class By>
-struct require<error_too_many_collectives<Planned, Most>, By> {
+template <std::size_t Planned, std::size_t Most, class... By>
+struct require<error_too_many_collectives<Planned, Most>, By...> {
   static_assert(
       Planned <= Most,
       "mtf: a plan has more collectives than mtf::max_collectives: make equal layers a std::array and apply them "
       "by mtf::scan, which plans them once; error_too_many_collectives<planned, most>");
 };
-template <class D, class By>
-struct require<error_dim_twice<D>, By> {
-  static_assert(never<D>, "mtf: a shape names a dimension twice: give one of them another name, e.g. by mtf::rename");
+template <class D, class... By>
+struct require<error_dim_twice<D>, By...> {
+  static_assert(never<D>,
+                MTF_SENTENCE("mtf: a shape names a dimension twice: give one of them another name, e.g. by mtf::rename",
+                             D));
 };
-template <class A, class By>
-struct require<error_axis_twice<A>, By> {
-  static_assert(never<A>, "mtf: a mesh, or one split, names an axis twice: each axis may appear once");
+template <class A, class... By>
+struct require<error_axis_twice<A>, By...> {
+  static_assert(never<A>, MTF_SENTENCE("mtf: a mesh, or one split, names an axis twice: each axis may appear once", A));
 };
-template <class D1, class D2, class A, class By>
-struct require<error_two_dims_on_one_axis<D1, D2, A>, By> {
+template <class D1, class D2, class A, class... By>
+struct require<error_two_dims_on_one_axis<D1, D2, A>, By...> {
   static_assert(
-      never<A>,
-      "mtf: the layout is not injective: two dimensions of one tensor are split over one mesh axis; split one of "
-      "them over another axis, or not at all");
+      never<D1, D2, A>,
+      MTF_SENTENCE(
+          "mtf: the layout is not injective: two dimensions of one tensor are split over one mesh axis; split one of "
+          "them over another axis, or not at all",
+          D1, D2, A));
 };
-template <class D, class A, class By>
-struct require<error_dim_split_where_partial<D, A>, By> {
-  static_assert(never<A>, "mtf: a tensor cannot be partial over a mesh axis that also splits one of its dimensions");
+template <class D, class A, class... By>
+struct require<error_dim_split_where_partial<D, A>, By...> {
+  static_assert(never<D, A>,
+                MTF_SENTENCE("mtf: a tensor cannot be partial over a mesh axis that also splits one of its dimensions",
+                             D, A));
 };
-template <class D, std::int64_t E, int P, class F, class By>
-struct require<error_not_divisible<D, E, P, F>, By> {
-  static_assert(never<D>,
-                "mtf: the processors that split a dimension do not divide its extent; error_not_divisible<dimension, "
-                "extent, processors, nearest extents that fit>");
+template <class D, std::int64_t E, int P, class F, class... By>
+struct require<error_not_divisible<D, E, P, F>, By...> {
+  static_assert(
+      never<D, F>,
+      MTF_SENTENCE(
+          "mtf: the processors that split a dimension do not divide its extent; error_not_divisible<dimension, "
+          "extent, processors, nearest extents that fit>",
+          D, F));
 };
-template <class D, class A, class M, class By>
-struct require<error_axis_not_in_mesh<D, A, M>, By> {
-  static_assert(never<D>, "mtf: a layout splits a dimension over an axis that its mesh lacks");
+template <class D, class A, class M, class... By>
+struct require<error_axis_not_in_mesh<D, A, M>, By...> {
+  static_assert(never<D, A, M>,
+                MTF_SENTENCE("mtf: a layout splits a dimension over an axis that its mesh lacks", D, A, M));
 };
-template <class A, class M, class By>
-struct require<error_no_such_axis<A, M>, By> {
-  static_assert(never<A>, "mtf: an optimizer's state is split over an axis that the parameters' mesh lacks");
+template <class A, class M, class... By>
+struct require<error_no_such_axis<A, M>, By...> {
+  static_assert(never<A, M>,
+                MTF_SENTENCE("mtf: an optimizer's state is split over an axis that the parameters' mesh lacks", A, M));
 };
-template <class D, class By>
-struct require<error_two_rules_for_dim<D>, By> {
-  static_assert(never<D>,
-                "mtf: a layout has two rules for one dimension; to split it over two axes write one split<dim, outer, "
-                "inner>");
+template <class D, class... By>
+struct require<error_two_rules_for_dim<D>, By...> {
+  static_assert(
+      never<D>,
+      MTF_SENTENCE(
+          "mtf: a layout has two rules for one dimension; to split it over two axes write one split<dim, outer, "
+          "inner>",
+          D));
 };
-template <class D1, class D2, class By>
-struct require<error_one_name_two_extents<D1, D2>, By> {
-  static_assert(never<D1>, "mtf: one dimension name has two extents in one operation");
+template <class D1, class D2, class... By>
+struct require<error_one_name_two_extents<D1, D2>, By...> {
+  static_assert(never<D1, D2>, MTF_SENTENCE("mtf: one dimension name has two extents in one operation", D1, D2));
 };
-template <class D, class... S, class By>
-struct require<error_output_dim_in_no_input<D, S...>, By> {
-  static_assert(never<D>, "mtf: the output of einsum names a dimension that no input has");
+template <class D, class... S, class... By>
+struct require<error_output_dim_in_no_input<D, S...>, By...> {
+  static_assert(never<D, S...>, MTF_SENTENCE("mtf: the output of einsum names a dimension that no input has", D, S...));
 };
-template <class D, class L1, class L2, class By>
-struct require<error_split_differently<D, L1, L2>, By> {
-  static_assert(never<D>,
-                "mtf: two operands split one dimension differently; bring one into the other's layout by "
-                "mtf::relayout<Layout>(x)");
+template <class D, class L1, class L2, class... By>
+struct require<error_split_differently<D, L1, L2>, By...> {
+  static_assert(never<D, L1, L2>,
+                MTF_SENTENCE("mtf: two operands split one dimension differently; bring one into the other's layout by "
+                             "mtf::relayout<Layout>(x)",
+                             D, L1, L2));
 };
-template <class M1, class M2, class By>
-struct require<error_different_meshes<M1, M2>, By> {
-  static_assert(never<M1>, "mtf: two operands live on different meshes; a program's tensors share one mesh");
+template <class M1, class M2, class... By>
+struct require<error_different_meshes<M1, M2>, By...> {
+  static_assert(never<M1, M2>,
+                MTF_SENTENCE("mtf: two operands live on different meshes; a program's tensors share one mesh", M1, M2));
 };
-template <class S1, class S2, class By>
-struct require<error_no_shared_dim<S1, S2>, By> {
-  static_assert(never<S1>,
-                "mtf: a broadcast of tensors that share no dimension would be an outer product; if that is meant, say "
-                "so by mtf::broadcast<dims...>(x) or einsum");
+template <class S1, class S2, class... By>
+struct require<error_no_shared_dim<S1, S2>, By...> {
+  static_assert(
+      never<S1, S2>,
+      MTF_SENTENCE(
+          "mtf: a broadcast of tensors that share no dimension would be an outer product; if that is meant, say "
+          "so by mtf::broadcast<dims...>(x) or einsum",
+          S1, S2));
 };
-template <class D, class S, class By>
-struct require<error_no_such_dim<D, S>, By> {
-  static_assert(never<D>, "mtf: an operation names a dimension that its tensor does not have");
+template <class D, class S, class... By>
+struct require<error_no_such_dim<D, S>, By...> {
+  static_assert(never<D, S>, MTF_SENTENCE("mtf: an operation names a dimension that its tensor does not have", D, S));
 };
-template <class D, class S, class By>
-struct require<error_dim_already_there<D, S>, By> {
-  static_assert(never<D>, "mtf: an operation would give a tensor a dimension that it already has");
+template <class D, class S, class... By>
+struct require<error_dim_already_there<D, S>, By...> {
+  static_assert(never<D, S>,
+                MTF_SENTENCE("mtf: an operation would give a tensor a dimension that it already has", D, S));
 };
-template <class D1, class D2, class By>
-struct require<error_extents_differ<D1, D2>, By> {
-  static_assert(never<D1>, "mtf: a dimension can only be renamed to one of the same extent");
+template <class D1, class D2, class... By>
+struct require<error_extents_differ<D1, D2>, By...> {
+  static_assert(never<D1, D2>, MTF_SENTENCE("mtf: a dimension can only be renamed to one of the same extent", D1, D2));
 };
-template <class S1, class S2, class By>
-struct require<error_shapes_differ<S1, S2>, By> {
-  static_assert(never<S1>, "mtf: two shapes must name the same dimensions here");
+template <class S1, class S2, class... By>
+struct require<error_shapes_differ<S1, S2>, By...> {
+  static_assert(never<S1, S2>, MTF_SENTENCE("mtf: two shapes must name the same dimensions here", S1, S2));
 };
-template <class T1, class T2, class By>
-struct require<error_element_types_differ<T1, T2>, By> {
-  static_assert(never<T1>, "mtf: operands have different element types; convert one by mtf::cast<T>(x)");
+template <class T1, class T2, class... By>
+struct require<error_element_types_differ<T1, T2>, By...> {
+  static_assert(never<T1, T2>,
+                MTF_SENTENCE("mtf: operands have different element types; convert one by mtf::cast<T>(x)", T1, T2));
 };
-template <class T, class By>
-struct require<error_element_type<T>, By> {
-  static_assert(never<T>,
-                "mtf: an operation does not take tensors of this element type: convert them by mtf::cast<T>(x)");
+template <class T, class... By>
+struct require<error_element_type<T>, By...> {
+  static_assert(
+      never<T>,
+      MTF_SENTENCE("mtf: an operation does not take tensors of this element type: convert them by mtf::cast<T>(x)", T));
 };
-template <class T, class N, class By>
-struct require<error_fractional_number<T, N>, By> {
-  static_assert(never<T>,
-                "mtf: a tensor of integers or bools meets a floating-point number, which would be rounded; convert the "
-                "tensor by mtf::cast<float>(x), or write an integer");
+template <class T, class N, class... By>
+struct require<error_fractional_number<T, N>, By...> {
+  static_assert(
+      never<T, N>,
+      MTF_SENTENCE(
+          "mtf: a tensor of integers or bools meets a floating-point number, which would be rounded; convert the "
+          "tensor by mtf::cast<float>(x), or write an integer",
+          T, N));
 };
-template <class N, class... K, class By>
-struct require<error_unknown_name<N, K...>, By> {
-  static_assert(never<N>,
-                "mtf: a textual layout names a dimension or an axis that is not in the list; "
-                "error_unknown_name<name, known names...>");
+template <class N, class... K, class... By>
+struct require<error_unknown_name<N, K...>, By...> {
+  static_assert(never<N, K...>,
+                MTF_SENTENCE("mtf: a textual layout names a dimension or an axis that is not in the list; "
+                             "error_unknown_name<name, known names...>",
+                             N, K...));
 };
-template <class E, class By>
-struct require<error_axis_without_size<E>, By> {
-  static_assert(never<E>, "mtf: a textual mesh gives an axis no number of processors: write rows:2;cols:4");
+template <class E, class... By>
+struct require<error_axis_without_size<E>, By...> {
+  static_assert(never<E>,
+                MTF_SENTENCE("mtf: a textual mesh gives an axis no number of processors: write rows:2;cols:4", E));
 };
-template <class L, class By>
-struct require<error_loss_is_not_scalar<L>, By> {
-  static_assert(never<L>, "mtf: value_and_grad needs a function that returns a scalar tensor: take a mean or a sum");
+template <class L, class... By>
+struct require<error_loss_is_not_scalar<L>, By...> {
+  static_assert(never<L>,
+                MTF_SENTENCE("mtf: value_and_grad needs a function that returns a scalar tensor: take a mean or a sum",
+                             L));
 };
 
-template <class D, class L, class By>
-struct require<error_unused_rule<D, L>, By> {
-  static_assert(never<D>,
-                "mtf: a layout splits a dimension that no tensor of the planned program has: drop the rule, or mend "
-                "the program");
+template <class D, class L, class... By>
+struct require<error_unused_rule<D, L>, By...> {
+  static_assert(
+      never<D, L>,
+      MTF_SENTENCE("mtf: a layout splits a dimension that no tensor of the planned program has: drop the rule, or mend "
+                   "the program",
+                   D, L));
 };
 
-template <auto C, class O, auto P, class By>
-struct require<error_communicates<C, O, P>, By> {
-  static_assert(never<O>,
-                "mtf: a function inside without_communication communicates; error_communicates<collective, axes, "
-                "pass> is the first that it would do");
+template <auto C, class O, auto P, class... By>
+struct require<error_communicates<C, O, P>, By...> {
+  static_assert(
+      never<O>,
+      MTF_SENTENCE("mtf: a function inside without_communication communicates; error_communicates<collective, axes, "
+                   "pass> is the first that it would do",
+                   O));
 };
-template <auto Q, std::uint64_t P, std::uint64_t A, class By>
-struct require<error_over_budget<Q, P, A>, By> {
+template <auto Q, std::uint64_t P, std::uint64_t A, class... By>
+struct require<error_over_budget<Q, P, A>, By...> {
   static_assert(P <= A, "mtf: a plan is over its budget; error_over_budget<quantity, planned, allowed>");
 };
-template <class G, class By>
-struct require<error_not_a_mesh<G>, By> {
-  static_assert(never<G>,
-                "mtf: a mesh is expected first, such as mtf::mesh<rows, cols>, or a layout's, where::mesh_type");
+template <class G, class... By>
+struct require<error_not_a_mesh<G>, By...> {
+  static_assert(
+      never<G>,
+      MTF_SENTENCE("mtf: a mesh is expected first, such as mtf::mesh<rows, cols>, or a layout's, where::mesh_type", G));
 };
-template <class... G, class By>
-struct require<error_not_a_split<G...>, By> {
-  static_assert(never<list<G...>>,
-                "mtf: a rule of a layout is a split, of a dimension, then the axes that split it: "
-                "mtf::split<batch, rows>");
+template <class... G, class... By>
+struct require<error_not_a_split<G...>, By...> {
+  static_assert(never<G...>,
+                MTF_SENTENCE("mtf: a rule of a layout is a split, of a dimension, then the axes that split it: "
+                             "mtf::split<batch, rows>",
+                             G...));
 };
-template <class G, class E, class By>
-struct require<error_not_elements<G, E>, By> {
-  static_assert(never<G>,
-                "mtf: from_global takes the elements as they are in the tensor, as a std::vector, std::array or "
-                "std::span of its element type; error_not_elements<given, element type>");
+template <class G, class E, class... By>
+struct require<error_not_elements<G, E>, By...> {
+  static_assert(
+      never<G, E>,
+      MTF_SENTENCE("mtf: from_global takes the elements as they are in the tensor, as a std::vector, std::array or "
+                   "std::span of its element type; error_not_elements<given, element type>",
+                   G, E));
 };
-template <class F, class... A, class By>
-struct require<error_not_callable<F, A...>, By> {
-  static_assert(never<F>,
-                "mtf: a function cannot be called with the arguments that it would get; "
-                "error_not_callable<function, arguments...>");
+template <class F, class... A, class... By>
+struct require<error_not_callable<F, A...>, By...> {
+  static_assert(never<F, A...>, MTF_SENTENCE("mtf: a function cannot be called with the arguments that it would get; "
+                                             "error_not_callable<function, arguments...>",
+                                             F, A...));
 };
-template <class N, class By>
-struct require<error_no_derivative<N>, By> {
+template <class N, class... By>
+struct require<error_no_derivative<N>, By...> {
   static_assert(
       never<N>,
-      "mtf: a function given to map calls one of plain numbers, such as std::exp, so it has no derivative: call "
-      "mtf::math::exp; or, where none is wanted, give its argument a type, [](float x)");
+      MTF_SENTENCE(
+          "mtf: a function given to map calls one of plain numbers, such as std::exp, so it has no derivative: call "
+          "mtf::math::exp; or, where none is wanted, give its argument a type, [](float x)",
+          N));
 };
-template <class G, class By>
-struct require<error_not_parameters<G>, By> {
-  static_assert(never<G>,
-                "mtf: gradients are taken in the tensors of a structure, the function's first argument: a template "
-                "<template <class...> class Tensor> struct with MTF_FIELDS");
+template <class G, class... By>
+struct require<error_not_parameters<G>, By...> {
+  static_assert(
+      never<G>,
+      MTF_SENTENCE("mtf: gradients are taken in the tensors of a structure, the function's first argument: a template "
+                   "<template <class...> class Tensor> struct with MTF_FIELDS",
+                   G));
 };
-template <template <template <class...> class> class S, class By>
-struct require<error_without_fields<S>, By> {
+template <template <template <class...> class> class S, class... By>
+struct require<error_without_fields<S>, By...> {
   static_assert(never<S<list>>, "mtf: a structure of tensors does not name its fields: write MTF_FIELDS(w, b) in it");
 };
-template <template <template <class...> class> class S, std::size_t T, std::size_t L, class By>
-struct require<error_fields<S, T, L>, By> {
+template <template <template <class...> class> class S, std::size_t T, std::size_t L, class... By>
+struct require<error_fields<S, T, L>, By...> {
   static_assert(
       never<S<list>>,
       "mtf: the MTF_FIELDS of a structure do not name each of its tensors once; error_fields<structure, tensors "
       "in it, tensors named>");
 };
-template <class G, class By>
-struct require<error_not_an_input<G>, By> {
-  static_assert(never<G>,
-                "mtf: plan_of takes, after the function, what stands for its arguments: "
-                "mtf::parameters<structure>{} and mtf::input<element type, dimensions...>{}");
+template <class G, class... By>
+struct require<error_not_an_input<G>, By...> {
+  static_assert(never<G>, MTF_SENTENCE("mtf: plan_of takes, after the function, what stands for its arguments: "
+                                       "mtf::parameters<structure>{} and mtf::input<element type, dimensions...>{}",
+                                       G));
 };
-template <class F, class By>
-struct require<error_captures<F>, By> {
-  static_assert(never<F>,
-                "mtf: a function that runs in a constant expression must capture nothing: pass what it needs as "
-                "arguments");
+template <class F, class... By>
+struct require<error_captures<F>, By...> {
+  static_assert(
+      never<F>,
+      MTF_SENTENCE("mtf: a function that runs in a constant expression must capture nothing: pass what it needs as "
+                   "arguments",
+                   F));
 };
 
 /// The first verdict that is not ok.

@@ -17,8 +17,8 @@ struct or_none_fits : F {
 /// before.
 template <class F, class... Args>
 struct call_fails : failed {};
-template <class F, class... Args, class By>
-struct require<call_fails<F, Args...>, By> {
+template <class F, class... Args, class... By>
+struct require<call_fails<F, Args...>, By...> {
   using said = decltype(std::declval<or_none_fits<F> const&>()(std::declval<Args>()...));
 };
 template <class F, class... Args>
