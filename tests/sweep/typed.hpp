@@ -7,8 +7,8 @@
 #include <mtf/core/verdict.hpp>
 
 namespace mtf::detail {
-template <class T>
-inline constexpr bool never<T> = true;
+template <class T, class... More>
+inline constexpr bool never<T, More...> = true;
 }
 
 #include <mtf/kokkos.hpp>
