@@ -1,4 +1,8 @@
 # Makes Kokkos::kokkos: an installed Kokkos 5 (or one that the enclosing project has), else the release built with mtf.
+# Where mtf is the whole project, that is built once for each compiler and set of options, and kept in the download cache.
+if(Kokkos_DIR MATCHES "/kokkos-[0-9.]+-built/")
+  unset(Kokkos_DIR CACHE)  # kept by an earlier configuration, perhaps of other options
+endif()
 if(NOT TARGET Kokkos::kokkos)
   find_package(Kokkos 5 CONFIG QUIET)
 endif()
@@ -18,6 +22,60 @@ else()
   endif()
   option(Kokkos_ARCH_NATIVE "" ON)
 
+  # The folder with Kokkos installed as this build wants it. Its name has all that it depends on: the compiler and its
+  # flags, Kokkos' options, and the processor, as -march=native is one of them.
+  function(mtf_cached_kokkos out)
+    get_cmake_property(names CACHE_VARIABLES)
+    list(FILTER names INCLUDE REGEX "^Kokkos_(ENABLE|ARCH)_")
+    set(options "")
+    foreach(name IN LISTS names)
+      list(APPEND options "-D${name}=${${name}}")
+    endforeach()
+    foreach(name IN ITEMS CMAKE_CXX_COMPILER CMAKE_CXX_FLAGS CMAKE_BUILD_TYPE CMAKE_CXX_FLAGS_RELWITHDEBINFO CMAKE_CXX_STANDARD
+        CMAKE_CXX_EXTENSIONS)
+      list(APPEND options "-D${name}=${${name}}")
+    endforeach()
+    foreach(name IN ITEMS ROCM_PATH CUDAToolkit_ROOT)
+      if(DEFINED ${name})
+        list(APPEND options "-D${name}=${${name}}")
+      endif()
+    endforeach()
+    set(processor "")
+    if(EXISTS /proc/cpuinfo)
+      file(STRINGS /proc/cpuinfo processor REGEX "^(model name|flags)" LIMIT_COUNT 2)
+    endif()
+    string(SHA256 key "${options};${CMAKE_CXX_COMPILER_VERSION};$ENV{NVCC_WRAPPER_DEFAULT_COMPILER};${processor}")
+    string(SUBSTRING "${key}" 0 12 key)
+    mtf_kokkos_source(source)
+    set(prefix "${source}-built/${CMAKE_CXX_COMPILER_ID}-${CMAKE_CXX_COMPILER_VERSION}-${key}")
+    set(${out} "${prefix}" PARENT_SCOPE)
+    if(EXISTS "${prefix}")
+      return()
+    endif()
+
+    # Built and installed beside its place, and moved there when all is well: builds that run at once do not mix.
+    message(STATUS "Kokkos ${MTF_KOKKOS_VERSION}: building it once, for ${prefix}")
+    string(RANDOM LENGTH 8 suffix)
+    set(build "${prefix}.${suffix}-build")
+    foreach(step IN ITEMS
+        "-S;${source};-B;${build};-G;${CMAKE_GENERATOR};-DCMAKE_INSTALL_LIBDIR=lib;--log-level=ERROR;-Wno-dev" "--build;${build};--parallel"
+        "--install;${build};--prefix;${prefix}.${suffix}")
+      if(step MATCHES "^-S")
+        list(APPEND step ${options})
+      endif()
+      execute_process(COMMAND "${CMAKE_COMMAND}" ${step} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+      if(NOT result EQUAL 0)
+        file(REMOVE_RECURSE "${build}" "${prefix}.${suffix}")
+        message(FATAL_ERROR "mtf: Kokkos does not build:\n${output}")
+      endif()
+    endforeach()
+    file(RENAME "${prefix}.${suffix}" "${prefix}" RESULT result)
+    file(REMOVE_RECURSE "${build}" "${prefix}.${suffix}")
+    if(NOT EXISTS "${prefix}")  # no other build was quicker, either
+      message(FATAL_ERROR "mtf: cannot move Kokkos to ${prefix}: ${result}")
+    endif()
+  endfunction()
+
   # In a function, so that the flag that keeps Kokkos' own compilation quiet stays there.
   function(mtf_fetch_kokkos)
     if(NOT FETCHCONTENT_SOURCE_DIR_KOKKOS)
@@ -27,5 +85,12 @@ else()
     string(APPEND CMAKE_CXX_FLAGS " -w")
     FetchContent_MakeAvailable(Kokkos)
   endfunction()
-  mtf_fetch_kokkos()
+
+  if(PROJECT_IS_TOP_LEVEL AND CMAKE_BUILD_TYPE)
+    mtf_cached_kokkos(Kokkos_ROOT)
+    find_package(Kokkos 5 CONFIG REQUIRED)
+    message(STATUS "Kokkos ${Kokkos_VERSION}: kept in ${Kokkos_DIR}")
+  else()
+    mtf_fetch_kokkos()
+  endif()
 endif()
