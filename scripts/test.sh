@@ -2,7 +2,7 @@
 # All tests: the format, g++ 12, clang++ 19, sanitizers (the tests of one rank, the ranks as threads), what needs an MPI once more
 # with MPICH, and everything compiled for CUDA where nvcc is.
 #   scripts/test.sh            all of it
-#   scripts/test.sh --quick    g++ only
+#   scripts/test.sh --quick    g++ only, and of its tests those that need few programs
 # Stops at the first stage that fails, says which, and closes with the minutes that each stage took.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -43,17 +43,19 @@ close() {
   printf '%-16s %3d min %02d s\n' "all" $((SECONDS / 60)) $((SECONDS % 60))
 }
 
-# Configures, builds and tests one preset.
+# preset NAME [CONFIGURED]: configures, builds and tests one preset.
 preset() {
-  stage "$1 configure" cmake --preset "$1"
+  stage "$1 configure" cmake --preset "${2:-$1}"
   stage "$1 build" cmake --build --preset "$1" --parallel "$jobs"
   stage "$1 test" ctest --preset "$1"
 }
 
 stage "setup" scripts/setup.sh
 stage "format" scripts/check-format.sh
-preset gcc
-if ! $quick; then
+if $quick; then
+  preset quick gcc
+else
+  preset gcc
   preset clang
   preset sanitize
   preset tsan

@@ -31,7 +31,7 @@ double counted_bytes(parameters const& p) {
   mtf::for_each_tensor(
       [&](std::string_view, auto const& x) {
         using X = std::remove_cvref_t<decltype(x)>;
-        using part = mtf::detail::state_part_t<X, state_split>;
+        using part = mtf::state_part_t<X, state_split>;
         numbers += static_cast<double>(X::local_size) + 3 * static_cast<double>(part::local_size);
       },
       p);

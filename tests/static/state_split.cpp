@@ -12,7 +12,7 @@ struct three_rows : mtf::dim<"three_rows", 3> {};
 template <class Layout, class... D>
 using parameter = typename mtf::place<float, Layout>::template tensor<D...>;
 template <class X, class Split>
-using part = mtf::detail::state_part_t<X, Split>;
+using part = mtf::state_part_t<X, Split>;
 template <class X, class Split>
 constexpr auto parts = X::local_size / part<X, Split>::local_size;
 

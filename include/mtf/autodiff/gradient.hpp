@@ -47,8 +47,8 @@ class gradient {
   [[nodiscard]] constexpr Tensor complete() const { return part<state_split_over<>>(); }
   /// The gradient as a tensor that is split like the state of a parameter: one reduce-scatter.
   template <class Split>
-  [[nodiscard]] constexpr detail::state_part_t<Tensor, Split> part() const {
-    using out = detail::state_part_t<Tensor, Split>;
+  [[nodiscard]] constexpr state_part_t<Tensor, Split> part() const {
+    using out = state_part_t<Tensor, Split>;
     if (backend_ == nullptr) detail::has_no_value("a gradient", Tensor::spec);
     backend::operation<backend_type> const here(*backend_, "gradient", Tensor::spec);
     if (is_zero()) return zeros<out>(*backend_);

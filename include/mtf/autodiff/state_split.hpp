@@ -101,9 +101,15 @@ struct state_split {
 };
 template <class X, class Split>
 inline constexpr axis_mask state_split_axes = state_split<X, Split>::axes;
-/// A parameter's part, of which a rank has the state.
+
+}  // namespace detail
+
+/// The part of a parameter of type X of which a rank has the optimizer's state, as a tensor: the parameter's type where
+/// `Split`, a state_split_over, does not split it further.
 template <class X, class Split>
-using state_part_t = typename state_split<X, Split>::template tensor<typename X::element_type>;
+using state_part_t = typename detail::state_split<X, Split>::template tensor<typename X::element_type>;
+
+namespace detail {
 
 /// Element 0 of that part in the parameter's shard.
 template <class Split, class X>

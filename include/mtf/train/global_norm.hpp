@@ -36,7 +36,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
       b,
       [&](auto const&, auto const& g) {
         using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
-        if (!g.is_zero()) split |= detail::state_part_t<X, Split>::spec.split_axes();
+        if (!g.is_zero()) split |= state_part_t<X, Split>::spec.split_axes();
       },
       gradients);
   detail::completion<Backend> completing(b);
@@ -47,7 +47,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
   detail::walk_tensors(
       b,
       [&](auto const&, auto const& g) {
-        using X = detail::state_part_t<typename std::remove_cvref_t<decltype(g)>::tensor_type, Split>;
+        using X = state_part_t<typename std::remove_cvref_t<decltype(g)>::tensor_type, Split>;
         if (g.is_zero()) return;
         backend::operation<Backend> const here(b, "global_norm", X::spec);
         auto const part = g.template part<Split>();
