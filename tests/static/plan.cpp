@@ -80,6 +80,23 @@ constexpr bool megatron() {
 }
 static_assert(megatron<1>() && megatron<2>() && megatron<3>() && megatron<4>() && megatron<5>() && megatron<48>());
 
+// A plan says what the user wrote: the sum of a contraction's terms is taken where it is needed, and named by the
+// contraction and its parameter; backward, by the operation whose result's gradient it is.
+constexpr bool is_named() {
+  constexpr auto p = plan_with<2, "model:2", "heads:model;d_ff:model;vocab:model">();
+  auto const of = [](pass when, std::string_view operation, std::string_view parameter, std::string_view other) {
+    return [=](auto const& c) {
+      return c.when == when && c.operation == operation && c.payload == activations && c.parameter[0] == parameter &&
+             c.parameter[1] == std::string_view("blocks") &&
+             (other.empty() ? c.other[0] == nullptr : c.other[0] == other);
+    };
+  };
+  return p.count(of(pass::forward, "linear", "wo", "")) == 2 && p.count(of(pass::forward, "linear", "w2", "")) == 2 &&
+         p.count(of(pass::backward, "layer_norm", "gamma1", "beta1")) == 2 &&
+         p.count(of(pass::backward, "layer_norm", "gamma2", "beta2")) == 2;
+}
+static_assert(is_named());
+
 // Two axes: a plan of 48 layers is one of 6 with another count in its loops.
 constexpr auto six = plan_with<6, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">();
 constexpr auto seven = plan_with<7, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">();
