@@ -1,4 +1,6 @@
-// Derivatives where functions have kinks, and what maxima and minima make of NaN, infinities and zeros.
+// Derivatives where functions have kinks, and what maxima and minima, softplus and logaddexp make of NaN, infinities
+// and zeros.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -78,6 +80,72 @@ TEST_CASE_TEMPLATE("maximum and minimum of all pairs of special values", T, floa
       CHECK(std::isnan(min(ascending[i], nan)));
     }
   }
+}
+
+TEST_CASE_TEMPLATE("softplus and logaddexp", T, float, double) {
+  using limits = std::numeric_limits<T>;
+  T const infinity = limits::infinity(), nan = limits::quiet_NaN(), largest = limits::max();
+  mtf::functions::softplus const softplus;
+  mtf::functions::logaddexp const logaddexp;
+
+  CHECK(softplus(infinity) == infinity);
+  CHECK(same(softplus(-infinity), T(0)));
+  CHECK(std::isnan(softplus(nan)));
+  CHECK(softplus(largest) == largest);
+  CHECK(softplus(-largest) == 0);
+  CHECK(slope<0>(softplus, T(0)) == 0.5);
+  CHECK(slope<0>(softplus, infinity) == 1);
+  CHECK(slope<0>(softplus, -infinity) == 0);
+  CHECK(slope<0>(softplus, largest) == 1);
+  CHECK(slope<0>(softplus, -largest) == 0);
+  CHECK(std::isnan(slope<0>(softplus, nan)));
+
+  for (T const x : {T(0), T(-0.0), T(1), T(-1), T(80), T(-80), largest, -largest, infinity, -infinity}) {
+    CAPTURE(x);
+    // Equal, and far from each other.
+    CHECK(same(logaddexp(x, x), x + T(0.69314718055994530942)));
+    CHECK(slope<0>(logaddexp, x, x) == 0.5);
+    CHECK(slope<1>(logaddexp, x, x) == 0.5);
+    CHECK(same(logaddexp(x, -infinity), x == 0 ? T(0) : x));
+    CHECK(same(logaddexp(-infinity, x), x == 0 ? T(0) : x));
+    CHECK(logaddexp(x, infinity) == infinity);
+    CHECK(logaddexp(infinity, x) == infinity);
+    CHECK(std::isnan(logaddexp(x, nan)));
+    CHECK(std::isnan(logaddexp(nan, x)));
+    if (x == infinity) continue;
+    CHECK(slope<0>(logaddexp, x, infinity) == 0);
+    CHECK(slope<1>(logaddexp, x, infinity) == 1);
+    if (x == -infinity) continue;
+    CHECK(slope<0>(logaddexp, x, -infinity) == 1);
+    CHECK(slope<1>(logaddexp, x, -infinity) == 0);
+  }
+  CHECK(logaddexp(largest, -largest) == largest);
+  CHECK(slope<0>(logaddexp, largest, -largest) == 1);
+  CHECK(slope<1>(logaddexp, T(0), T(-0.0)) == 0.5);
+
+  // In units of the last place against long double: of softplus of the result. That of logaddexp crosses 0, where no
+  // method by logarithms is exact in it: of the largest of the result and both operands.
+  auto const ulps = [](long double got, long double want, long double of) {
+    int exponent = 0;
+    std::frexp(of, &exponent);
+    return static_cast<double>(std::abs(got - want) / std::ldexp(1.0L, exponent - limits::digits));
+  };
+  using real = long double;
+  auto const exact = [](real x) { return std::max<real>(x, 0) + std::log1p(std::exp(-std::abs(x))); };
+  double worst = 0, worst_of_two = 0, worst_slope = 0;
+  for (int i = -80000; i <= 80000; ++i) {
+    T const x = static_cast<T>(i) / 1000, y = static_cast<T>(i * 7919LL % 80000) / 1000;
+    real const size_x = std::abs(real(x)), size_y = std::abs(real(y));
+    real const of_one = exact(x), of_two = std::max<real>(x, y) + exact(-std::abs(real(x) - real(y)));
+    worst = std::max(worst, ulps(softplus(x), of_one, of_one));
+    worst_of_two = std::max(worst_of_two, ulps(logaddexp(x, y), of_two, std::max({std::abs(of_two), size_x, size_y})));
+    worst_slope =
+        std::max(worst_slope, std::abs(slope<0>(softplus, x) - static_cast<double>(1 / (1 + std::exp(-real(x))))));
+  }
+  MESSAGE("softplus: ", worst, " ulp, logaddexp: ", worst_of_two, " ulp, slope of softplus: ", worst_slope);
+  CHECK(worst <= 4);
+  CHECK(worst_of_two <= 4);
+  CHECK(worst_slope <= 2 * static_cast<double>(limits::epsilon()));
 }
 
 /// A special value anywhere among n, in every kind of kernel: contiguous rows, columns, and split into slices.

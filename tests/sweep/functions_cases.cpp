@@ -14,6 +14,7 @@ SWEEP_OF_ONE(sqrt, (real<a, b, c>), mtf::sqrt(x))
 SWEEP_OF_ONE(rsqrt, (real<a, b, c>), mtf::rsqrt(x))
 SWEEP_OF_ONE(tanh, (real<a, b, c>), mtf::tanh(x))
 SWEEP_OF_ONE(sigmoid, (real<a, b, c>), mtf::sigmoid(x))
+SWEEP_OF_ONE(softplus, (real<a, b, c>), mtf::softplus(x))
 SWEEP_OF_ONE(relu, (real<a, b, c>), mtf::relu(x))
 SWEEP_OF_ONE(gelu, (real<a, b, c>), mtf::gelu(x))
 SWEEP_OF_ONE(silu, (real<a, b, c>), mtf::silu(x))
@@ -39,13 +40,14 @@ SWEEP_OF_ONE(equal_number, (real<a, b, c>), x == 1.0)
 SWEEP_OF_ONE(not_equal_number, (real<a, b, c>), x != 1.0)
 
 documentation const functions{
-    .names = {"exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "gelu", "silu", "square", "abs", "clip"},
+    .names = {"exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "softplus", "relu", "gelu", "silu", "square", "abs",
+              "clip"},
     .call =
-        "exp(x) log(x) sqrt(x) rsqrt(x) tanh(x) sigmoid(x) relu(x) gelu(x) silu(x) square(x) abs(x) clip(x, low, high)",
+        "exp(x) log(x) sqrt(x) rsqrt(x) tanh(x) sigmoid(x) softplus(x) relu(x) gelu(x) silu(x) square(x) abs(x) "
+        "clip(x, low, high)",
     .meaning =
-        "The function of every element; gelu is the tanh approximation, silu is x sigmoid(x). The gradients of relu "
-        "and abs "
-        "at 0 are 0, of clip at its bounds 1.",
+        "The function of every element; softplus is log(1 + e^x), gelu the tanh approximation, silu x sigmoid(x). The "
+        "gradients of relu and abs at 0 are 0, of clip at its bounds 1.",
     .forward = "nothing",
     .backward = "nothing",
     .partial = "completed"};
@@ -115,6 +117,7 @@ std::vector<operation> operations_of_functions() {
           "rsqrt(x)", functions, [](double x) { return 1 / std::sqrt(x); }, 0.5, 2),
       entry<tanh>("tanh(x)", functions, [](double x) { return std::tanh(x); }),
       entry<sigmoid>("sigmoid(x)", functions, [](double x) { return 1 / (1 + std::exp(-x)); }),
+      entry<softplus>("softplus(x)", functions, [](double x) { return std::log1p(std::exp(x)); }),
       entry<relu>("relu(x)", functions, [](double x) { return x <= 0 ? 0 : x; }),
       entry<gelu>("gelu(x)", functions,
                   [](double x) {

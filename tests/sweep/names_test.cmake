@@ -1,8 +1,9 @@
 # Every public operation has an entry in the sweep:
 #   cmake -D SWEEP=executable -D INCLUDE=include/mtf -P names_test.cmake
 # Public operations are the function templates of namespace mtf in the headers of include/mtf, outside of `detail`, that take or
-# return tensors: those whose template head names `operand` or `tensor_type`, or whose name is made by the macros
-# MTF_UNARY and MTF_COMPARE. A new one without an entry fails here, as does an exception that is no longer there.
+# return tensors: those whose template head names `operand` or `tensor_type`, and the names in the lists at the end of
+# math/functions.hpp, of which macros make operations. A new one without an entry fails here, as does an exception that is
+# no longer there.
 cmake_minimum_required(VERSION 3.25)
 
 # Not operations on tensors.
@@ -40,11 +41,7 @@ foreach(header IN LISTS headers)
     if(inside_detail)
       continue()
     endif()
-    if(line MATCHES "^MTF_(UNARY|BINARY)\\(([a-z_0-9]+)\\)")
-      list(APPEND found "${CMAKE_MATCH_2}")
-    elseif(line MATCHES "^MTF_COMPARE\\(([<>=!]+),")
-      list(APPEND found "operator${CMAKE_MATCH_1}")
-    elseif(line MATCHES "^template <")
+    if(line MATCHES "^template <")
       set(head "${line}")
     elseif(head AND line MATCHES "^(constexpr )?(auto|X|double|std::int64_t|void) ((operator[^ (]+)|([a-z_0-9]+))\\(")
       set(name "${CMAKE_MATCH_3}")
@@ -56,6 +53,15 @@ foreach(header IN LISTS headers)
       set(head "")
     endif()
   endforeach()
+endforeach()
+file(READ "${INCLUDE}/math/functions.hpp" lists)
+string(REGEX MATCHALL "X\\([a-z_0-9]+, [a-z<>=!]+\\)" lists "${lists}")  # X(exp, true), X(less, <)
+foreach(entry IN LISTS lists)
+  if(entry MATCHES "X\\(([a-z_0-9]+), (true|false)\\)")
+    list(APPEND found "${CMAKE_MATCH_1}")
+  elseif(entry MATCHES "X\\([a-z_0-9]+, ([<>=!]+)\\)")
+    list(APPEND found "operator${CMAKE_MATCH_1}")
+  endif()
 endforeach()
 list(REMOVE_DUPLICATES found)
 list(LENGTH found count)

@@ -29,6 +29,7 @@ SWEEP_OF_TWO(divide_row, (real<a, b, c>, real<b>), x / y)
 SWEEP_OF_TWO(max, (real<a, b, c>, real<b>), mtf::max(x, y))
 SWEEP_OF_TWO(min, (real<a, b>, real<a, b>), mtf::min(x, y))
 SWEEP_OF_TWO(pow, (real<a, b>, real<b>), mtf::pow(x, y))
+SWEEP_OF_TWO(logaddexp, (real<a, b>, real<b, a>), mtf::logaddexp(x, y))
 SWEEP_OF_TWO(less, (real<a, b>, real<b>), x < y)
 SWEEP_OF_TWO(greater, (real<a, b>, real<a, b>), x > y)
 SWEEP_OF_TWO(less_equal, (real<a, b>, real<a, b>), x <= y)
@@ -64,10 +65,10 @@ documentation const quotients{.names = {"operator/"},
                               .backward = "as for x * y",
                               .partial = "x as in x * y; y is completed"};
 documentation const others{
-    .names = {"max", "min", "pow", "where", "map"},
-    .call = "max(x, y) min(x, y) pow(x, y) where(c, x, y) map(f, x, y, ...)",
+    .names = {"max", "min", "pow", "logaddexp", "where", "map"},
+    .call = "max(x, y) min(x, y) pow(x, y) logaddexp(x, y) where(c, x, y) map(f, x, y, ...)",
     .meaning =
-        "The function, element by element, likewise; pow for x > 0; f is the user's own. "
+        "The function, element by element, likewise; pow for x > 0; logaddexp is log(e^x + e^y); f is the user's own. "
         "max and min are NaN where an operand is; where the two are equal, each gets half of the gradient.",
     .forward = "nothing",
     .backward = "as for x + y",
@@ -137,6 +138,8 @@ std::vector<operation> operations_of_pairs() {
           with_range(entry<pow>("pow(x, row)", others, {0, 1}, [](double x, double y) { return std::pow(x, y); }), 0,
                      0.5, 2),
           1, 0.25, 2),
+      entry<logaddexp>("logaddexp(x, turned)", others, {0, 1},
+                       [](double x, double y) { return std::log(std::exp(x) + std::exp(y)); }),
       without_gradient(
           entry<less>("x < row", comparisons, {0, 1}, [](double x, double y) { return x < y ? 1.0 : 0.0; }), false),
       without_gradient(

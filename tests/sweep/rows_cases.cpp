@@ -18,6 +18,11 @@ SWEEP_OF_TWO(weighted_all, (real<a, c>, whole<a, c>), mtf::weighted_mean(x, y))
 SWEEP_OF_ONE(max_b, (real<a, b, c>), mtf::reduce_max<b>(x))
 SWEEP_OF_ONE(max_tied, (real<a, b, c>), mtf::reduce_max<a>(x))
 SWEEP_OF_ONE(min_ac, (real<a, b, c>), mtf::reduce_min<a, c>(x))
+SWEEP_OF_ONE(prod_b, (real<a, b, c>), mtf::reduce_prod<b>(x))
+SWEEP_OF_ONE(prod_ac, (real<a, b, c>), mtf::reduce_prod<c, a>(x))
+SWEEP_OF_ONE(prod_all, (real<b, a>), mtf::reduce_prod(x))
+SWEEP_OF_ONE(prod_zeros, (real<a, c, b>), mtf::reduce_prod<c>(x))
+SWEEP_OF_ONE(prod_integers, (whole<a, c>), mtf::reduce_prod<c>(x))
 SWEEP_OF_ONE(softmax_a, (real<a, b, c>), mtf::softmax<a>(x, 1.5))
 SWEEP_OF_ONE(softmax_c, (real<a, b, c>), mtf::softmax<c>(x))
 SWEEP_OF_ONE(log_softmax_b, (real<a, b, c>), mtf::log_softmax<b>(x))
@@ -61,6 +66,15 @@ documentation const extremes{
         "The largest or smallest element along the dimensions, or all, NaN if there is one; the gradient "
         "goes to every element that equals it.",
     .forward = "one all-reduce of the result over the axes of a reduced dimension",
+    .backward = "as for sum",
+    .partial = "completed"};
+documentation const products{
+    .names = {"reduce_prod"},
+    .call = "reduce_prod<dims...>(x)",
+    .meaning =
+        "The product of the elements along the dimensions, or all, NaN if there is one; the gradient of an element is "
+        "the product of all others, exact with zeros too.",
+    .forward = "one all-gather of the result, over the axes of a reduced dimension",
     .backward = "as for sum",
     .partial = "completed"};
 documentation const softmaxes{
@@ -135,6 +149,15 @@ closed_form completed_sum(set gone) {
   };
 }
 
+/// As a maximum, but that the ranks' results are gathered.
+closed_form product(set gone) {
+  return [=](situation const& s) {
+    answer a = forms::extreme(gone)(s);
+    if (axes_of(s.in[0].split, gone) != 0) a.forward.back().kind = collective::all_gather;
+    return a;
+  };
+}
+
 using all = std::vector<numbers> const&;
 using definition = std::function<numbers(std::vector<numbers> const&)>;
 
@@ -173,6 +196,11 @@ definition one_a_row(std::size_t n, std::size_t inner, F f) {
   };
 }
 
+double product_of(numbers const& x) {
+  double y = 1;
+  for (double const v : x) y *= v;
+  return y;
+}
 double sum_exp(numbers const& x, double scale) {
   double s = 0;
   for (double const v : x) s += std::exp(scale * v);
@@ -322,6 +350,22 @@ std::vector<operation> operations_of_rows() {
                       return y;
                     },
                     forms::extreme(bit(0) | bit(2))),
+      entry<prod_b>("reduce_prod<b>(x[a, b, c])", products, one_a_row(B, C, product_of), product(bit(1))),
+      entry<prod_ac>("reduce_prod<c, a>(x[a, b, c])", products,
+                     [](all x) {
+                       numbers y(B, 1.0);
+                       for (std::size_t i = 0; i < A; ++i)
+                         for (std::size_t j = 0; j < B; ++j)
+                           for (std::size_t k = 0; k < C; ++k) y[j] *= x[0][(i * B + j) * C + k];
+                       return y;
+                     },
+                     product(bit(0) | bit(2))),
+      entry<prod_all>("reduce_prod(x[b, a])", products, [](all x) { return numbers{product_of(x[0])}; },
+                      product(bit(0) | bit(1))),
+      entry<prod_zeros>("reduce_prod<c>(x[a, c, b]), with zeros", products, one_a_row(C, B, product_of),
+                        product(bit(2))),
+      entry<prod_integers>("reduce_prod<c>(x[a, c]) of integers", products, one_a_row(C, 1, product_of),
+                           product(bit(2))),
       entry<softmax_a>("softmax<a>(x[a, b, c], 1.5)", softmaxes,
                        by_rows(A, B * C, [](numbers const& x, numbers& y, all) { softmax_of(x, y, 1.5); }),
                        forms::rows(0, {1, 1}, {1}, false)),
@@ -388,11 +432,17 @@ std::vector<operation> operations_of_rows() {
   for (auto& op : ops) {
     if (op.name.starts_with("mean<c>")) op.differentiable = false, op.in[0].low = -20, op.in[0].high = 20;
     if (op.name.starts_with("weighted_mean")) op.in[1].low = op.name.ends_with("integers") ? 0 : 0.5, op.in[1].high = 3;
-    op.sums = !op.name.starts_with("reduce_");
+    op.sums = !op.name.starts_with("reduce_m");
     op.masks = op.name.starts_with("causal_attention");
     if (op.name.starts_with("cross_entropy<a>")) op.in[1].low = 0, op.in[1].high = A;
     if (op.name.starts_with("cross_entropy<b>")) op.in[1].low = 0, op.in[1].high = B;
     if (op.name.starts_with("reduce_") || op.name.starts_with("causal_softmax")) op.in[0].low = -3, op.in[0].high = 3;
+    if (op.name.starts_with("reduce_prod")) {
+      op.chained = true;  // in another order a product may be 0 before it meets an infinity
+      op.in[0].low = 0.75, op.in[0].high = 1.25;
+      if (op.name.ends_with("zeros")) op.in[0].integers = true, op.in[0].low = -1, op.in[0].high = 3;
+      if (op.name.ends_with("integers")) op.differentiable = false, op.in[0].low = -1, op.in[0].high = 2;
+    }
     if (op.name.ends_with("ties")) {
       op.in[0].integers = true;
       op.gradient = [](all x, numbers const& weights, std::size_t) {

@@ -46,8 +46,8 @@ template <detail::number T>
 MTF_FUNCTION T tanh(T x) {
   return fast_tanh(x);
 }
-/// The square root. Also in constant expressions, as a program's plan is one: there by Newton's method, for finite x >=
-/// 0.
+/// The square root. Also in constant expressions, as a program's plan is one: there by Newton's method, of finite
+/// x >= 0.
 template <detail::number T>
 MTF_FUNCTION constexpr T sqrt(T x) {
   if (!std::is_constant_evaluated()) return library_sqrt(x);

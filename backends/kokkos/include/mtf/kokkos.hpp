@@ -10,6 +10,7 @@
 #include <mtf/kokkos/kernels/map.hpp>
 #include <mtf/kokkos/kernels/norm.hpp>
 #include <mtf/kokkos/kernels/optimizer.hpp>
+#include <mtf/kokkos/kernels/product.hpp>
 #include <mtf/kokkos/kernels/random.hpp>
 #include <mtf/kokkos/kernels/reduce.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// Sums, means, maxima and minima along dimensions.
+// Sums, means, maxima, minima and products along dimensions.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/backend/primitives/product.hpp>
 #include <mtf/backend/primitives/reduction.hpp>
 #include <mtf/core/host_device.hpp>
 #include <mtf/detail/ops/frame.hpp>
@@ -20,7 +21,7 @@ namespace detail {
 /// What one rank does for a reduction.
 struct reduce_work : operation_work<1> {
   combine op = combine::sum;
-  axis_mask exchange = 0;  // max and min: axes to combine over at once
+  axis_mask exchange = 0;  // all but sums: axes to combine over at once
   reduction forward;       // in -> out
   loops<2> spread;         // out -> in, backward
   double count = 1;        // elements behind one result, globally
@@ -88,6 +89,36 @@ struct extreme_operation {
   }
 };
 
+template <class T>
+struct product_operation {
+  using A = compute_t<T>;
+  reduce_work const* work;
+  static constexpr std::size_t kept = 2;  // x, and the products of the other ranks' elements
+  static constexpr char const* name() { return "reduce_prod"; }
+
+  constexpr void forward(auto& f) const {
+    // No all-reduce multiplies. Each rank gets all parts, and multiplies them in one order: all get the same bits.
+    auto const n = work->out.local_size(f.mesh());
+    auto const ranks = f.mesh().size(work->exchange), me = f.mesh().index_within(f.rank(), work->exchange);
+    auto gathered = make_buffer<A>(f.backend, ranks * n), others = make_buffer<A>(f.backend, n);
+    A *const parts = data_of<A>(gathered), *const mine = data_of<A>(gathered, me * n);
+    f.run(primitives::product<T>{work->forward, mine, f.x()});
+    if (work->exchange != 0)
+      f.backend.all_gather(work->exchange, static_cast<A const*>(mine), parts, static_cast<std::size_t>(n));
+    f.run(primitives::join_products<T>{n, ranks, me, f.y(), data_of<A>(others), parts});
+    f.kept = {f.memory(), others};
+  }
+  constexpr void backward(auto& g) const {
+    g.run(primitives::product_vjp<T>{work->forward, g.dx(), data_of<T>(g.kept[0]), g.dy(), data_of<A>(g.kept[1])});
+  }
+};
+
+/// The dimensions that a reduction along D leaves.
+template <class... D>
+constexpr sharding reduced_along(sharding const& x) {
+  return without(x, std::array<std::uint64_t, sizeof...(D) + 1>{D::id..., 0}, sizeof...(D));
+}
+
 /// Along the dimensions D, or all if there is none.
 template <combine Op, class... D>
 struct reduce_call {
@@ -95,8 +126,7 @@ struct reduce_call {
   static auto verdict() -> named_dims_t<typename X::shape_type, D...>;
 
   static constexpr reduce_work derive(mesh_shape const& mesh, sharding const& x) {
-    return derive_reduce(mesh, x, without(x, std::array<std::uint64_t, sizeof...(D) + 1>{D::id..., 0}, sizeof...(D)),
-                         Op);
+    return derive_reduce(mesh, x, reduced_along<D...>(x), Op);
   }
   template <class X>
   constexpr auto operator()(X const& x) const {
@@ -117,6 +147,26 @@ struct sum_call {
       return reduce_call<combine::sum, D...>{}(cast<std::int32_t>(x));
     else
       return reduce_call<combine::sum, D...>{}(x);
+  }
+};
+
+template <class... D>
+struct product_call {
+  template <class X>
+  static auto verdict() -> named_dims_t<typename X::shape_type, D...>;
+
+  static constexpr reduce_work derive(mesh_shape const& mesh, sharding const& x) {
+    return derive_reduce(mesh, x, reduced_along<D...>(x), combine::max);  // ranks' parts are combined at once, likewise
+  }
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    using T = typename X::element_type;
+    using described = typename X::description;
+    if constexpr (std::is_same_v<T, bool>)
+      return product_call{}(cast<std::int32_t>(x));
+    else
+      return run_as<description_of<T, product_call, described>>(product_operation<T>{&work_of<product_call, described>},
+                                                                x);
   }
 };
 
@@ -187,6 +237,14 @@ constexpr auto reduce_max(X const& x) {
 template <dimension... Dims, operand X>
 constexpr auto reduce_min(X const& x) {
   return detail::operate(detail::reduce_call<combine::min, Dims...>{}, x);
+}
+
+/// The product of the elements along the named dimensions, or all; NaN if one is; of bools as int32. One all-gather
+/// over the axes that split them: each rank's product for each element of the result, of float where x is of bfloat16.
+/// Backward: an element's gradient is that of the result times the product of all others, which zeros do not spoil.
+template <dimension... Dims, operand X>
+constexpr auto reduce_prod(X const& x) {
+  return detail::operate(detail::product_call<Dims...>{}, x);
 }
 
 }  // namespace mtf
