@@ -12,6 +12,7 @@
 
 namespace mtf::backend {
 
+/// Where memory has no label.
 struct no_label {};
 
 /// Memory of a backend. The completed sum of a partial value is remembered, so that it is paid for once.

@@ -11,6 +11,7 @@ namespace mtf::backend {
 template <class Memory>
 class known_sum {
  public:
+  /// Is the sum over these axes known?
   [[nodiscard]] constexpr bool is_over(axis_mask axes) const { return axes != 0 && axes_ == axes; }
   /// The axes along which this rank has a part of the sum alone; 0: it has the whole.
   [[nodiscard]] constexpr axis_mask split() const { return split_; }

@@ -25,6 +25,7 @@ constexpr bool same_text(char const* a, char const* b) {
   if (a == nullptr || b == nullptr) return a == nullptr && b == nullptr;
   return std::string_view(a) == b;
 }
+/// The same names, or none.
 constexpr bool same_path(parameter_path const& a, parameter_path const& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!same_text(a[i], b[i])) return false;

@@ -51,7 +51,7 @@ std::string describe(plan<C, L, W> const& p) {
     auto const& c = p.collectives[i];
     std::string what = c.operation;
     char const* before = " ";
-    for (auto const& path : {c.parameter, c.other}) {
+    for (parameter_path const& path : std::array{c.parameter, c.other}) {
       std::string names;
       for (auto const* name : path)
         if (name != nullptr) names = name + (names.empty() ? "" : "." + names);

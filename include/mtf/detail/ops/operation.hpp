@@ -147,7 +147,8 @@ class operation_node {
                            forward_pass<Operation, Backend, R, T...> const& f)
       : operation_(o), out_(out) {
     // One by one: in constant expressions GCC 12 copies an array of references without counting them.
-    for (std::size_t i = 0; i < Operation::kept; ++i) kept_[i] = f.kept[i];
+    std::size_t i = 0;
+    for (auto const& memory : f.kept) kept_[i++] = memory;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       ((std::get<I>(slots_) = std::get<I>(f.in).slot), ...);
     }(std::index_sequence_for<T...>{});
