@@ -212,7 +212,7 @@ MTF_FUNCTION dual<T> pow(A x, dual<T> y) {
   T const power = pow(base, y.v);
   return {power, y.d * (base == T(0) ? T(0) : power * log(base))};
 }
-/// log(1 + e^x): relu without its corner (Dugas et al. 2001). Exact to rounding for all x (log1p as Kahan has it).
+/// log(1 + e^x): relu without its corner (Dugas et al. 2001). Within 3 ulp for all x (log1p as Kahan has it).
 template <detail::number T>
 MTF_FUNCTION T softplus(T x) {
   T const e = exp(-abs(x)), u = T(1) + e;
