@@ -145,7 +145,7 @@ MUTATIONS = [
     ("the gradient of a tensor that the function keeps is lost", "gradients protocol", f"{CORE}/detail/tape/tape.hpp",
      "if (p.index != nullptr) slot->finalize();", "static_cast<void>(slot);"),
     ("nothing flows through an operand that is completed", "pairs protocol", f"{CORE}/detail/tape/record.hpp",
-     "return value<Backend, T>(completed<T>(s, axes, x.memory), x.slot);", "return value<Backend, T>(completed<T>(s, axes, x.memory));"),
+     "return value<Backend, T>(completed<T>(s, axes, x.memory, 0, x.memory->label()), x.slot);", "return value<Backend, T>(completed<T>(s, axes, x.memory, 0, x.memory->label()));"),
     ("a norm overwrites what its slot holds", "rows gradients protocol", f"{CORE}/ops/nn/norm.hpp",
      "mean, rstd, adds, work->n, s1, s2}", "mean, rstd, false, work->n, s1, s2}"),
     ("a norm along a split dimension takes its part's extent for the whole", "rows", f"{CORE}/ops/nn/norm.hpp",

@@ -64,8 +64,11 @@ class trace {
   trace(trace const&) = delete;
   trace& operator=(trace const&) = delete;
   constexpr ~trace() {
-    for (auto* k : kept_) k->let_go();
-    for (auto* k : kept_) k->destroy();
+    // By pointers: compilers bound the steps of a constant expression, and iterators take several each.
+    auto* const first = kept_.data();
+    auto* const last = first + kept_.size();
+    for (auto* k = first; k != last; ++k) (*k)->let_go();
+    for (auto* k = first; k != last; ++k) (*k)->destroy();
   }
   /// Takes ownership.
   constexpr void keep(backend::kept* k) { kept_.push_back(k); }

@@ -201,9 +201,13 @@ constexpr void pass_label_on(buffer<Backend> const& result, axis_mask partial, o
   if constexpr (!Backend::holds_data)
     if (partial != 0) {
       bool const same = sizeof...(More) == 0 && x.memory->made_by.name != nullptr;
-      result->made_by = label;
-      if (same) result->made_by = x.memory->made_by;
+      result->made_by = same ? x.memory->made_by : label;
     }
+}
+
+template <class Backend, class T, class... More>
+constexpr Backend& backend_of_first(value<Backend, T> const& x, More const&...) {
+  return x.backend();
 }
 
 /// Runs an operation: a value of elements R. It is recorded if the gradient of an operand is asked for.
@@ -211,7 +215,7 @@ template <class R, class Operation, class Backend, class... T>
 constexpr value<Backend, R> run(Operation const& o, value<Backend, T> const&... operands) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     auto const& w = *o.work;
-    Backend& b = std::get<0>(std::tie(operands...)).backend();
+    Backend& b = backend_of_first(operands...);
     auto const label = label_of(o.name(), operands...);
     operation<Backend> const here(b, label, w.out);
     forward_pass<Operation, Backend, R, T...> pass{b, w, {completed_value(operands, w.in[I], w.complete[I])...}};

@@ -91,7 +91,8 @@ constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> 
 /// The sum over `axes` of what the ranks hold. `s` tells the splits. With `split` only this rank's part along these
 /// axes of it (split_further): a reduce-scatter where that is enough, and of a known sum a part of the same memory.
 template <class T, class Backend>
-constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x, axis_mask split = 0) {
+constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x, axis_mask split = 0,
+                                    operation_label const& by = {}) {
   Backend& b = *x->backend;
   mesh_shape const& mesh = b.ranks().mesh();
   auto const remember = [&](buffer<Backend> const& sum, axis_mask known_split) {
@@ -99,10 +100,10 @@ constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Ba
     x->sum.is(axes, sum, known_split);
   };
   if (axes != 0 && !x->sum.is_over(axes)) {
-    operation<Backend> const of(b, s);
+    operation<Backend> const of(b, by, s);
     remember(execute<T>(b, derive_completion(mesh, s, axes, split), x), split);
   } else if (axes != 0 && x->sum.split() != 0 && x->sum.split() != split) {
-    operation<Backend> const of(b, s);
+    operation<Backend> const of(b, by, s);
     remember(execute<T>(b, derive_relayout(mesh, split_further(s, x->sum.split(), mesh), s), x->sum.memory(x)), 0);
   }
   auto known = x;

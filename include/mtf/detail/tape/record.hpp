@@ -43,8 +43,7 @@ constexpr void record(tape<Backend>* t, value<Backend, T>& out, sharding const& 
 template <class Backend, class T>
 constexpr value<Backend, T> completed_value(value<Backend, T> const& x, sharding const& s, axis_mask axes) {
   if (axes == 0) return x;
-  operation<Backend> const of(x.backend(), x.memory->label(), s);
-  return value<Backend, T>(completed<T>(s, axes, x.memory), x.slot);
+  return value<Backend, T>(completed<T>(s, axes, x.memory, 0, x.memory->label()), x.slot);
 }
 
 /// On a trace: what an operation on these operands is called. It works on the parameters among them, or behind those
@@ -57,11 +56,13 @@ class labelling {
   template <class T>
   constexpr void see(slot_t<Backend, T> const& slot) {
     if constexpr (is_floating<T>)
-      if (slot && slot->parameter >= 0 && slot->living() != nullptr) add(slot->living()->name_of(slot->parameter));
+      if (slot && slot->parameter >= 0)
+        if (auto const* const on = slot->living()) add(on->name_of(slot->parameter));
   }
   template <class T>
   constexpr void see(value<Backend, T> const& x) {
     see<T>(x.slot);
+    if (x.memory->made_by.name == nullptr) return;
     add(x.memory->made_by.parameter);
     add(x.memory->made_by.other);
   }
