@@ -162,7 +162,7 @@ MUTATIONS = [
     ("a reduce-scatter's part is taken for the whole", "protocol", f"{CORE}/detail/tape/completion.hpp",
      "g.memory->sum.is(g.partial, part, split);", "g.memory->sum.is(g.partial, part);"),
     ("a sum is known before it is taken", "protocol", f"{CORE}/detail/tape/completion.hpp",
-     "element_of<T>, n, times()});", "element_of<T>, n, times()});\n      g.memory->completed_axes = g.partial;"),
+     "element_of<T>, n, times()});", "element_of<T>, n, times()});\n      g.memory->sum.is_in_place(g.partial);"),
     ("a sum is taken in memory that another holds", "protocol", f"{CORE}/detail/tape/completion.hpp",
      "ours = g.memory.unique();", "ours = true;"),
     ("terms that another holds are given back", "protocol", f"{CORE}/detail/tape/completion.hpp",
