@@ -31,7 +31,8 @@ else()
     foreach(name IN LISTS names)
       list(APPEND options "-D${name}=${${name}}")
     endforeach()
-    foreach(name IN ITEMS CMAKE_CXX_COMPILER CMAKE_CXX_FLAGS CMAKE_BUILD_TYPE CMAKE_CXX_FLAGS_RELWITHDEBINFO CMAKE_CXX_STANDARD
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+    foreach(name IN ITEMS CMAKE_CXX_COMPILER CMAKE_CXX_FLAGS CMAKE_BUILD_TYPE CMAKE_CXX_FLAGS_${type} CMAKE_CXX_STANDARD
         CMAKE_CXX_EXTENSIONS)
       list(APPEND options "-D${name}=${${name}}")
     endforeach()
@@ -53,7 +54,6 @@ else()
       return()
     endif()
 
-    # Built and installed beside its place, and moved there when all is well: builds that run at once do not mix.
     message(STATUS "Kokkos ${MTF_KOKKOS_VERSION}: building it once, for ${prefix}")
     string(RANDOM LENGTH 8 suffix)
     set(build "${prefix}.${suffix}-build")
@@ -69,11 +69,8 @@ else()
         message(FATAL_ERROR "mtf: Kokkos does not build:\n${output}")
       endif()
     endforeach()
-    file(RENAME "${prefix}.${suffix}" "${prefix}" RESULT result)
+    mtf_keep("${prefix}.${suffix}" "${prefix}")
     file(REMOVE_RECURSE "${build}" "${prefix}.${suffix}")
-    if(NOT EXISTS "${prefix}")  # no other build was quicker, either
-      message(FATAL_ERROR "mtf: cannot move Kokkos to ${prefix}: ${result}")
-    endif()
   endfunction()
 
   # In a function, so that the flag that keeps Kokkos' own compilation quiet stays there.
@@ -86,7 +83,7 @@ else()
     FetchContent_MakeAvailable(Kokkos)
   endfunction()
 
-  if(PROJECT_IS_TOP_LEVEL AND CMAKE_BUILD_TYPE)
+  if(PROJECT_IS_TOP_LEVEL AND CMAKE_BUILD_TYPE AND NOT FETCHCONTENT_SOURCE_DIR_KOKKOS)
     mtf_cached_kokkos(Kokkos_ROOT)
     find_package(Kokkos 5 CONFIG REQUIRED)
     message(STATUS "Kokkos ${Kokkos_VERSION}: kept in ${Kokkos_DIR}")

@@ -73,6 +73,14 @@ function(mtf_kokkos_tarball out)
     "Install Kokkos 5 and point CMAKE_PREFIX_PATH at it, or put kokkos-${MTF_KOKKOS_VERSION}.tar.gz into ${cache}.")
 endfunction()
 
+# Moves a folder that was made beside its place there, unless another build was quicker: builds that run at once do not mix.
+function(mtf_keep made place)
+  file(RENAME "${made}" "${place}" RESULT result)
+  if(NOT EXISTS "${place}")
+    message(FATAL_ERROR "mtf: cannot move ${made} to ${place}: ${result}")
+  endif()
+endfunction()
+
 function(mtf_kokkos_source out)
   mtf_download_cache(cache)
   set(source "${cache}/kokkos-${MTF_KOKKOS_VERSION}")
@@ -83,10 +91,7 @@ function(mtf_kokkos_source out)
   mtf_kokkos_tarball(tarball)
   string(RANDOM LENGTH 8 suffix)
   file(ARCHIVE_EXTRACT INPUT "${tarball}" DESTINATION "${source}.${suffix}")
-  file(RENAME "${source}.${suffix}/kokkos-${MTF_KOKKOS_VERSION}" "${source}" RESULT result)
-  if(NOT EXISTS "${source}/bin/nvcc_wrapper")  # no other build was quicker, either
-    message(FATAL_ERROR "mtf: cannot unpack ${tarball} to ${source}: ${result}")
-  endif()
+  mtf_keep("${source}.${suffix}/kokkos-${MTF_KOKKOS_VERSION}" "${source}")
   file(REMOVE_RECURSE "${source}.${suffix}")
 endfunction()
 
