@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <mtf/core/sentence.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/core/sentence.hpp>
 
 namespace mtf {
 

@@ -47,14 +47,6 @@ struct concat<L1<T...>, L2<U...>, Rest...> : concat<list<T..., U...>, Rest...> {
 template <class... L>
 using concat_t = typename concat<L...>::type;
 
-template <class T, class... U>
-inline constexpr bool all_same = (std::is_same_v<T, U> && ...);
-
-template <class T, template <class...> class Template>
-inline constexpr bool is_a = false;
-template <class... T, template <class...> class Template>
-inline constexpr bool is_a<Template<T...>, Template> = true;
-
 template <class X, class...>
 struct first_of {
   using type = X;

@@ -111,9 +111,7 @@ auto named_dim_verdict() {
 }
 /// The verdict on all of them.
 template <class Shape, class... D>
-struct named_dims : first_failed<decltype(named_dim_verdict<Shape, D>())...> {};
-template <class Shape, class... D>
-using named_dims_t = typename named_dims<Shape, D...>::type;
+using named_dims_t = first_failed_t<decltype(named_dim_verdict<Shape, D>())...>;
 
 /// The type in which the elements of an operand are computed; int after a refusal.
 template <class X>

@@ -105,10 +105,6 @@ struct result_description {
   using layout = typename result_layout<mesh, shape, Rule, typename X::layout_type...>::type;
   using type = described<T, shape, layout, partial_of<mesh, Rule::out.partial>>;
 };
-template <class T, class Rule, class... X>
-using result_t =
-    typename result_description<T, Rule, dims_of<typename X::description...>,
-                                typename X::description...>::type::template on<typename first_t<X...>::backend_type>;
 
 /// The dimensions of several shapes.
 template <class... S>
