@@ -61,7 +61,7 @@ MUTATIONS = [
     ("the gradient of a sum is spread while it is partial", "rows", f"{CORE}/ops/reduction/reduce.hpp",
      "w.gradient_may_be_partial = ~in.split_axes();", "w.gradient_may_be_partial = ~0U;"),
     ("a minimum is combined by maximum", "rows", f"{CORE}/ops/reduction/reduce.hpp",
-     "f.backend.all_reduce(work->exchange, work->op,", "f.backend.all_reduce(work->exchange, combine::max,"),
+     "f.backend.all_reduce(work->exchange, op,", "f.backend.all_reduce(work->exchange, combine::max,"),
     ("softmax's denominator is the rank's own", "rows", f"{CORE}/ops/reduction/softmax.hpp",
      "f.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(s), s, n);\n", ""),
     ("softmax's backward sums only the rank's own", "rows", f"{CORE}/ops/reduction/softmax.hpp",

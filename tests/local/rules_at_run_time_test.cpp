@@ -48,7 +48,7 @@ TEST_CASE("an operation on a layout that is a value is the typed one") {
     }
   }
   SUBCASE("sums, and their gradients on the tape") {
-    auto const work = mtf::detail::derive_reduce(mesh, as, mtf::sharding{}, mtf::combine::sum);
+    auto const work = mtf::detail::derive_reduce(mesh, as, mtf::sharding{}, mtf::detail::reduce_by::sum);
     mtf::detail::tape<backend> tape(machine);
     auto const slot = mtf::backend::make_ref<mtf::detail::gradient_slot<backend, double>>(machine, tape, as);
     mtf::detail::value<backend, double> const tracked(x.value().memory, slot);

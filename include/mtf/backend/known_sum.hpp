@@ -17,34 +17,24 @@ class known_sum {
   [[nodiscard]] constexpr axis_mask split() const { return split_; }
   /// Where the sum is; `terms`: the memory that it goes with, where sums may be taken in place.
   [[nodiscard]] constexpr Memory const& memory(Memory const& terms) const {
-    if (in_place_) return terms;
+    if (!sum_) return terms;
     return sum_;
   }
 
   /// The terms' memory holds their sum now.
-  constexpr void is_in_place(axis_mask over) {
-    forget();
-    axes_ = over;
-    in_place_ = true;
-  }
+  constexpr void is_in_place(axis_mask over) { is(over, {}); }
   /// The sum is in memory of its own.
   constexpr void is(axis_mask over, Memory const& sum, axis_mask split = 0) {
-    in_place_ = false;
     axes_ = over;
     sum_ = sum;
     split_ = split;
   }
   /// Nothing is known: the terms change.
-  constexpr void forget() {
-    axes_ = split_ = 0;
-    sum_ = {};
-    in_place_ = false;
-  }
+  constexpr void forget() { is(0, {}); }
 
  private:
   axis_mask axes_ = 0, split_ = 0;
-  Memory sum_{};
-  bool in_place_ = false;
+  Memory sum_{};  // empty: taken in place
 };
 
 }  // namespace mtf::backend

@@ -139,6 +139,18 @@ class backward_pass {
   std::array<bool, sizeof...(T)> adds_{};
 };
 
+/// What an operation on these operands, or on those whose slots these are, is called.
+template <class Backend, class... Operand>
+constexpr operation_label label_of(char const* name, [[maybe_unused]] Operand const&... operands) {
+  if constexpr (Backend::holds_data) {
+    return name;
+  } else {
+    labelling<Backend> seen(name);
+    (seen.see(operands), ...);
+    return seen.label();
+  }
+}
+
 /// An operation on the tape.
 template <class Operation, class Backend, class R, class... T>
 class operation_node {
@@ -155,7 +167,9 @@ class operation_node {
   }
   constexpr void run() {
     Backend& b = out_->owner().backend();
-    operation<Backend> const here(b, label(), operation_.work->out);
+    auto const label =
+        std::apply([&](auto const&... slot) { return label_of<Backend>(operation_.name(), slot...); }, slots_);
+    operation<Backend> const here(b, label, operation_.work->out);
     auto g = out_->take(operation_.work->gradient_may_be_partial);
     if (!g.memory) return;
     backward_pass<Operation, Backend, R, T...> pass(b, operation_, kept_, std::move(g), slots_);
@@ -165,34 +179,11 @@ class operation_node {
   }
 
  private:
-  [[nodiscard]] constexpr operation_label label() const {
-    if constexpr (Backend::holds_data) {
-      return operation_.name();
-    } else {
-      labelling<Backend> name(operation_.name());
-      [&]<std::size_t... I>(std::index_sequence<I...>) {
-        (name.template see<T>(std::get<I>(slots_)), ...);
-      }(std::index_sequence_for<T...>{});
-      return name.label();
-    }
-  }
-
   Operation operation_;
   ref<gradient_slot<Backend, R>> out_;
   std::tuple<slot_t<Backend, T>...> slots_;
   std::array<buffer<Backend>, Operation::kept> kept_;
 };
-
-template <class Backend, class... T>
-constexpr operation_label label_of(char const* name, value<Backend, T> const&... operands) {
-  if constexpr (Backend::holds_data) {
-    return name;
-  } else {
-    labelling<Backend> seen(name);
-    (seen.see(operands), ...);
-    return seen.label();
-  }
-}
 
 /// Terms that pass through an operation of one operand, such as a transposition, keep their maker's name.
 template <class Backend, class T, class... More>
@@ -216,13 +207,15 @@ constexpr value<Backend, R> run(Operation const& o, value<Backend, T> const&... 
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     auto const& w = *o.work;
     Backend& b = backend_of_first(operands...);
-    auto const label = label_of(o.name(), operands...);
+    auto const label = label_of<Backend>(o.name(), operands...);
     operation<Backend> const here(b, label, w.out);
     forward_pass<Operation, Backend, R, T...> pass{b, w, {completed_value(operands, w.in[I], w.complete[I])...}};
     o.forward(pass);
     value<Backend, R> result(pass.out);
     pass_label_on(pass.out, w.out.partial, label, operands...);
-    if constexpr (is_floating<R> && (is_floating<T> || ...))
+    if constexpr (is_floating<R> && !(is_floating<T> || ...))
+      b.made(static_cast<R const*>(result.data()), w.out);
+    else if constexpr (is_floating<R>)
       record(tape_of(operands...), result, w.out,
              [&](auto const& slot) { return operation_node<Operation, Backend, R, T...>(o, slot, pass); });
     return result;

@@ -53,15 +53,15 @@ class labelling {
  public:
   constexpr explicit labelling(char const* name) : label_(name) {}
 
+  constexpr void see(no_slot) {}
   template <class T>
-  constexpr void see(slot_t<Backend, T> const& slot) {
-    if constexpr (is_floating<T>)
-      if (slot && slot->parameter >= 0)
-        if (auto const* const on = slot->living()) add(on->name_of(slot->parameter));
+  constexpr void see(ref<gradient_slot<Backend, T>> const& slot) {
+    if (slot && slot->parameter >= 0)
+      if (auto const* const on = slot->living()) add(on->name_of(slot->parameter));
   }
   template <class T>
   constexpr void see(value<Backend, T> const& x) {
-    see<T>(x.slot);
+    see(x.slot);
     if (x.memory->made_by.name == nullptr) return;
     add(x.memory->made_by.parameter);
     add(x.memory->made_by.other);

@@ -217,7 +217,7 @@ struct kept_rule {
       if (Keep::has_id(X::spec[d].id)) s.push(X::spec[d]);
     return s;
   }
-  static constexpr reduce_work work = derive_reduce(X::mesh, X::spec, make(), combine::sum);
+  static constexpr reduce_work work = derive_reduce(X::mesh, X::spec, make(), reduce_by::sum);
   static constexpr sharding out = work.out;
 };
 

@@ -18,9 +18,12 @@ namespace mtf {
 
 namespace detail {
 
+/// How elements become one.
+enum class reduce_by : std::uint8_t { sum, product, max, min };
+
 /// What one rank does for a reduction.
 struct reduce_work : operation_work<1> {
-  combine op = combine::sum;
+  reduce_by op = reduce_by::sum;
   axis_mask exchange = 0;  // all but sums: axes to combine over at once
   reduction forward;       // in -> out
   loops<2> spread;         // out -> in, backward
@@ -28,7 +31,7 @@ struct reduce_work : operation_work<1> {
 };
 
 /// out: the dimensions of `in` that stay.
-constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, sharding const& out, combine op) {
+constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, sharding const& out, reduce_by op) {
   reduce_work w;
   w.in = {in};
   w.out = out;
@@ -36,7 +39,7 @@ constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, 
   auto const gone = axes_of_others(out, in);
   for (int d = 0; d < in.ndim; ++d)
     if (!out.has(in[d].id)) w.count *= static_cast<double>(in[d].extent);
-  if (op == combine::sum) {
+  if (op == reduce_by::sum) {
     w.out.partial = in.partial | gone;
   } else {
     w.out.partial = 0;
@@ -75,10 +78,11 @@ struct extreme_operation {
   static constexpr char const* name() { return "extreme"; }
 
   constexpr void forward(auto& f) const {
+    auto const op = work->op == reduce_by::max ? combine::max : combine::min;
     T* const y = f.y();
-    f.run(primitives::reduce<T>{work->op, work->forward, y, f.x()});
+    f.run(primitives::reduce<T>{op, work->forward, y, f.x()});
     if (work->exchange != 0)
-      f.backend.all_reduce(work->exchange, work->op, static_cast<T const*>(y), y,
+      f.backend.all_reduce(work->exchange, op, static_cast<T const*>(y), y,
                            static_cast<std::size_t>(work->out.local_size(f.mesh())));
     f.kept = {f.memory(), f.out};
   }
@@ -113,60 +117,30 @@ struct product_operation {
   }
 };
 
-/// The dimensions that a reduction along D leaves.
-template <class... D>
-constexpr sharding reduced_along(sharding const& x) {
-  return without(x, std::array<std::uint64_t, sizeof...(D) + 1>{D::id..., 0}, sizeof...(D));
-}
+template <reduce_by Op, class T>
+using reduce_operation =
+    std::conditional_t<Op == reduce_by::sum, sum_operation<T>,
+                       std::conditional_t<Op == reduce_by::product, product_operation<T>, extreme_operation<T>>>;
 
-/// Along the dimensions D, or all if there is none.
-template <combine Op, class... D>
+/// Along the dimensions D, or all if there is none. Bools are added and multiplied as numbers.
+template <reduce_by Op, class... D>
 struct reduce_call {
   template <class X>
   static auto verdict() -> named_dims_t<typename X::shape_type, D...>;
 
   static constexpr reduce_work derive(mesh_shape const& mesh, sharding const& x) {
-    return derive_reduce(mesh, x, reduced_along<D...>(x), Op);
+    return derive_reduce(mesh, x, without(x, std::array<std::uint64_t, sizeof...(D) + 1>{D::id..., 0}, sizeof...(D)),
+                         Op);
   }
   template <class X>
   constexpr auto operator()(X const& x) const {
     using T = typename X::element_type;
     using described = typename X::description;
-    using operation = std::conditional_t<Op == combine::sum, sum_operation<T>, extreme_operation<T>>;
-    return run_as<description_of<T, reduce_call, described>>(operation{&work_of<reduce_call, described>}, x);
-  }
-};
-
-template <class... D>
-struct sum_call {
-  template <class X>
-  static auto verdict() -> named_dims_t<typename X::shape_type, D...>;
-  template <class X>
-  constexpr auto operator()(X const& x) const {
-    if constexpr (std::is_same_v<typename X::element_type, bool>)
-      return reduce_call<combine::sum, D...>{}(cast<std::int32_t>(x));
+    if constexpr (std::is_same_v<T, bool> && (Op == reduce_by::sum || Op == reduce_by::product))
+      return reduce_call{}(cast<std::int32_t>(x));
     else
-      return reduce_call<combine::sum, D...>{}(x);
-  }
-};
-
-template <class... D>
-struct product_call {
-  template <class X>
-  static auto verdict() -> named_dims_t<typename X::shape_type, D...>;
-
-  static constexpr reduce_work derive(mesh_shape const& mesh, sharding const& x) {
-    return derive_reduce(mesh, x, reduced_along<D...>(x), combine::max);  // ranks' parts are combined at once, likewise
-  }
-  template <class X>
-  constexpr auto operator()(X const& x) const {
-    using T = typename X::element_type;
-    using described = typename X::description;
-    if constexpr (std::is_same_v<T, bool>)
-      return product_call{}(cast<std::int32_t>(x));
-    else
-      return run_as<description_of<T, product_call, described>>(product_operation<T>{&work_of<product_call, described>},
-                                                                x);
+      return run_as<description_of<T, reduce_call, described>>(
+          reduce_operation<Op, T>{&work_of<reduce_call, described>}, x);
   }
 };
 
@@ -176,7 +150,7 @@ struct mean_call {
   static auto verdict() -> named_dims_t<typename X::shape_type, D...>;
   template <class X>
   constexpr auto operator()(X const& x) const {
-    using sum = reduce_call<combine::sum, D...>;
+    using sum = reduce_call<reduce_by::sum, D...>;
     if constexpr (is_floating<typename X::element_type>)
       return sum{}(x) * (1.0 / work_of<sum, typename X::description>.count);
     else
@@ -194,8 +168,8 @@ struct weighted_mean_call {
   template <class X, class W>
   constexpr auto operator()(X const& x, W const& weights) const {
     auto const w = cast<typename X::element_type>(weights);
-    auto const of_values = operate(sum_call<D...>{}, x * w);
-    return of_values / operate(sum_call<D...>{}, w);
+    reduce_call<reduce_by::sum, D...> const sum;
+    return operate(sum, x * w) / operate(sum, w);
   }
 };
 
@@ -206,7 +180,7 @@ struct weighted_mean_call {
 /// Refused: a dimension that the tensor lacks.
 template <dimension... Dims, operand X>
 constexpr auto sum(X const& x) {
-  return detail::operate(detail::sum_call<Dims...>{}, x);
+  return detail::operate(detail::reduce_call<detail::reduce_by::sum, Dims...>{}, x);
 }
 
 /// The arithmetic mean along the named dimensions, or all: a sum, scaled; of integers and bools as float. Communication
@@ -230,13 +204,13 @@ constexpr auto weighted_mean(X const& x, W const& weights) {
 /// of NaN to none.
 template <dimension... Dims, operand X>
 constexpr auto reduce_max(X const& x) {
-  return detail::operate(detail::reduce_call<combine::max, Dims...>{}, x);
+  return detail::operate(detail::reduce_call<detail::reduce_by::max, Dims...>{}, x);
 }
 
 /// The smallest element along the named dimensions, or all; of bools: are all set? See `reduce_max`.
 template <dimension... Dims, operand X>
 constexpr auto reduce_min(X const& x) {
-  return detail::operate(detail::reduce_call<combine::min, Dims...>{}, x);
+  return detail::operate(detail::reduce_call<detail::reduce_by::min, Dims...>{}, x);
 }
 
 /// The product of the elements along the named dimensions, or all; NaN if one is; of bools as int32. One all-gather
@@ -244,7 +218,7 @@ constexpr auto reduce_min(X const& x) {
 /// Backward: an element's gradient is that of the result times the product of all others, which zeros do not spoil.
 template <dimension... Dims, operand X>
 constexpr auto reduce_prod(X const& x) {
-  return detail::operate(detail::product_call<Dims...>{}, x);
+  return detail::operate(detail::reduce_call<detail::reduce_by::product, Dims...>{}, x);
 }
 
 }  // namespace mtf
