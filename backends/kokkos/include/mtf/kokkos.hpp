@@ -15,3 +15,4 @@
 #include <mtf/kokkos/kernels/reduce.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
 #include <mtf/kokkos/runtime/backend.hpp>
+#include <mtf/kokkos_compiled.hpp>

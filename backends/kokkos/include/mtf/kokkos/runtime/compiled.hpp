@@ -1,7 +1,7 @@
 #pragma once
 // Kernels that no function of the user's is part of are the same in every program. The library mtf::kokkos_compiled has
 // them, for float, double and bfloat16; a program that links it has MTF_KOKKOS_COMPILED and only declares them. Without
-// it, which is the default, every program compiles what it uses.
+// it, which is the default, every program compiles what it uses. (The rest of it: mtf/kokkos_compiled.hpp.)
 #include <cstdint>
 
 #include <Kokkos_Core.hpp>
@@ -46,11 +46,11 @@
 // Ranks as threads run on Serial beside OpenMP. Where there is a device the host's kernels are not compiled.
 #if defined(KOKKOS_ENABLE_SERIAL) && defined(KOKKOS_ENABLE_OPENMP) && !defined(KOKKOS_ENABLE_CUDA) && \
     !defined(KOKKOS_ENABLE_HIP)
-#define MTF_ON_EACH_SPACE(KIND, ON, NAME)       \
-  KIND(Kokkos::DefaultExecutionSpace, ON, NAME) \
-  KIND(Kokkos::Serial, ON, NAME)
+#define MTF_ON_EACH_SPACE(KIND, ...)                              \
+  KIND(Kokkos::DefaultExecutionSpace __VA_OPT__(, ) __VA_ARGS__) \
+  KIND(Kokkos::Serial __VA_OPT__(, ) __VA_ARGS__)
 #else
-#define MTF_ON_EACH_SPACE(KIND, ON, NAME) KIND(Kokkos::DefaultExecutionSpace, ON, NAME)
+#define MTF_ON_EACH_SPACE(KIND, ...) KIND(Kokkos::DefaultExecutionSpace __VA_OPT__(, ) __VA_ARGS__)
 #endif
 #define MTF_COMPILED(ON, NAME) MTF_ON_EACH_SPACE(MTF_COMPILED_ON, ON, NAME)
 #define MTF_COMPILED_NORM(ON, NAME) MTF_ON_EACH_SPACE(MTF_COMPILED_NORM_ON, ON, NAME)

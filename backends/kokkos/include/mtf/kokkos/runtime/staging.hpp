@@ -13,6 +13,15 @@ inline constexpr bool device_aware_by_default = true;
 inline constexpr bool device_aware_by_default = false;
 #endif
 
+/// From device memory to device memory. Of bytes, whatever the elements are: one copy for a program to compile.
+template <class Exec>
+void copy_bytes(Exec const& exec, void* to, void const* from, std::size_t bytes) {
+  using source = Kokkos::View<std::byte const*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
+  using target = Kokkos::View<std::byte*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
+  Kokkos::deep_copy(exec, target(static_cast<std::byte*>(to), bytes),
+                    source(static_cast<std::byte const*>(from), bytes));
+}
+
 template <class Exec>
 void to_host(Exec const& exec, void* host, void const* from, std::size_t bytes) {
   using there = Kokkos::View<std::byte const*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
