@@ -14,12 +14,14 @@
 
 namespace mtf::detail {
 
+/// Text of up to 1000 characters; what follows them is left out.
 class sentence_text {
  public:
   constexpr void add(std::string_view text) {
     for (char const c : text)
       if (size_ < chars_.size()) chars_[size_++] = c;
   }
+  /// A number above 0.
   constexpr void add(std::int64_t number) {
     std::array<char, 20> digits{};
     std::size_t n = 0;
@@ -34,7 +36,8 @@ class sentence_text {
   std::size_t size_ = 0;
 };
 
-/// "batch 64" for a dimension or an axis, "[batch 64, hidden 32]" for what is made of them; nothing for other types.
+/// Adds "batch 64" for a dimension or an axis, "[batch 64, hidden 32]" for a template of such types, nothing for other
+/// types. Returns whether it added anything.
 template <class T>
 struct name_in_sentence {
   static constexpr bool add_to(sentence_text& text) {
@@ -61,6 +64,7 @@ struct name_in_sentence<L<T...>> {
   }
 };
 
+/// The text, and after it the names in these types.
 template <class... Named>
 constexpr sentence_text sentence(std::string_view text) {
   sentence_text all;
