@@ -13,9 +13,9 @@
 
 namespace mtf {
 
-/// The gradient of a tensor of type Tensor, split like it. It may be partial: which sums are not taken yet depends on
-/// all uses of the tensor together, so it is known when the program runs. Completing is left to who needs it. For an
-/// optimizer whose state is split further (`Split`, a state_split_over), each rank needs its part of the sum alone.
+/// The gradient of a tensor of type Tensor, split like it. It may be partial; over which axes depends on all uses of
+/// the tensor together, so it is known when the program runs. complete() and part() reduce it. An optimizer whose state
+/// is split further (`Split`, a state_split_over) needs on each rank only that rank's part.
 template <tensor_type Tensor>
 class gradient {
  public:
@@ -30,13 +30,13 @@ class gradient {
   constexpr gradient() = default;
   constexpr gradient(backend_type& b, detail::cotangent<backend_type> const& g) : backend_(&b), g_(g) {}
 
-  /// Sees to it that part<Split>() costs nothing after `all.finish()`; `parameter` names it.
+  /// Starts reducing it: after `all.finish()`, part<Split>() costs nothing. `parameter`: whose gradient it is.
   template <class Split = state_split_over<>>
   constexpr void complete_with(detail::completion<backend_type>& all, parameter_path const& parameter) const {
     all.template add<element_type>(g_, Tensor::spec, detail::state_split_axes<Tensor, Split>, parameter);
   }
 
-  /// The axes over which the ranks hold terms of a sum.
+  /// The axes over which it is partial; 0 if it is reduced already.
   [[nodiscard]] constexpr axis_mask partial_axes() const {
     return g_.memory && g_.memory->sum.is_over(g_.partial) ? 0 : g_.partial;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Optimizers' state that is split over more axes than the parameters: each rank updates its part of what it holds
-// whole.
+// Optimizers' state that is split over more axes than the parameters: each rank updates a part of the parameters that
+// it holds.
 #include <cstddef>
 #include <type_traits>
 
@@ -23,9 +23,8 @@ namespace mtf {
 
 namespace detail {
 
-/// The rule: along which of `axes` a parameter's gradient and state are split further (split_further): those that do
-/// not split the parameter yet, if they divide its first dimension. Not where shards are small: such gradients go in
-/// one message.
+/// Along which of `axes` a parameter's gradient and state are split further (split_further): those that do not split
+/// the parameter yet, if they divide its first dimension. 0 if the shard is small: such gradients go in one message.
 constexpr axis_mask further_split(mesh_shape const& mesh, sharding const& parameter, std::size_t element_size,
                                   axis_mask axes) {
   axis_mask const more = axes & ~parameter.split_axes();

@@ -25,8 +25,8 @@
 
 namespace mtf {
 
-/// When partial gradients are reduced: `later`, by who needs them whole, such as the optimizer; or `overlapped`, each
-/// one while the backward pass computes the next.
+/// When partial gradients are reduced: `later`, when the optimizer (or other code) needs them reduced; or `overlapped`,
+/// each one while the backward pass computes the next.
 enum class completed_gradients : std::uint8_t { later, overlapped };
 
 namespace detail {
@@ -178,10 +178,10 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
 
 /// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
 /// gradients for every tensor of `params`. Reverse mode: the operations on parameters are recorded and run backwards,
-/// each freeing what it kept. `Split`, the optimizer's, says what of the gradients completed_gradients::overlapped
-/// completes. A parameter that was never given a value, and a function that is being differentiated already (gradients
-/// of gradients are not computed), are a user_error. Refused: parameters that are no structure of tensors, arguments
-/// that f does not take, a value that is not a scalar tensor.
+/// each freeing what it kept. `Split` is the optimizer's state_split_over: with completed_gradients::overlapped each
+/// rank then gets only its part of a gradient. A parameter that was never given a value, and a function that is being
+/// differentiated already (gradients of gradients are not computed), are a user_error. Refused: parameters that are no
+/// structure of tensors, arguments that f does not take, a value that is not a scalar tensor.
 template <class Split = state_split_over<>, class F>
 constexpr auto value_and_grad(F f, completed_gradients when = completed_gradients::later) {
   return [f, when]<class Params, class... Args>(Params const& params, Args const&... args) {

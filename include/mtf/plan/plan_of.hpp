@@ -179,14 +179,14 @@ struct rule_verdict<layout<Mesh, Split...>, I> {
 
 /// The plan of f under a layout, as a constant: `constexpr auto plan = mtf::plan_of<where>(loss,
 /// mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{}, mtf::input<std::int32_t, batch>{})`. With parameters
-/// first, f is a loss, and the plan is that of a training step: forward, backward, and the completion of the gradients,
-/// by the optimizer or, with completed_gradients::overlapped after the layout, during the backward pass; and, with the
-/// optimizer's state_split_over after that, the parameters' own. Otherwise it is that of calling f. f is a function
-/// object without state, such as a lambda that captures nothing; it runs in a constant expression. (Where one call has
-/// two arguments that both communicate, forward or backward, C++ leaves open which comes first, and the plan may have
-/// them the other way round than the run: give them names.) Refused: a rule of the layout for a dimension that no
-/// tensor of the program has, a function that captures, other arguments than it takes, a loss that is not a scalar
-/// tensor.
+/// first, f is a loss, and the plan is that of a training step: forward, backward, and the reduction of the gradients,
+/// by the optimizer or, with completed_gradients::overlapped after the layout, during the backward pass. If the
+/// optimizer's state_split_over follows that, gradients are reduce-scattered, and all-gathers of the parameters are in
+/// the plan. Without parameters it is the plan of calling f. f is a function object without state, such as a lambda
+/// that captures nothing; it runs in a constant expression. (Where one call has two arguments that both communicate,
+/// forward or backward, C++ leaves open which comes first, and the plan may have them the other way round than the run:
+/// give them names.) Refused: a split of the layout for a dimension that no tensor of the program has, a function that
+/// captures, other arguments than it takes, a loss that is not a scalar tensor.
 template <layout_type Layout, completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
           class F, class... In>
 constexpr auto plan_of(F, In...) {

@@ -1,6 +1,6 @@
 #pragma once
-// Optimizers: they complete the gradients, once a step, and update the parameters. Those that no gradient came to are
-// left alone, as is memory that someone else holds: copies of tensors share it, but are values.
+// Optimizers: once per step they reduce the gradients and update the parameters. A parameter without a gradient is left
+// alone. A parameter whose memory a copy of the tensor shares gets memory of its own first: tensors are values.
 #include <string_view>
 #include <type_traits>
 
@@ -57,7 +57,7 @@ struct update_counts_of<Structure<Tensor>> {
   using type = Structure<update_count_of>;
 };
 
-/// Before a tensor is written: if someone else holds its memory too, it gets a copy.
+/// To be called before a tensor is written: if something else holds its memory too, it gets a copy.
 template <class X>
 constexpr void make_own(X& x) {
   using T = typename X::element_type;

@@ -8,13 +8,14 @@
 namespace mtf::detail {
 
 struct none_fits {};
+/// F with one more overload, which takes anything and is the compiler's last choice.
 template <class F>
 struct or_none_fits : F {
   using F::operator();
   none_fits operator()(...) const;
 };
-/// A call that does not compile, which the compiler says; once, as Clang passes over a function that it has refused
-/// before.
+/// The verdict on a call that is chosen but whose function does not compile. `require` makes the call, so that the
+/// compiler reports that error; Clang does not repeat one that it has reported before.
 template <class F, class... Args>
 struct call_fails : failed {};
 template <class F, class... Args, class... By>

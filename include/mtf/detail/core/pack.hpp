@@ -51,6 +51,7 @@ template <class X, class...>
 struct first_of {
   using type = X;
 };
+/// The first type of a pack, which is not empty.
 template <class... X>
 using first_t = typename first_of<X...>::type;
 

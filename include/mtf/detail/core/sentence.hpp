@@ -14,13 +14,13 @@
 
 namespace mtf::detail {
 
-class sentence_text {
+class sentence_text {  // of up to 1000 characters
  public:
   constexpr void add(std::string_view text) {
     for (char const c : text)
       if (size_ < chars_.size()) chars_[size_++] = c;
   }
-  constexpr void add(std::int64_t number) {
+  constexpr void add(std::int64_t number) {  // above 0
     std::array<char, 20> digits{};
     std::size_t n = 0;
     for (; number > 0; number /= 10) digits[n++] = static_cast<char>('0' + number % 10);
@@ -34,7 +34,7 @@ class sentence_text {
   std::size_t size_ = 0;
 };
 
-/// "batch 64" for a dimension or an axis, "[batch 64, hidden 32]" for what is made of them; nothing for other types.
+/// Adds "batch 64" for a dimension or an axis, "[batch 64, hidden 32]" for what is made of them; else returns false.
 template <class T>
 struct name_in_sentence {
   static constexpr bool add_to(sentence_text& text) {
@@ -61,6 +61,7 @@ struct name_in_sentence<L<T...>> {
   }
 };
 
+/// The text, and after it the names in these types.
 template <class... Named>
 constexpr sentence_text sentence(std::string_view text) {
   sentence_text all;

@@ -1,7 +1,7 @@
 #pragma once
-// What every operation is made of: names and their verdicts, shardings and the loops over shards, the backend's memory
-// and its notes of what is going on, the tape, and the way back from values to types. An operation includes this, what
-// else it uses, and the operations that it is composed of.
+// What every operation needs: names and verdicts, shardings and the loops over shards, the backend's memory and
+// profiling scopes, the tape, and the way from shardings back to tensor types. The header of an operation includes
+// this, what else it uses, and the operations that it is composed of.
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/ref.hpp>

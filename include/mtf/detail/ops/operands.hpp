@@ -43,8 +43,6 @@ auto same_element_verdict() {
   }
 }
 
-/// Only the floating ones among the operands must have one element type: an elementwise operation may take numbers or
-/// conditions beside them.
 template <class... X>
 constexpr auto same_element_in(list<X...> const*) {
   if constexpr (sizeof...(X) < 2)
@@ -52,13 +50,16 @@ constexpr auto same_element_in(list<X...> const*) {
   else
     return same_element_verdict<X...>();
 }
+/// Only the operands of floating types must have one element type: an elementwise operation may take integers or bools
+/// beside them.
 template <class... X>
 auto same_floating_verdict() {
   using floating = concat_t<list<>, std::conditional_t<is_floating<typename X::element_type>, list<X>, list<>>...>;
   return same_element_in(static_cast<floating const*>(nullptr));
 }
 
-/// The verdict that says what `Rule::merged.wrong` found among the operands X (anything with shape_type, layout_type).
+/// The verdict for the finding `Rule::merged.wrong` (see merge_operands) about operands X, which have a shape_type and
+/// a layout_type.
 template <class Rule, class Mesh, class... X>
 auto operands_verdict() {
   constexpr finding f = Rule::merged.wrong;
@@ -84,7 +85,7 @@ auto operands_verdict() {
   }
 }
 
-/// The verdict on what a rule found among its operands.
+/// The same, on the operands' mesh.
 template <class Rule, class... X>
 using operands_verdict_t =
     decltype(operands_verdict<Rule, typename first_t<X...>::mesh_type, typename X::description...>());
@@ -93,7 +94,7 @@ using same_mesh_t = decltype(same_mesh_verdict<typename X::description...>());
 template <class... X>
 using same_element_t = decltype(same_element_verdict<typename X::description...>());
 
-/// Operands of an operation that means nothing on integers and conditions.
+/// The verdict for an operation that means nothing on integers and bools.
 template <class... X>
 using floating_t = first_failed_t<
     std::conditional_t<is_floating<typename X::element_type>, ok, error_element_type<typename X::element_type>>...>;
@@ -109,7 +110,7 @@ auto named_dim_verdict() {
     return std::conditional_t<own::extent == D::extent, ok, error_one_name_two_extents<own, D>>{};
   }
 }
-/// The verdict on all of them.
+/// The same for several dimensions.
 template <class Shape, class... D>
 using named_dims_t = first_failed_t<decltype(named_dim_verdict<Shape, D>())...>;
 
@@ -126,7 +127,7 @@ struct compute_of<X> {
 template <class X>
 using compute_of_t = typename compute_of<X>::type;
 
-/// For the verdict on all operands together.
+/// The `Rule` of an operation of which no operand may stay partial.
 template <class... X>
 struct operands_together {
   static constexpr auto merged = merge_operands<sizeof...(X)>({X::spec...}, linearity::none);

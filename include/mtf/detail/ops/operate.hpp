@@ -1,5 +1,5 @@
 #pragma once
-// From types to values and back: the way by which every operation is called.
+// How every operation is called: from tensor types to values, and from the result's sharding back to a type.
 #include <type_traits>
 
 #include <mtf/core/sharding.hpp>
@@ -14,7 +14,7 @@ namespace mtf::detail {
 /// Calls an operation on operands. `Of` says
 ///   verdict<X...>()      on the descriptions of the operands: ok, or what is refused
 ///   operator()(x...)     the operation, on operands that are not refused
-/// One mistake gives one error: what was refused before is handed on in silence.
+/// One mistake gives one error: if an operand was refused before, the result is `refused`, without a second error.
 template <class Of, class... X>
 constexpr auto operate(Of const& of, X const&... x) {
   if constexpr (any_refused<X...>) {
@@ -30,28 +30,29 @@ constexpr auto operate(Of const& of, X const&... x) {
   }
 }
 
-/// What a rule says of operands of these types. `Rule` says derive(mesh, sharding...).
+/// The work that `Rule::derive(mesh, sharding...)` derives for operands of these types: one static constant for each.
 template <class Rule, class... X>
 inline constexpr auto work_of = Rule::derive(first_t<X...>::mesh, X::spec...);
 
-/// The result of an operation on values as a tensor: of a type that is said,
+/// Runs an operation on the operands' values. The result is a tensor of the type that `Description` gives.
 template <class Description, class Operation, class... X>
 constexpr auto run_as(Operation const& o, X const&... x) {
   using out = typename Description::template on<typename first_t<X...>::backend_type>;
   return out(run<typename Description::element_type>(o, x.value()...));
 }
-/// or of that which a sharding is in types: `Rule::out`,
+/// The description of a result with the sharding `Rule::out` and elements T.
 template <class T, class Rule, class... X>
 using description_by = typename result_description<T, Rule, dims_of<X...>, X...>::type;
-/// or where the rule says that the result lies.
+/// A rule in the sense of `description_by`, from one that has `derive`.
 template <class Rule, class... X>
 struct out_of {
   static constexpr sharding out = work_of<Rule, X...>.out;
 };
+/// The description of a result with elements T and the sharding that `Rule::derive` says.
 template <class T, class Rule, class... X>
 using description_of = description_by<T, out_of<Rule, X...>, X...>;
 
-/// The same tensor as X but for its shape, and its partial axes as a sharding says.
+/// The description X with another shape, and with other partial axes if they are given.
 template <class X, class Shape, axis_mask Partial = X::spec.partial>
 using reshaped =
     described<typename X::element_type, Shape, typename X::layout_type, partial_of<typename X::mesh_type, Partial>>;

@@ -1,5 +1,6 @@
 #pragma once
-// What all operations share as they run: sums that they need taken before, their result, their node on the tape.
+// How every operation runs: its operands are reduced as its work says, its result gets memory, and a node for the
+// backward pass goes onto the tape.
 #include <array>
 #include <cstddef>
 #include <tuple>
@@ -19,25 +20,25 @@
 
 namespace mtf::detail {
 
-/// What the rule of every operation says of its N operands: a function of shardings alone, so it can be asked in a
-/// constant expression and as a program runs. Rules add what their operation needs. They outlive the program's tape.
+/// What an operation's sharding rule derives from the shardings of its N operands. An operation that needs more has
+/// a class derived from this. Nodes on the tape point to it: it must outlive the tape (see `work_of`).
 template <std::size_t N>
 struct operation_work {
   std::array<sharding, N> in{};
   sharding out;
-  std::array<axis_mask, N> complete{};       // sums to take of each operand before
-  axis_mask gradient_may_be_partial = ~0U;   // over which axes the gradient of the result may arrive partial
-  std::array<axis_mask, N> gradient_sums{};  // axes over which each operand's gradient becomes partial besides
+  std::array<axis_mask, N> complete{};       // axes over which each operand is reduced first
+  axis_mask gradient_may_be_partial = ~0U;   // axes over which the gradient of the result may arrive partial
+  std::array<axis_mask, N> gradient_sums{};  // axes over which each operand's gradient is partial besides
 };
 
 // An operation is a small value with
 //   name()               what plans and profiles call it
-//   work                 a pointer to what its rule says, an operation_work
+//   work                 a pointer to what its rule derived, an operation_work
 //   kept                 how many buffers its backward pass needs (0: none are kept)
 //   forward(f)           computes the shard of the result: f is a forward_pass
 //   backward(g)          from the result's gradient to those of the operands: g is a backward_pass
 
-/// An operation as it runs forward. The operands x<I>() are complete as the work says.
+/// An operation's forward pass. The operands x<I>() are reduced already, as the work says.
 template <class Operation, class Backend, class R, class... T>
 struct forward_pass {
   Backend& backend;
@@ -67,7 +68,7 @@ struct forward_pass {
   [[nodiscard]] constexpr int rank() const { return backend.ranks().rank(); }
 };
 
-/// An operation as it runs backward: from `g`, the gradient of its result, to dx<I>(), those of its operands.
+/// An operation's backward pass: from `g`, the gradient of its result, to dx<I>(), the gradients of its operands.
 template <class Operation, class Backend, class R, class... T>
 class backward_pass {
  public:
@@ -82,7 +83,7 @@ class backward_pass {
       : backend(b), work(*o.work), kept(k), g(std::move(gradient)), slots_(s) {}
 
   [[nodiscard]] constexpr R const* dy() const { return data_of<R>(g.memory); }
-  /// Does anybody ask for the gradient of operand I?
+  /// Is the gradient of operand I wanted?
   template <std::size_t I = 0>
   [[nodiscard]] constexpr bool wants() const {
     return static_cast<bool>(std::get<I>(slots_));
@@ -93,7 +94,7 @@ class backward_pass {
     if (!dx_[I]) dx_[I] = make_buffer<nth<I, T...>>(backend, work.in[I].local_size(mesh()));
     return data_of<nth<I, T...>>(dx_[I]);
   }
-  /// Memory with the gradient of operand I so far, to which the operation may add in place; empty if there is none.
+  /// Memory with the gradient of operand I so far, or empty. If not empty, the operation must add to it in place.
   template <std::size_t I = 0>
   constexpr buffer<Backend> accumulator() {
     if (wants<I>()) dx_[I] = std::get<I>(slots_)->accumulator(partial<I>());
@@ -104,7 +105,7 @@ class backward_pass {
   constexpr void set_dx(buffer<Backend> const& memory) {
     dx_[I] = memory;
   }
-  /// Adds what was computed to the operand's gradient. The frame does it for those that the operation leaves.
+  /// Adds what was computed to the operand's gradient. Called after `backward` for operands not delivered by then.
   template <std::size_t I = 0>
   constexpr void deliver() {
     if constexpr (is_floating<nth<I, T...>>) {
@@ -139,7 +140,7 @@ class backward_pass {
   std::array<bool, sizeof...(T)> adds_{};
 };
 
-/// What an operation on these operands, or on those whose slots these are, is called.
+/// An operation's label; on a trace with the parameters among its operands. These are values, or gradient slots.
 template <class Backend, class... Operand>
 constexpr operation_label label_of(char const* name, [[maybe_unused]] Operand const&... operands) {
   if constexpr (Backend::holds_data) {
@@ -185,7 +186,8 @@ class operation_node {
   std::array<buffer<Backend>, Operation::kept> kept_;
 };
 
-/// Terms that pass through an operation of one operand, such as a transposition, keep their maker's name.
+/// On a trace a partial result remembers what made its terms: this operation, or, if it has one operand whose terms it
+/// only passes on (as transpose does), what made those.
 template <class Backend, class T, class... More>
 constexpr void pass_label_on(buffer<Backend> const& result, axis_mask partial, operation_label const& label,
                              value<Backend, T> const& x, value<Backend, More> const&...) {
@@ -201,7 +203,7 @@ constexpr Backend& backend_of_first(value<Backend, T> const& x, More const&...) 
   return x.backend();
 }
 
-/// Runs an operation: a value of elements R. It is recorded if the gradient of an operand is asked for.
+/// Runs an operation; its result has elements R. Leaves a node on the tape if an operand is tracked.
 template <class R, class Operation, class Backend, class... T>
 constexpr value<Backend, R> run(Operation const& o, value<Backend, T> const&... operands) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {

@@ -5,10 +5,10 @@
 namespace mtf::detail {
 
 struct axis_roles {
-  /// How the changed axes lie: a byte for each, what it does and, where it splits, its position among the changed axes
-  /// there.
+  /// The roles of all changed axes, a byte for each: low half, its role; high half, if it splits a dimension, its
+  /// position among the changed axes that split this dimension.
   using place = std::uint64_t;
-  static constexpr unsigned idle = 0, summed = 1, splits = 2;  // splits + d: splits dimension d
+  static constexpr unsigned idle = 0, summed = 1, splits = 2;  // replicated, partial; splits + d: splits dimension d
   static constexpr unsigned field(place p, int k) { return static_cast<unsigned>(p >> (8 * k)) & 0xffU; }
   static constexpr unsigned role(place p, int k) { return field(p, k) & 0xfU; }
   static constexpr unsigned position(place p, int k) { return field(p, k) >> 4U; }

@@ -34,7 +34,7 @@ constexpr einsum_rule derive_einsum(sharding const& a, sharding const& b, shardi
 /// A contraction on shards, with the copies into another order that it still needs.
 struct local_einsum {
   bool copy_a = false, copy_b = false, copy_c = false;
-  bool swapped = false;  // the library's a is b, and so on: c comes out transposed
+  bool swapped = false;  // the product's left matrix is b, its right one a: c comes out transposed
   loops<2> order_a, order_b, order_c;
   contraction work;
   index size_a = 1, size_b = 1, size_c = 1;
@@ -46,7 +46,7 @@ class einsum_derivation {
       : mesh_(mesh), a_(a), b_(b), c_(c) {}
 
   constexpr local_einsum derive() {
-    // As few copies as possible; of equal ones those of the result last.
+    // By the number of copies; among equally many, those that copy the result come last.
     constexpr std::array<unsigned, 8> tries{0, 1, 2, 4, 3, 5, 6, 7};
     local_einsum e;
     for (unsigned const copies : tries)
@@ -67,7 +67,8 @@ class einsum_derivation {
     constexpr term& operator[](int i) { return at[static_cast<std::size_t>(i)]; }
   };
 
-  /// Dense strides for a copy of `s` whose dimensions are in the order batch, first, second.
+  /// Dense strides for a copy of `s` with its dimensions in three groups: those that are `early`, `middle`, and the
+  /// rest; inside a group as in `order`.
   constexpr void dense(sharding const& s, std::array<index, max_dims>& stride,
                        bool (einsum_derivation::*early)(std::uint64_t) const,
                        bool (einsum_derivation::*middle)(std::uint64_t) const, sharding const& order) const {
@@ -98,6 +99,7 @@ class einsum_derivation {
     return collapsed(l);
   }
 
+  /// Is the contraction one batched product, after these copies (bits: a, b, c)? Writes it to e.
   constexpr bool attempt(local_einsum& e, unsigned copies, bool swapped) {
     e = local_einsum{};
     e.copy_a = (copies & 1U) != 0;
@@ -148,7 +150,7 @@ class einsum_derivation {
     merge(n, 1, 2, 2);
     merge(k, 0, 1, 1);
     if (k.size > 1) return false;
-    // What does not merge into one loop over rows or columns is one more batch loop; the longest stays.
+    // Rows (and columns) that do not merge into one loop: the longest loop stays, the others become batch loops.
     spill(m, batch);
     spill(n, batch);
     if (batch.size > 5) return false;
@@ -180,7 +182,7 @@ class einsum_derivation {
     return n1 == 1 || n2 == 1 || s1 == 1 || s2 == 1;
   }
 
-  /// Merges neighbours that both operands o1, o2 (and o3) step through alike.
+  /// Merges neighbouring loops where the strides of operands o1, o2 and o3 allow it.
   static constexpr void merge(group& g, std::size_t o1, std::size_t o2, std::size_t o3) {
     group out;
     for (int i = 0; i < g.size; ++i) {

@@ -16,7 +16,7 @@
 
 namespace mtf::detail {
 
-/// The shard taken apart into the blocks of a message, or put together again.
+/// A shard packed into a message, or unpacked from one, by `copy`; the same memory if that changes nothing.
 template <class T, class Backend>
 constexpr buffer<Backend> rearranged(Backend& b, loops<2> const& copy, buffer<Backend> const& from, index elements,
                                      index offset = 0) {
@@ -26,7 +26,7 @@ constexpr buffer<Backend> rearranged(Backend& b, loops<2> const& copy, buffer<Ba
   return out;
 }
 
-/// One step, from the sharding before it.
+/// The shard after a step, from that before it. `before`: the sharding before the step.
 template <class T, class Backend>
 constexpr buffer<Backend> execute(Backend& b, step const& s, sharding const& before, buffer<Backend> const& from) {
   mesh_shape const& mesh = b.ranks().mesh();
@@ -88,8 +88,9 @@ constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> 
   return now;
 }
 
-/// The sum over `axes` of what the ranks hold. `s` tells the splits. With `split` only this rank's part along these
-/// axes of it (split_further): a reduce-scatter where that is enough, and of a known sum a part of the same memory.
+/// x, of sharding `s`, reduced over `axes`. A sum that is known already is returned, else it is computed and remembered
+/// with x. With `split`, only this rank's part of it along these axes (split_further): a reduce-scatter if the sum is
+/// not known, else a part of its memory.
 template <class T, class Backend>
 constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Backend> const& x, axis_mask split = 0,
                                     operation_label const& by = {}) {

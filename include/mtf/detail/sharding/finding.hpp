@@ -1,5 +1,5 @@
 #pragma once
-// What a rule found wrong.
+// What a sharding rule found wrong.
 #include <bit>
 #include <cstdint>
 
@@ -8,7 +8,8 @@
 
 namespace mtf::detail {
 
-/// What a rule found wrong, by position: operand i's dimension di and operand j's dimension dj, and an axis.
+/// What is wrong, by position: operand i's dimension di, operand j's dimension dj, and an axis. A verdict adds the
+/// names.
 struct finding {
   enum class kind : std::uint8_t {
     none,
@@ -24,7 +25,7 @@ struct finding {
   int i = 0, di = 0, j = 0, dj = 0, axis = 0;
 };
 
-/// Two dimensions of one sharding on one axis, or a dimension split where the tensor is partial.
+/// Checks one tensor: two dimensions on one axis, or a dimension split over an axis over which it is partial.
 constexpr finding check_sharding(sharding const& s) {
   for (int d = 0; d < s.ndim; ++d) {
     for (int e = 0; e < d; ++e)

@@ -1,5 +1,6 @@
 #pragma once
-// How a shard is taken apart for a step of a relayout, and put together again: descriptions of copies and partners.
+// How a shard is packed into a message for a step of a relayout, and unpacked from one: the copies, and for permutes
+// the partner.
 #include <cstddef>
 
 #include <mtf/backend/work.hpp>
@@ -9,7 +10,8 @@
 
 namespace mtf::detail {
 
-/// A copy, loop by loop from the outermost; neighbours that both sides step through alike become one.
+/// The loop nest of a copy, built from the outermost loop. Two neighbouring loops become one if both sides' strides
+/// allow it.
 struct copy_loops {
   loops<2> l{.ndim = 1, .extent = {1}, .stride = {extents{1}, extents{1}}};
 
@@ -28,13 +30,13 @@ struct copy_loops {
   }
 };
 
-/// All n elements stay in their order.
+/// Does the copy leave all n elements in their order?
 constexpr bool is_identity(loops<2> const& l, index n) {
   return l.ndim == 1 && l.stride[0][0] == 1 && l.stride[1][0] == 1 && l.extent[0] == n;
 }
 
-/// What a message consists of: one block for each rank along the axes of the step, split wherever the shard is split
-/// before or after.
+/// The sharding of which a rank's shard is one block of a message: split wherever the tensor is split before or after
+/// the step. A message has one block for each rank along the step's axes.
 constexpr sharding block_of(sharding const& before, sharding const& after) {
   sharding s = before;
   for (int d = 0; d < s.ndim; ++d)
@@ -42,7 +44,7 @@ constexpr sharding block_of(sharding const& before, sharding const& after) {
   return s;
 }
 
-/// How far apart in a shard blocks are that differ by one along an axis; 0 if the axis does not divide the shard.
+/// The distance in a shard between a block and the next one along an axis; 0 if the axis does not divide the shard.
 constexpr index block_stride(mesh_shape const& mesh, int axis, sharding const& shard, sharding const& block) {
   for (int d = 0; d < block.ndim; ++d) {
     auto const& split = block[d].split;
@@ -55,9 +57,8 @@ constexpr index block_stride(mesh_shape const& mesh, int axis, sharding const& s
   return 0;
 }
 
-/// The blocks of a message, in the order of the ranks along `axes`, each dense, taken out of a shard from `pack_offset`
-/// on
-/// (`pack`) or put into one. A slice is the message of one block, along no axes.
+/// The copy from a shard, from `pack_offset` on, into a message (`pack`), or from a message into a shard. The message's
+/// blocks are dense, in the order of the ranks along `axes`. A slice is a message of one block: `axes` is 0.
 constexpr loops<2> block_copy(mesh_shape const& mesh, axis_mask axes, sharding const& shard, sharding const& block,
                               bool pack) {
   copy_loops c;
@@ -75,7 +76,8 @@ constexpr loops<2> block_copy(mesh_shape const& mesh, axis_mask axes, sharding c
     push(block.local_extent(d, mesh), block.local_stride(d, mesh), shard.local_stride(d, mesh));
   return c.l;
 }
-/// Along axes that are not the step's, a rank sends the blocks of its own coordinate.
+/// Where in the shard the first block of the message is: along axes outside `axes` a rank sends only the blocks at its
+/// own coordinate.
 constexpr index pack_offset(mesh_shape const& mesh, axis_mask axes, sharding const& shard, sharding const& block,
                             int rank) {
   index at = 0;
@@ -91,8 +93,8 @@ constexpr index shard_begin(sharding const& s, mesh_shape const& mesh, int rank)
   for (int d = 0; d < s.ndim; ++d) at += shard_offset(s, d, mesh, rank) * s.global_stride(d);
   return at;
 }
-/// The rank of this rank's group along `axes` whose shard of `theirs` is this rank's shard of `mine`. Of n ranks with
-/// equal shards on either side the i-th belongs to the i-th.
+/// The rank of this rank's group along `axes` whose shard under `theirs` is this rank's shard under `mine`. If several
+/// ranks have the same shard, the i-th on one side belongs to the i-th on the other.
 constexpr int counterpart(mesh_shape const& mesh, axis_mask axes, sharding const& mine, sharding const& theirs,
                           int rank) {
   index const shard = shard_begin(mine, mesh, rank);

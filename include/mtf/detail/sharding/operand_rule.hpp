@@ -1,6 +1,6 @@
 #pragma once
-// The rules that every operation on several tensors shares: which dimensions the operands have together, whether they
-// are split alike, what is partial in the result, and which operands must be completed first.
+// What all operations on several tensors share: which dimensions the operands have together, whether they are split
+// alike, over which axes the result stays partial, and which operands must be reduced first.
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -16,12 +16,12 @@ namespace mtf::detail {
 template <std::size_t N>
 struct operand_rule {
   finding wrong;
-  sharding together;                    // all dimensions, in order of first appearance; partial: what may pass
-  std::array<axis_mask, N> complete{};  // axes over which each operand is completed first
+  sharding together;                    // all dimensions, in order of first appearance; partial: as the result
+  std::array<axis_mask, N> complete{};  // axes over which each operand is reduced first
 };
 
-/// Merges the operands of one operation. The union of their dimensions must lie on the mesh without two of them on one
-/// axis: otherwise a rank would hold blocks that do not meet.
+/// Merges the operands of one operation. No axis may split two dimensions of their union: a rank would hold blocks of
+/// the two operands that do not belong together.
 template <std::size_t N>
 constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, linearity linear) {
   operand_rule<N> r;
@@ -60,7 +60,7 @@ constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, line
       all.push(in[o][d]);
     }
 
-  // An axis is passed on if the operation is linear there and nothing else varies along it.
+  // The result stays partial over an axis if the operation is linear there and no operand is split over it.
   axis_mask any = 0, two = 0, every = ~0U;
   for (auto const& s : in) {
     two |= any & s.partial;

@@ -18,12 +18,12 @@
 namespace mtf::detail {
 
 /// Derives the steps from a sharding to another of the same dimensions in the same order. `to.partial` is a subset of
-/// `from.partial`: a relayout completes sums, it does not open them.
+/// `from.partial`: a relayout reduces, it makes nothing partial.
 ///
 /// The steps are those that send the fewest bytes; of equal ones those that send fewer between nodes, then those of
-/// fewer collectives, then those over fewer ranks. Only the axes that lie differently before and after take part. Where
-/// slices and one collective are enough, these are the steps; otherwise they are the shortest path (Dijkstra's) through
-/// the ways in which these axes can lie. tests/relayout_laws.hpp has the laws.
+/// fewer collectives, then those over fewer ranks. Only axes whose role changes take part. If slices and one collective
+/// are enough, these are the steps. Otherwise they are a shortest path, each point of which gives every changed axis a
+/// role (Dijkstra's algorithm with a lower bound). tests/relayout_laws.hpp has the laws.
 class relayout_derivation : axis_roles {
  public:
   constexpr relayout_derivation(mesh_shape const& mesh, sharding const& from, sharding const& to)
@@ -102,7 +102,7 @@ class relayout_derivation : axis_roles {
     return s;
   }
 
-  /// What is wanted and at hand on each rank: it makes everything that follows smaller.
+  /// After all slices that a rank can take from its shard now: they make everything that follows smaller.
   constexpr place slices() const {
     unsigned split_before = 0;  // dimensions
     for (int k = 0; k < count_; ++k)
@@ -164,13 +164,13 @@ class relayout_derivation : axis_roles {
     axis_mask const group = changed | inside(u, v);
     return {true, step_kind::permute, group, mesh_.size(group)};
   }
-  /// The blocks of a message are copied by one loop nest (those of three axes always are): a loop for each axis, and
-  /// one for each dimension split by it and what is inside, and for what is outside of all.
+  /// Can one loop nest copy the blocks of a message? It needs a loop for each axis, one for each dimension that these
+  /// split, and one for all that is outside. Three axes always fit.
   static constexpr bool is_one_copy(axis_mask axes, unsigned loses, unsigned gains) {
     int const lost = std::popcount(loses), gained = std::popcount(gains);
     return std::popcount(axes) + (lost > gained ? lost : gained) + 1 <= max_dims;
   }
-  /// The axes that stay where they are, but number other blocks: there are more or fewer splits outside theirs.
+  /// The axes that keep their roles, but whose blocks change: their dimension is split differently outside them.
   constexpr axis_mask inside(place u, place v) const {
     axis_mask m = 0;
     for (int k = 0; k < count_; ++k)
@@ -184,7 +184,7 @@ class relayout_derivation : axis_roles {
       if (role(p, l) == role(p, k) && position(p, l) < position(p, k)) parts *= extent(l);
     return parts;
   }
-  /// Nothing is gained by taking the axes inside nodes by themselves, or emit() does so.
+  /// False if it could pay to treat the axes inside nodes apart, which the search decides; of all-reduces emit() does.
   constexpr bool is_plain(edge const& e) const {
     axis_mask const inner = e.axes & mesh_.node_axes;
     return inner == 0 || inner == e.axes || e.kind == step_kind::all_reduce;
@@ -202,7 +202,7 @@ class relayout_derivation : axis_roles {
     return true;
   }
 
-  /// The price of steps: bytes in units of an element's size / the mesh's size, so that no division leaves a rest.
+  /// The price of steps. The unit of bytes is an element's size / the mesh's size, so that all divisions are exact.
   struct price {
     std::uint64_t bytes, between_nodes;
     int collectives, ranks;
@@ -213,7 +213,7 @@ class relayout_derivation : axis_roles {
       return ranks < o.ranks;
     }
   };
-  /// The axes inside nodes over which an all-reduce of n elements is scattered.
+  /// The inner axes of a scattered_all_reduce of n elements over `axes`; 0 if it is a plain all-reduce.
   constexpr axis_mask inner_of(axis_mask axes, index n) const {
     axis_mask const inner = axes & mesh_.node_axes;
     return inner != 0 && inner != axes && n % mesh_.size(inner) == 0 ? inner : 0;
@@ -259,8 +259,8 @@ class relayout_derivation : axis_roles {
     out_.push(s);
   }
 
-  // ---- the search: up to three axes on the dimensions that change and one more, up to three, in every way; more axes
-  // or dimensions only as before, as after, or idle
+  // ---- the search. With up to three changed axes and three dimensions (those that change, and others that the axes
+  // divide) every role is a candidate; beyond that an axis is only as before, as after, or idle.
 
   struct node {
     place at;
@@ -280,7 +280,7 @@ class relayout_derivation : axis_roles {
       if (changes(d)) dims[static_cast<std::size_t>(n_dims++)] = d;
       if (!changes(d) && divided(d) == count_) whole = d;
     }
-    // Others may be split on the way: one of those that all the axes divide, or else what one axis divides.
+    // Others may be split on the way: one that all the axes divide, or else those that some axis divides.
     for (int d = 0; d < base_.ndim && n_dims < most_dims; ++d)
       if (whole < 0 ? !changes(d) && divided(d) > 0 : d == whole) dims[static_cast<std::size_t>(n_dims++)] = d;
     if (count_ > most_axes || n_dims > most_dims) return coarse_candidates(nodes, start);
@@ -288,7 +288,7 @@ class relayout_derivation : axis_roles {
     int size = 1;
     nodes[0].at = 0;
     for (int k = 0; k < count_; ++k)
-      for (int i = size - 1; i >= 0; --i) {  // one axis more: idle in place of the old ones, others at the end
+      for (int i = size - 1; i >= 0; --i) {  // with one axis more: idle replaces the old entry, others go at the end
         place const p = nodes[i].at;
         if (role(start, k) == summed) nodes[size++].at = with(p, k, summed);
         for (int j = 0; j < n_dims; ++j) {
@@ -330,7 +330,7 @@ class relayout_derivation : axis_roles {
       bool twice = false;
       for (int k = 0, n = i; k < count_; ++k, n /= 3) {
         unsigned const f = n % 3 == 0 ? 0U : field(n % 3 == 1 ? start : to_, k);
-        twice = twice || (n % 3 != 0 && f == 0) || (n % 3 == 2 && f == field(start, k));  // the same way a second time
+        twice = twice || (n % 3 != 0 && f == 0) || (n % 3 == 2 && f == field(start, k));  // the same candidate again
         p |= place{f} << (8 * k);
       }
       if (!twice && well_split(p)) nodes[size++].at = p;
@@ -356,11 +356,11 @@ class relayout_derivation : axis_roles {
     return true;
   }
 
-  /// At least the price of a path from here on. Each rank receives what it wants and does not hold; where one dimension
-  /// is split over one axis and has to be over another, some rank holds nothing that it wants. While sums over n ranks
-  /// are to be taken no shard is smaller than n times the least there can be: taken in stages, the last of which leaves
-  /// w, they send at least n - 1 times that and what w is more, and what is wanted more than w arrives after them. One
-  /// collective takes sums or undoes splits, not both.
+  /// A lower bound of the price from here on. With no sums to take, each rank receives what it wants and does not hold;
+  /// if an axis must take the place of another (`apart`), some rank holds nothing that it wants. With sums over n ranks
+  /// to take, let m be the least size of a shard. If the last sum leaves shards of w, all sums send at least
+  /// (n - 1) m + (w - m), and what is wanted beyond w arrives later: n - 2 times m and what is wanted, in total. No
+  /// collective both takes sums and undoes splits.
   constexpr price least_from(place at) const {
     bool split_wrong = false, apart = false;
     int summands = 1, all = 1;
@@ -427,7 +427,7 @@ class relayout_derivation : axis_roles {
   }
 
   mesh_shape mesh_;
-  sharding base_;  // what stays as it is
+  sharding base_;  // without the roles that change
   int count_ = 0;
   std::array<int, max_axes> axis_{}, extent_{};
   place from_ = 0, to_ = 0;
@@ -439,7 +439,7 @@ constexpr steps derive_relayout(mesh_shape const& mesh, sharding const& from, sh
   return relayout_derivation(mesh, from, to).derive();
 }
 
-/// Completing a sum over some axes; the splits are unchanged, but for the further ones of the first dimension.
+/// Reducing over some axes. The splits stay, but for further ones of the first dimension (split_further).
 constexpr steps derive_completion(mesh_shape const& mesh, sharding from, axis_mask axes, axis_mask split = 0) {
   from.partial |= axes;
   sharding to = split_further(from, split, mesh);

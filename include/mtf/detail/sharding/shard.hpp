@@ -10,9 +10,8 @@
 
 namespace mtf::detail {
 
-/// The same tensor with its first dimension split over these axes too, the innermost. Ranks that differ along them
-/// alone, in order, hold equal parts of what was a shard, one after the other: nothing need be packed to put them
-/// together.
+/// The sharding with its first dimension split over these axes too, inside the splits that it has. A former shard then
+/// consists of the parts of the ranks along `axes`, contiguous and in order: messages need no packing.
 constexpr sharding split_further(sharding s, axis_mask axes, mesh_shape const& mesh) {
   for (int a = 0; a < mesh.ndim; ++a)
     if ((axes >> static_cast<unsigned>(a)) & 1U) s[0].split.push(a);
@@ -23,7 +22,7 @@ constexpr index part_offset(sharding const& s, axis_mask axes, mesh_shape const&
   return mesh.index_within(rank, axes) * (s.local_size(mesh) / mesh.size(axes));
 }
 
-/// In whatever order.
+/// Have both the same dimensions, in any order?
 constexpr bool same_dims(sharding const& a, sharding const& b) {
   bool same = a.ndim == b.ndim;
   for (int d = 0; d < a.ndim; ++d) same = same && b.has(a[d].id);
@@ -70,7 +69,7 @@ constexpr rows rows_along(sharding const& s, int d, mesh_shape const& mesh) {
   return r;
 }
 
-/// A loop nest over the shard of `out`; each operand advances along the dimensions that it has.
+/// A loop nest over the shard of `out`, with operands (out, in...); each advances along the dimensions that it has.
 template <int N>
 constexpr loops<1 + N> aligned(mesh_shape const& mesh, sharding const& out, std::array<sharding, N> const& in) {
   loops<1 + N> l;
@@ -108,7 +107,7 @@ constexpr reduction reduction_to(mesh_shape const& mesh, sharding const& out, sh
   return r;
 }
 
-/// The sharding without the dimensions of the ids; with no ids: without all.
+/// The sharding without the dimensions of the first `count` ids; if count is 0, without any dimensions.
 template <std::size_t N>
 constexpr sharding without(sharding const& s, std::array<std::uint64_t, N> const& ids, std::size_t count) {
   sharding out;

@@ -23,18 +23,18 @@ enum class step_kind : std::uint8_t {
 
 /// One step of a relayout, from the sharding before it to `after`:
 ///   slice                 each rank keeps a part of its shard
-///   all_reduce            the sum over `axes` is taken
+///   all_reduce            the tensor is reduced over `axes`
 ///   reduce_scatter        the same, and each rank keeps the part that `after` gives it
-///   all_gather            the splits by `axes` are taken back
+///   all_gather            `axes` no longer split anything
 ///   all_to_all            `axes` split other dimensions than before, or some of them none
-///   permute               each rank takes over the shard of one rank of its group along `axes`
+///   permute               each rank gets the shard of one rank of its group along `axes`
 ///   scattered_all_reduce  reduce-scatter over `inner_axes`, all-reduce over `axes`, all-gather over `inner_axes`
-/// Messages of a reduce-scatter or all-to-all hold only what is wanted: where `after` is split over idle axes as well,
-/// that slice is taken on the way.
+/// A reduce-scatter or all-to-all may be fused with a slice: where `after` is split over axes that were replicated,
+/// messages hold only what the receiver keeps.
 struct step {
   step_kind kind = step_kind::slice;
   axis_mask axes = 0, inner_axes = 0;
-  int parts = 1;                            // ranks that take part
+  int parts = 1;                            // ranks in a group
   index elements_in = 0, elements_out = 0;  // local sizes before and after
   sharding after;
   bool operator==(step const&) const = default;
@@ -60,7 +60,7 @@ constexpr index payload_of(step_kind kind, int parts, index before, index after)
 }
 constexpr index payload_of(step const& s) { return payload_of(s.kind, s.parts, s.elements_in, s.elements_out); }
 
-/// The collective of a step of one.
+/// The collective of a step that is a single one.
 constexpr collective collective_of(step_kind kind) {
   switch (kind) {
     case step_kind::reduce_scatter:

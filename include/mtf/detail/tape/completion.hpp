@@ -1,6 +1,7 @@
 #pragma once
-// Completing gradients: a large one by itself, begun as soon as it is asked for; small ones together, in one message.
-// Optimizers whose state is split want of large ones each rank's part alone.
+// Reducing gradients between ranks: a large one by itself, begun as soon as it is asked for; small ones together, in
+// one message. If the optimizer's state is split further, each rank gets only its part of a large one, by a
+// reduce-scatter.
 #include <array>
 #include <cstddef>
 #include <vector>
@@ -20,7 +21,7 @@
 
 namespace mtf::detail {
 
-/// Shards of up to so many bytes are small: messages of their own would cost more for being sent than for their bytes.
+/// Shards of up to 64 KiB are small: a message of their own would cost more for its latency than for its bytes.
 constexpr bool is_small(index elements, std::size_t element_size) {
   return static_cast<std::size_t>(elements) * element_size <= std::size_t{64} << 10U;
 }
@@ -30,10 +31,10 @@ class completion {
  public:
   constexpr explicit completion(Backend& b) : backend_(&b) {}
 
-  /// After finish(), `completed` finds the sum of `g` there without sending anything. `where` tells the splits,
-  /// `parameter` whose gradient it is (as for operation). With `split`, which small shards have not, this rank gets its
-  /// part of the sum alone. In memory that nobody else holds the sum is taken in place, or the memory is given back for
-  /// the part's.
+  /// Starts reducing `g`. After finish(), `completed` finds the sum without sending anything. `where`: the gradient's
+  /// sharding. `parameter`: whose gradient it is. `split`: this rank gets only its part of the sum along these axes (0
+  /// for small shards). If nothing else holds the memory of `g`, the sum is taken in place; or, where a rank gets only
+  /// its part, that memory is freed.
   template <class T>
   constexpr void add(cotangent<Backend> const& g, sharding const& where, axis_mask split,
                      parameter_path const& parameter) {
@@ -67,10 +68,10 @@ class completion {
     }
   }
 
-  /// Returns when all that was added is complete.
+  /// Returns when all gradients that were added are reduced.
   constexpr void finish() {
     for (std::size_t first = 0; first < small_.size(); ++first) {
-      if (!small_[first].memory) continue;  // went with an earlier one
+      if (!small_[first].memory) continue;  // sent with an earlier one
       switch (small_[first].type) {
         case element::f32:
           send_together<float>(first);
@@ -101,10 +102,10 @@ class completion {
     index elements;
     index times;  // on a trace: for how many equal layers it stands
   };
-  /// A reduce-scatter under way. A few at a time, for each holds the memory of its terms.
+  /// A reduce-scatter in flight. Few at a time, since each keeps the memory of its terms.
   struct scatter {
     buffer<Backend> terms;
-    bool ours = false;  // nobody else holds them
+    bool ours = false;  // nothing else holds the terms
     typename Backend::request request{};
   };
   constexpr void wait(typename Backend::request const& r) {
@@ -124,7 +125,7 @@ class completion {
       return static_cast<index>(backend_->times());
   }
 
-  // Those of the first one's type and axes, in one all-reduce. Their sums lie in its message.
+  // All waiting gradients with the type and axes of the first, in one all-reduce. Their sums stay in the message.
   template <class T>
   constexpr void send_together(std::size_t first) {
     axis_mask const axes = small_[first].partial;

@@ -1,11 +1,11 @@
 #pragma once
-// A gradient on one rank.
+// What one rank holds of a gradient.
 #include <mtf/backend/buffer.hpp>
 #include <mtf/core/mesh_shape.hpp>
 
 namespace mtf::detail {
 
-/// A gradient on one rank: its memory (empty: zero), and the axes over which it is partial.
+/// What one rank holds of a gradient: its memory (empty: zero), and the axes over which it is partial.
 template <class Backend>
 struct cotangent {
   buffer<Backend> memory;

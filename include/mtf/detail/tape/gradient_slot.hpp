@@ -14,16 +14,16 @@
 
 namespace mtf::detail {
 
-/// Collects the gradient of one tensor. Contributions that are partial over the same axes are added before anything is
-/// sent: gradients of a tensor that is used often are completed once.
+/// Collects the gradient of one tensor. Contributions that are partial over the same axes are added first and reduced
+/// together, so a tensor that is used often has its gradient reduced once.
 template <class Backend, class T>
 class gradient_slot final : public kept_by<Backend> {
  public:
   int references = 1;
-  int parameter = -1;  // which one of the tape it belongs to
+  int parameter = -1;  // the index of the tape's parameter whose gradient this is; -1: of none
 
-  /// `where`: the tensor's sharding; its partial axes are of no concern here. It must outlive the slot: operations pass
-  /// constants.
+  /// `where`: the tensor's sharding, of which the partial axes are not read. It must outlive the slot (operations pass
+  /// static constants).
   constexpr gradient_slot(tape<Backend>& owner, sharding const& where)
       : backend_(&owner.backend()), owner_(owner.place()), where_(&where) {}
   constexpr void unreferenced() {
@@ -41,11 +41,11 @@ class gradient_slot final : public kept_by<Backend> {
   }
   constexpr void destroy() { delete this; }
 
-  /// The tape; `living` is null when it ended.
+  /// The tape. After its end `owner` must not be called, and `living` returns null.
   [[nodiscard]] constexpr tape<Backend>& owner() const { return *owner_->tape_; }
   [[nodiscard]] constexpr tape<Backend>* living() const { return owner_->tape_; }
   [[nodiscard]] constexpr sharding const& where() const { return *where_; }
-  /// f(contribution) for each that is partial over other axes.
+  /// f(contribution), for each set of axes over which contributions are partial.
   template <class F>
   constexpr void each(F const& f) const {
     if (first_.memory) f(first_);
@@ -64,20 +64,21 @@ class gradient_slot final : public kept_by<Backend> {
     more_.push_back(std::move(g));
   }
 
-  /// Memory to which a contribution that is partial over these axes may be added in place; empty if there is none yet,
-  /// or it is someone else's too. Followed by added().
+  /// Memory to which a contribution that is partial over these axes may be added in place; empty if there is none, or
+  /// something else holds it too. Who adds to it then calls added().
   constexpr buffer<Backend> accumulator(axis_mask partial) {
     if (!first_.memory || first_.partial != partial || !first_.memory.unique()) return {};
     first_.memory->sum.forget();
     return first_.memory;
   }
 
-  /// Tells the backend of a contribution, or of the memory that it was added to.
+  /// Tells the backend (which may look for NaN) of a contribution, or of the memory that it was added to.
   constexpr void added(buffer<Backend> const& memory) const {
     backend_->made(static_cast<T const*>(data_of<T>(memory)), *where_);
   }
 
-  /// The whole gradient, partial at most over `may_be_partial`; empty memory if nothing flowed here. Leaves zero.
+  /// The sum of all contributions, partial at most over `may_be_partial`; empty memory if there were none. Empties the
+  /// slot.
   constexpr cotangent<Backend> take(axis_mask may_be_partial = ~0U) {
     cotangent<Backend> sum;
     if (!first_.memory) return sum;
@@ -97,9 +98,9 @@ class gradient_slot final : public kept_by<Backend> {
     first_ = {};
     more_.clear();
   }
-  /// As take(), but sums nothing between ranks: contributions that are partial over different axes become one that is
-  /// partial over all of these. What is whole along some of them is there the contribution of one rank alone. So the
-  /// parameter's gradient is completed once, by whom and with what others are.
+  /// As take(), but sends nothing: the result is partial over all axes over which a contribution is. A contribution
+  /// that is reduced along one of them already is kept on that axis' first rank only, and the others add zero. So the
+  /// later reduction counts it once, and can reduce several gradients in one message.
   constexpr cotangent<Backend> together() {
     if (more_.empty()) return {std::exchange(first_.memory, {}), std::exchange(first_.partial, 0)};
     Backend& b = *backend_;
@@ -110,7 +111,7 @@ class gradient_slot final : public kept_by<Backend> {
       if (b.ranks().mesh().index_within(b.ranks().rank(), sum.partial & ~g.partial) != 0) return;
       if (sum.memory) return accumulate(sum.memory, std::move(x));
       sum.memory = std::move(x);
-      make_own(sum.memory);  // whatever is known of it: on other ranks more is added
+      make_own(sum.memory);  // also where nothing is added to it: on other ranks something is, so no sum is known
     };
     add_term(first_);
     for (auto& g : more_) add_term(g);
@@ -122,7 +123,7 @@ class gradient_slot final : public kept_by<Backend> {
     }
     return sum;
   }
-  /// Memory that nobody else holds, and whose sum is not known.
+  /// Makes x memory that nothing else holds, and forgets what is known of its sum.
   constexpr void make_own(buffer<Backend>& x) {
     if (!x.unique()) x = copy_of<T>(x, where_->local_size(backend_->ranks().mesh()));
     x->sum.forget();

@@ -12,7 +12,8 @@
 
 namespace mtf::detail {
 
-/// The tape on which an operation with these operands is recorded; null if none is tracked, or no more.
+/// The tape on which an operation with these operands is recorded; null if no operand is tracked, or its tape has
+/// ended.
 template <class Backend, class... T>
 constexpr tape<Backend>* tape_of(value<Backend, T> const&... x) {
   tape<Backend>* t = nullptr;
@@ -28,8 +29,8 @@ constexpr tape<Backend>* tape_of(value<Backend, T> const&... x) {
   return t;
 }
 
-/// Called by every operation with its result: tells the backend of it. Gives `out` a slot and records the node that
-/// `make(slot)` returns, if one of the operands is tracked.
+/// Called by every operation that makes a new value: tells the backend of it. With a tape, gives `out` a slot and
+/// pushes the node with the body `make(slot)`.
 template <class Backend, class T, class Make>
 constexpr void record(tape<Backend>* t, value<Backend, T>& out, sharding const& where, Make make) {
   out.backend().made(static_cast<T const*>(out.data()), where);
@@ -38,16 +39,16 @@ constexpr void record(tape<Backend>* t, value<Backend, T>& out, sharding const& 
   t->push(make, out.slot);
 }
 
-/// A value whose sum over `axes` is taken. It is the same logical tensor, so it shares the gradient's slot. The plan
-/// says of whose result.
+/// The value reduced over `axes`. It shares x's gradient slot: the gradient of each term of a sum is the gradient of
+/// the sum. In a plan the all-reduce has the name of the operation that made the terms.
 template <class Backend, class T>
 constexpr value<Backend, T> completed_value(value<Backend, T> const& x, sharding const& s, axis_mask axes) {
   if (axes == 0) return x;
   return value<Backend, T>(completed<T>(s, axes, x.memory, 0, x.memory->label()), x.slot);
 }
 
-/// On a trace: what an operation on these operands is called. It works on the parameters among them, or behind those
-/// that are terms of a sum.
+/// On a trace: makes an operation's label from its name and its operands. The label names up to two parameters:
+/// operands that are parameters, and those of the operations that made partial operands.
 template <class Backend>
 class labelling {
  public:

@@ -1,8 +1,7 @@
 #pragma once
-// Reverse mode: operations on tracked values leave nodes; running them backwards collects gradients in slots.
-// A gradient's partial axes are a run-time value, known to whoever runs the program, the tracing backend included: they
-// depend on all uses of a tensor together, not on one operation (docs/design.md, "Gradients know their partial axes at
-// run time").
+// Reverse mode: operations on tracked values leave nodes; running them backwards collects gradients in slots. The axes
+// over which a gradient is partial are run-time values, on a trace as well (docs/design.md, "Gradients know their
+// partial axes at run time").
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -18,17 +17,19 @@
 
 namespace mtf::detail {
 
-/// Something on a tape. The hierarchy is made of these two alone, for the reason that `kept` gives.
+/// An entry of a tape. `recorded` is its only derived class, and there is no virtual destructor: see
+/// mtf/backend/ref.hpp.
 class node {
  public:
   int references = 1;
-  ref<node> before{};  // on the tape
+  ref<node> before{};  // the entry before it on the tape
   constexpr virtual void run() = 0;
   constexpr virtual void unreferenced() = 0;
 
  protected:
   constexpr ~node() = default;
 };
+/// The entry with the body that `make(out...)` returns: an object with run().
 template <class Backend, class Body>
 class recorded final : public node {
  public:
@@ -47,12 +48,12 @@ class gradient_slot;
 template <class Backend>
 class tape;
 
-/// Where a tape is, until it ends: slots outlive it where the user's function kept a tensor.
+/// A slot's way to its tape. Slots outlive the tape if the user's function keeps a tensor.
 template <class Backend>
 struct tape_place final : kept_by<Backend> {
   int references = 1;
   Backend* backend;
-  tape<Backend>* tape_;  // null: it ended, and what its tensors had to do with it
+  tape<Backend>* tape_;  // null: the tape has ended, and its tensors are constants now
 
   constexpr tape_place(Backend& b, tape<Backend>& t) : backend(&b), tape_(&t) {}
   constexpr void unreferenced() {
@@ -74,7 +75,7 @@ struct tape_place final : kept_by<Backend> {
 template <class Backend>
 class tape {
  public:
-  /// `completes`: gradients are completed as soon as nothing more is added to them, while the others are computed.
+  /// `completes`: each parameter's gradient is reduced as soon as it is final, while others are still computed.
   constexpr explicit tape(Backend& b, bool completes = false)
       : backend_(&b), completes_(completes), place_(make_ref<tape_place<Backend>>(b, b, *this)), completion_(b) {}
   tape(tape const&) = delete;
@@ -94,15 +95,15 @@ class tape {
     n->before = std::move(last_);
     last_ = std::move(n);
   }
-  /// Runs all nodes, last first, and frees each with what it kept as soon as it is done.
+  /// Runs all nodes, last first. Each is freed, with what it kept, as soon as it is done.
   constexpr void run() {
     during<Backend> const backward(*backend_, pass::backward);
     while (last_) take_last()->run();
     completion_.finish();
   }
 
-  /// A new slot for the gradient of a parameter, the next in line: it is final when nobody knows the slot any more.
-  /// `split`: the axes along which each rank needs its part of it alone (split_further).
+  /// A new slot for the gradient of the next parameter. The gradient is final when the last reference to the slot is
+  /// dropped. `split`: the axes along which each rank needs only its part of the gradient (split_further).
   template <class T>
   constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, axis_mask split,
                                                      parameter_path const& name) {
@@ -111,7 +112,7 @@ class tape {
     parameters_.push_back({.index = &slot->parameter, .split = split, .name = name});
     return slot;
   }
-  /// Told by its slot.
+  /// The i-th parameter's gradient is final: its slot calls this.
   template <class T>
   constexpr void is_final(int i, cotangent<Backend>&& g, sharding const& where) {
     auto& p = parameters_[static_cast<std::size_t>(i)];
@@ -119,7 +120,8 @@ class tape {
     p.g = std::move(g);
     if (completes_) completion_.template add<T>(p.g, where, p.split, p.name);
   }
-  /// The gradient of the i-th parameter, whose slot this was or is: the user's function may have kept the tensor.
+  /// The gradient of the i-th parameter. `slot` is read only if the gradient is not final, that is if the user's
+  /// function keeps the tensor.
   template <class T>
   constexpr cotangent<Backend> const& gradient(std::size_t i, gradient_slot<Backend, T>* slot) {
     auto& p = parameters_[i];

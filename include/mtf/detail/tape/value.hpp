@@ -15,14 +15,14 @@ class tape;
 template <class Backend, class T>
 class gradient_slot;
 
-/// Where tensors of integers and conditions would have their gradient's slot.
+/// In place of a slot in tensors of integers and bools, which have no gradient.
 struct no_slot {
   constexpr explicit operator bool() const { return false; }
 };
 template <class Backend, class T>
 using slot_t = std::conditional_t<is_floating<T>, ref<gradient_slot<Backend, T>>, no_slot>;
 
-/// A rank's shard of a tensor, and the slot of its gradient if someone asked for one.
+/// A rank's shard of a tensor, and the slot of its gradient if the tensor is tracked.
 template <class Backend, class T>
 struct value {
   buffer<Backend> memory;

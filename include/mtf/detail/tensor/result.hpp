@@ -1,5 +1,6 @@
 #pragma once
-// From values back to types: the shape, layout and partial axes that a rule computed.
+// From values back to types: the shape, layout and partial axes that a sharding rule computed. A `Rule` here is a type
+// whose constant `out` is the sharding of a result.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 
 namespace mtf::detail {
 
+/// The position of the n-th bit that is set.
 constexpr int nth_bit(axis_mask m, int n) {
   int axis = 0;
   for (;; ++axis)
@@ -27,6 +29,7 @@ constexpr int nth_bit(axis_mask m, int n) {
 template <class Mesh, axis_mask M, std::size_t... I>
 partial<typename Mesh::template at<static_cast<std::size_t>(nth_bit(M, static_cast<int>(I)))>...> partial_from(
     std::index_sequence<I...>);
+/// The axes of a mask as a type: partial<axes...>.
 template <class Mesh, axis_mask M>
 using partial_of =
     decltype(partial_from<Mesh, M>(std::make_index_sequence<static_cast<std::size_t>(std::popcount(M))>{}));
@@ -51,7 +54,7 @@ template <class Mesh, class Dim, class Rule, int D, std::size_t... I>
 split<Dim, typename Mesh::template at<static_cast<std::size_t>(Rule::out[D].split[static_cast<int>(I)])>...> split_from(
     std::index_sequence<I...>);
 
-/// The dimensions of `Rule::out` that are split, and the layout that says just that.
+/// A new layout with the splits of `Rule::out` and no others.
 template <class Mesh, class Shape, class Rule>
 struct written_layout {
   static constexpr int split_count() {
@@ -72,6 +75,7 @@ struct written_layout {
   using type = decltype(make(std::make_index_sequence<static_cast<std::size_t>(split_count())>{}));
 };
 
+/// Does the layout split each dimension of `s` as `s` does?
 template <class Layout>
 constexpr bool layout_agrees(sharding const& s) {
   for (int d = 0; d < s.ndim; ++d)
@@ -79,7 +83,7 @@ constexpr bool layout_agrees(sharding const& s) {
   return true;
 }
 
-/// The first of the operands' layouts that splits the result as it is split; a new one if none does.
+/// The first of the operands' layouts that agrees with `Rule::out`; a new one if none does.
 template <class Mesh, class Shape, class Rule, class... Layouts>
 struct result_layout : written_layout<Mesh, Shape, Rule> {};
 template <class Mesh, class Shape, class Rule, class First, class... Rest>
@@ -93,7 +97,7 @@ struct result_layout<Mesh, Shape, Rule, First, Rest...> {
   using type = std::remove_pointer_t<decltype(pick())>;
 };
 
-/// The dimensions of all operands, with repetitions: where types for a result's dimensions are found.
+/// The dimensions of all operands, with repetitions: a result's dimensions are looked up in this list.
 template <class... X>
 using dims_of = concat_t<typename X::shape_type...>;
 
@@ -106,7 +110,7 @@ struct result_description {
   using type = described<T, shape, layout, partial_of<mesh, Rule::out.partial>>;
 };
 
-/// The dimensions of several shapes.
+/// Whether any of several shapes has a dimension.
 template <class... S>
 struct any_of_shapes {
   static constexpr bool has_id(std::uint64_t id) { return ((S::find(id) >= 0) || ...); }

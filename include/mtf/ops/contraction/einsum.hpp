@@ -43,8 +43,8 @@ constexpr einsum_work make_einsum_work(mesh_shape const& mesh, sharding const& a
   return w;
 }
 
-/// The contraction of two shards. With `sum`, which needs that e copies no result, it is added there; `bias` is added
-/// to each row (has_rows_of).
+/// The contraction of two shards. With `sum`, for which e must not copy the result, it is added to that memory. `bias`,
+/// for which adds_bias (linear.hpp) must hold, is added to each row.
 template <class T, class Backend>
 constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const& a_from, buffer<Backend> const& b_from,
                                     buffer<Backend> const& sum = {}, buffer<Backend> const& bias = {}) {
@@ -68,7 +68,7 @@ constexpr buffer<Backend> run_local(local_einsum const& e, buffer<Backend> const
   return c;
 }
 
-/// Each operand's values serve only the other's gradient.
+/// Keeps each factor if the gradient of the other one is wanted, which alone needs it.
 constexpr void keep_factors(auto& f) {
   if (std::get<1>(f.in).slot) f.kept[0] = f.memory();
   if (std::get<0>(f.in).slot) f.kept[1] = f.template memory<1>();
@@ -147,7 +147,8 @@ constexpr contraction_order<N> best_order(mesh_shape const& mesh, std::array<sha
 
 template <class Out, class... X>
 struct einsum_output {
-  // A sharding for the output's dimensions, taken from the inputs that have them; wrong names the first that none has.
+  // The sharding of the output's dimensions, taken from the inputs that have them; it ends before the first that none
+  // has.
   static constexpr sharding find() {
     sharding out;
     for (int d = 0; d < Out::ndim; ++d) {
@@ -192,7 +193,8 @@ struct einsum_pair {
   }
 };
 
-/// A product without a contracted dimension is elementwise; here an outer product is asked for by name.
+/// A product without a contracted dimension is elementwise. An outer product is allowed: the output names its
+/// dimensions.
 template <class X, class Y, class Out>
 struct product_rule {
   static constexpr std::array<sharding, 2> in{X::spec, Y::spec};
@@ -221,7 +223,7 @@ struct kept_rule {
   static constexpr sharding out = work.out;
 };
 
-/// Sums out the dimensions that nobody else has and the output lacks.
+/// x summed over the dimensions that Keep lacks: those that neither the output nor another operand has.
 template <class Keep, class X>
 constexpr auto summed_to(X const& x) {
   using rule = kept_rule<typename X::description, Keep>;
@@ -323,9 +325,9 @@ struct einsum_call {
 }  // namespace detail
 
 /// The sum over all dimensions that the output does not name of the product of the operands, in Einstein's convention:
-/// `einsum<batch, hidden>(x, w)`. Each operand is a shard; a contracted dimension that is split leaves the result
-/// partial over its axes, and nothing is sent. An operand that is partial stays so if nothing else varies along those
-/// axes, else it is completed first. More than two operands are contracted pairwise in the order with the fewest
+/// `einsum<batch, hidden>(x, w)`. Nothing is sent: a contracted dimension that is split leaves the result partial over
+/// its axes. An operand that is partial stays so if no other operand is partial or split over those axes, else it is
+/// completed first. More than two operands are contracted pairwise in the order with the fewest
 /// multiplications. The output's order is the storage order. Backward: one contraction for each operand, likewise.
 /// Refused: an output dimension that no input has, operands split differently, one name with two extents, two
 /// dimensions of the operands on one axis, different element types.

@@ -60,7 +60,7 @@ struct linear_operation {
     f.out = run_local<T>(work->product->forward, f.memory(), f.template memory<1>(), {}, f.template memory<2>());
     keep_factors(f);
   }
-  /// All take the gradient partial as it comes: axes that split a factor split the result, so it is not partial there.
+  /// The gradient may stay partial: axes that split a factor split the result too, so it is not partial over them.
   constexpr void backward(auto& g) const {
     if (g.template wants<2>()) {
       if (work->in[2].ndim == work->out.ndim)

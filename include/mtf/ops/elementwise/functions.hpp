@@ -3,10 +3,10 @@
 // templated call operator, optionally with the five constants below.
 //
 //   name                what plans and profiles call it (default: map)
-//   linear              how sums that are not taken yet may pass through (default: none)
+//   linear              which operands may stay partial (default: none)
 //   derivative_is_one   operands whose gradient is the result's, so that nothing is computed (default: none)
 //   saves_inputs        false: the derivatives do not depend on the operands, which are freed early (default: true)
-//   only_floating       true: of integers and conditions it means nothing, and they are refused (default: false)
+//   only_floating       true: it means nothing on integers and bools, which are refused (default: false)
 #include <array>
 #include <cstdint>
 #include <type_traits>

@@ -125,7 +125,7 @@ constexpr map_work<N> derive_map(mesh_shape const& mesh, operand_rule<N> const& 
   return w;
 }
 
-/// Where the derivatives are constants, gradients do not meet the operands: they pass on partial as they come.
+/// If the derivatives are constants, gradients are not multiplied by operands, so they may stay partial over all axes.
 template <std::size_t N>
 constexpr map_work<N> without_products(map_work<N> w) {
   w.gradient_may_be_partial = ~0U;
@@ -235,7 +235,7 @@ struct map_rule {
   using element = decltype(narrow<typename X::element_type...>());
 };
 
-/// Operands of a function with constant derivatives have one element type; of others the floating ones have.
+/// All operands of a function with constant derivatives have one element type; of other functions, the floating ones.
 template <class F, class... X>
 auto map_elements_verdict() {
   if constexpr (saves_inputs<F>())
@@ -243,7 +243,7 @@ auto map_elements_verdict() {
   else
     return same_element_verdict<X...>();
 }
-/// And the function takes their elements, and returns one.
+/// In addition the function must take their elements, and return one.
 template <class F, class... X>
 auto map_function_verdict() {
   using wrong = first_failed_t<std::conditional_t<only_floating<F>(), floating_t<X...>, ok>,

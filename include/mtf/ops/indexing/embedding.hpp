@@ -102,7 +102,9 @@ struct embedding_call {
 /// The rows of `table` along Vocabulary that `ids` (int32, in [0, extent)) name: the result has the dimensions of ids,
 /// then the others of the table. A negative id gives zeros, one at or above the extent NaN (0 in a table of integers);
 /// `from_global<X, Vocabulary>` refuses the latter before. If Vocabulary is split, the result is partial over its axes
-/// and nothing is sent. Backward: rows are added up, partial over the axes that split the ids.
+/// and nothing is sent. Backward: rows are added up, partial over the axes that split the ids; nothing is sent unless
+/// the gradient arrives partial over Vocabulary's axes. Refused: a table without Vocabulary, ids of another type, ids
+/// with one of the table's other dimensions, two dimensions of table and ids on one axis.
 template <dimension Vocabulary, operand Table, operand Ids>
 constexpr auto embedding(Table const& table, Ids const& ids) {
   return detail::operate(detail::embedding_call<Vocabulary>{}, table, ids);

@@ -30,7 +30,7 @@ struct cast_call {
   template <class X>
   static auto verdict() -> ok;
 
-  /// Sums are taken in the wider type: of what becomes narrower, before.
+  /// Sums are taken in the wider type: before the cast if it narrows.
   template <class From>
   struct rule {
     static constexpr bool widens = is_floating<To> && is_floating<From> && sizeof(To) >= sizeof(From);
@@ -58,8 +58,8 @@ struct cast_call {
 
 }  // namespace detail
 
-/// The same values as elements of type T. A partial tensor stays partial unless T is narrower: sums are taken in the
-/// wider type.
+/// The same values as elements of type T. Nothing is sent, except that a partial tensor is completed first if T is
+/// narrower or no floating type: sums are taken in the wider type. The gradient likewise, on its way back.
 template <class T, operand X>
 constexpr auto cast(X const& x) {
   return detail::operate(detail::cast_call<T>{}, x);

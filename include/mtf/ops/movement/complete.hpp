@@ -1,5 +1,5 @@
 #pragma once
-// The same tensor with its sums taken.
+// Reducing a partial tensor.
 #include <mtf/detail/ops/frame.hpp>
 
 namespace mtf {
@@ -20,7 +20,8 @@ struct complete_call {
 
 }  // namespace detail
 
-/// The same tensor with all its sums taken. One all-reduce over the axes over which it is partial; free if it is not.
+/// The same tensor, no longer partial: one all-reduce over the axes over which it is partial, remembered with its
+/// memory; free if it is not partial. Backward: nothing is sent.
 template <operand X>
 constexpr auto complete(X const& x) {
   return detail::operate(detail::complete_call{}, x);

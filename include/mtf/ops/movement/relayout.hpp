@@ -25,8 +25,8 @@ constexpr relayout_work derive_relayout_work(mesh_shape const& mesh, sharding co
   return w;
 }
 
-/// Backward, the gradient goes from the result's splits to the operand's. Where it is partial it may stay so, unless
-/// the operand is split there: then a reduce-scatter completes it.
+/// Backward, the gradient goes from the result's splits to the operand's. Over an axis that does not split the operand
+/// a partial gradient stays partial; over one that does, a reduce-scatter completes it.
 template <class T>
 struct relayout_operation {
   relayout_work const* work;
@@ -43,7 +43,7 @@ struct relayout_operation {
   }
 };
 
-/// Nothing happens where both are split alike.
+/// x itself if both shardings are the same.
 template <class T, class Backend>
 constexpr value<Backend, T> run_relayout(char const* name, relayout_work const& w, value<Backend, T> const& x) {
   if (w.forward.size == 0) return x;
@@ -78,7 +78,8 @@ struct relayout_call {
 /// The same tensor split as `Layout` says, on the same mesh. Sends what the change needs and no more: nothing for a
 /// slice; an all-gather, all-to-all, permute, or for partial tensors a reduce-scatter (docs/design.md, "What relayouts
 /// send"). Sums over axes that split a dimension afterwards are completed on the way; others stay partial. Backward:
-/// the reverse.
+/// the reverse. Refused: a layout of another mesh, or one under which the tensor cannot exist (two of its dimensions on
+/// one axis).
 template <layout_type Layout, operand X>
 constexpr auto relayout(X const& x) {
   return detail::operate(detail::relayout_call<Layout>{}, x);

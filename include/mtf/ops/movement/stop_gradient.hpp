@@ -1,5 +1,5 @@
 #pragma once
-// A tensor that counts as a constant.
+// A tensor as a constant.
 #include <mtf/detail/ops/frame.hpp>
 
 namespace mtf {
@@ -17,7 +17,7 @@ struct stop_gradient_call {
 
 }  // namespace detail
 
-/// The tensor as a constant: nothing flows back through it.
+/// The tensor as a constant: no gradient flows back through it. It shares x's memory; partial stays partial.
 template <operand X>
 constexpr auto stop_gradient(X const& x) {
   return detail::operate(detail::stop_gradient_call{}, x);

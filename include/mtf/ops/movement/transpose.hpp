@@ -9,7 +9,7 @@ namespace mtf {
 
 namespace detail {
 
-/// A reordering of the shard: a copy there, a copy back.
+/// Copies the shard into another order, and the gradient back.
 template <class T>
 struct transpose_operation {
   operation_work<1> const* work;
@@ -52,7 +52,8 @@ struct transpose_call {
 
 }  // namespace detail
 
-/// The same tensor stored in another order: a local copy.
+/// The same tensor with its dimensions stored in the order given: a local copy each way, none if that is their order
+/// already. A partial tensor stays partial. Refused: other dimensions than x has.
 template <dimension... Dims, operand X>
 constexpr auto transpose(X const& x) {
   return detail::operate(detail::transpose_call<Dims...>{}, x);
@@ -60,7 +61,7 @@ constexpr auto transpose(X const& x) {
 
 namespace detail {
 
-/// Transposed to the order of a shape.
+/// `transpose` to the order of a shape, given as a null pointer to its type.
 template <class... D>
 constexpr auto transposed(shape<D...> const*, auto const& x) {
   return transpose<D...>(x);

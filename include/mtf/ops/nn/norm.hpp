@@ -14,18 +14,18 @@ namespace mtf {
 
 namespace detail {
 
-/// Operands: x, gamma, and of layer_norm beta.
+/// Operands: x, gamma, and for layer_norm beta.
 template <std::size_t N>
 struct norm_work : operation_work<N> {
-  rows r;
+  rows r;                  // the shard as rows along the dimension
   axis_mask exchange = 0;  // axes that split the dimension
-  index n = 1;             // global extent
+  index n = 1;             // the dimension's global extent
 };
 
 template <std::size_t N>
 constexpr norm_work<N> derive_norm(mesh_shape const& mesh, std::array<sharding, N> const& in) {
   sharding const& x = in[0];
-  int const d = x.find(in[1][0].id);
+  int const d = x.find(in[1][0].id);  // the one dimension that gamma has
   norm_work<N> w;
   w.in = in;
   w.out = x;
@@ -33,7 +33,7 @@ constexpr norm_work<N> derive_norm(mesh_shape const& mesh, std::array<sharding, 
   w.exchange = x[d].split.mask();
   w.n = x[d].extent;
   w.out.partial = 0;
-  // Were the gradient taken partial, those of the parameters would be partial over more axes.
+  // If the gradient stayed partial, those of gamma and beta would be partial over more axes, and so cost more.
   w.gradient_may_be_partial = 0;
   for (std::size_t i = 0; i < N; ++i) {
     w.complete[i] = in[i].partial;
@@ -97,7 +97,7 @@ struct norm_operation {
       dbeta = data_of<T>(unused = make_buffer<T>(g.backend, r.n));
     T const *const x = data_of<T>(g.kept[0]), *const gamma = data_of<T>(g.kept[1]);
     A const *const mean = data_of<A>(g.kept[2]), *const rstd = data_of<A>(g.kept[3]);
-    buffer sums;  // of whole rows, where the dimension is split
+    buffer sums;  // of each row over all ranks, if the dimension is split
     A *s1 = nullptr, *s2 = nullptr;
     if (work->exchange != 0) {
       sums = make_buffer<A>(g.backend, 2 * r.count());
@@ -144,15 +144,17 @@ struct norm_call {
 }  // namespace detail
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta along Dim; gamma and beta are tensors over Dim (Ba et al.
-/// 2016). One kernel forward, one backward. If Dim is split: two all-reduces of one number a row forward, one of two
-/// backward. The gradients of gamma and beta are partial over the axes that split the other dimensions.
+/// 2016). If Dim is not split: one kernel each way, nothing is sent. If it is split: two all-reduces of one number per
+/// row forward, and backward one of two numbers per row. Partial operands and gradients are completed first. The
+/// gradients of gamma and beta are partial over the axes that split the other dimensions. Refused: a dimension that x
+/// lacks, gamma or beta with other dimensions, integers, different element types, operands split differently.
 template <dimension Dim, operand X, operand Gamma, operand Beta>
 constexpr auto layer_norm(X const& x, Gamma const& gamma, Beta const& beta, double epsilon = 1e-5) {
   return detail::operate(detail::norm_call<Dim>{epsilon}, x, gamma, beta);
 }
 
-/// x / sqrt(mean of squares + epsilon) * gamma along Dim (Zhang & Sennrich 2019). One all-reduce each way if Dim is
-/// split.
+/// x / sqrt(mean of squares + epsilon) * gamma along Dim (Zhang & Sennrich 2019). As `layer_norm`, but if Dim is split,
+/// one all-reduce of one number per row each way.
 template <dimension Dim, operand X, operand Gamma>
 constexpr auto rms_norm(X const& x, Gamma const& gamma, double epsilon = 1e-6) {
   return detail::operate(detail::norm_call<Dim>{epsilon}, x, gamma);

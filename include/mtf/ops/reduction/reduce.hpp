@@ -24,7 +24,7 @@ enum class reduce_by : std::uint8_t { sum, product, max, min };
 /// What one rank does for a reduction.
 struct reduce_work : operation_work<1> {
   reduce_by op = reduce_by::sum;
-  axis_mask exchange = 0;  // all but sums: axes to combine over at once
+  axis_mask exchange = 0;  // of all but sums: axes over which ranks combine their results
   reduction forward;       // in -> out
   loops<2> spread;         // out -> in, backward
   double count = 1;        // elements behind one result, globally
@@ -46,7 +46,7 @@ constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, 
     w.complete[0] = in.partial;
     w.exchange = gone;
   }
-  // Each rank needs the gradient of the whole result for its share of the operand.
+  // Over the axes that split the operand each rank needs the reduced gradient, for its own part.
   w.gradient_may_be_partial = ~in.split_axes();
   w.forward = reduction_to(mesh, w.out, in);
   w.spread = aligned<1>(mesh, in, {w.out});
@@ -176,8 +176,8 @@ struct weighted_mean_call {
 }  // namespace detail
 
 /// The sum along the named dimensions; along all if none is named; of bools, as int32, the number of those that are
-/// set. The result is partial over the axes that split them: nothing is sent. Backward: a broadcast, nothing is sent.
-/// Refused: a dimension that the tensor lacks.
+/// set. The result is partial over the axes that split them: nothing is sent. Backward: a broadcast;
+/// nothing is sent unless the gradient arrives partial over axes that split x. Refused: a dimension that x lacks.
 template <dimension... Dims, operand X>
 constexpr auto sum(X const& x) {
   return detail::operate(detail::reduce_call<detail::reduce_by::sum, Dims...>{}, x);

@@ -1,6 +1,6 @@
 #pragma once
-// softmax, log_softmax and logsumexp along one dimension, which may be split: then only statistics of the rows are
-// sent.
+// softmax, log_softmax and logsumexp along one dimension. A row is the elements along it. If the dimension is split,
+// each rank has a part of every row, and the ranks exchange one number per row: its maximum, its sum.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ struct softmax_work : operation_work<1> {
   int dim = 0;
   int query = -1;          // causal mask: the dimension of the queries
   axis_mask exchange = 0;  // axes that split the dimension
-  rows r;
+  rows r;                  // the shard as rows along the dimension
 };
 
 constexpr softmax_work derive_softmax(mesh_shape const& mesh, sharding const& in, int dim, int query, soft kind) {
@@ -46,7 +46,7 @@ constexpr softmax_work derive_softmax(mesh_shape const& mesh, sharding const& in
   return w;
 }
 
-/// Which positions the rank's rows and columns stand for.
+/// The global positions of the queries and keys in the rank's shard.
 constexpr causal_rule causal_of(softmax_work const& w, mesh_shape const& mesh, int rank) {
   causal_rule c;
   if (w.query < 0) return c;
@@ -65,7 +65,7 @@ struct softmax_operation {
   using A = compute_t<T>;
   softmax_work const* work;
   A scale;
-  static constexpr std::size_t kept = 2;  // y, and of logsumexp x
+  static constexpr std::size_t kept = 2;  // y; logsumexp keeps x as well
   [[nodiscard]] constexpr char const* name() const { return name_of(work->kind); }
 
   constexpr void forward(auto& f) const {
@@ -73,7 +73,7 @@ struct softmax_operation {
     auto const causal = causal_of(*work, f.mesh(), f.rank());
     T* const y = f.y();
     T const* const x = f.x();
-    std::remove_cvref_t<decltype(f.out)> largest, sums;  // of whole rows, where the dimension is split
+    std::remove_cvref_t<decltype(f.out)> largest, sums;  // of each row over all ranks, if the dimension is split
     A *m = nullptr, *s = nullptr;
     if (work->exchange != 0) {
       auto const n = static_cast<std::size_t>(r.count());
@@ -106,7 +106,7 @@ struct softmax_operation {
     T const* const dy = g.dy();
     if (work->kind == soft::logsumexp) return g.run(primitives::logsumexp_vjp<T>{r, dx, data_of<T>(g.kept[1]), y, dy});
     bool const is_log = work->kind == soft::log_softmax;
-    std::remove_cvref_t<decltype(g.g.memory)> sums;  // of whole rows, where the dimension is split
+    std::remove_cvref_t<decltype(g.g.memory)> sums;  // of each row over all ranks, if the dimension is split
     A* s = nullptr;
     if (work->exchange != 0) {
       s = data_of<A>(sums = make_buffer<A>(g.backend, r.count()));
@@ -152,8 +152,9 @@ struct softmax_call {
 
 }  // namespace detail
 
-/// exp(scale x) normalized to sum 1 along Dim, in one kernel forward and backward; a row's largest element is
-/// subtracted first. If Dim is split, two all-reduces of one number a row (maximum, sum) forward and one backward.
+/// exp(scale x) normalized to sum 1 along Dim; a row's largest element is subtracted first. If Dim is not split: one
+/// kernel each way, nothing is sent. If it is split: two all-reduces of one number per row (maximum, sum) forward, one
+/// backward. A partial x is completed first. Refused, here and below: a dimension that x lacks, integers and bools.
 template <dimension Dim, operand X>
 constexpr auto softmax(X const& x, double scale = 1) {
   return detail::operate(detail::softmax_call<detail::soft::softmax, Dim>{scale}, x);
@@ -172,8 +173,8 @@ constexpr auto log_softmax(X const& x) {
   return detail::operate(detail::softmax_call<detail::soft::log_softmax, Dim>{}, x);
 }
 
-/// log sum exp along Dim, which the result lacks. If Dim is split: two all-reduces of the result forward, none backward
-/// unless the gradient arrives partial over Dim's axes.
+/// log sum exp along Dim, which the result lacks. If Dim is split: two all-reduces of the result's size forward, none
+/// backward unless the gradient arrives partial over Dim's axes.
 template <dimension Dim, operand X>
 constexpr auto logsumexp(X const& x) {
   return detail::operate(detail::softmax_call<detail::soft::logsumexp, Dim>{}, x);

@@ -68,7 +68,7 @@ class mpi_collectives final : public collectives {
         keep(made, MPI_Comm_split(world_, mesh.group_of(rank(), axes), mesh.index_within(rank(), axes), &made),
              {"MPI_Comm_split", text_, axes});
       }
-    // An MPI that takes device memory is given it, and that is beyond memcpy.
+    // An MPI that takes device memory gets device pointers, which memcpy does not take.
     if (chosen.shared_memory && !mpi_device_aware()) find_nodes();
   }
   ~mpi_collectives() override {
@@ -97,7 +97,8 @@ class mpi_collectives final : public collectives {
   }
   handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
                              std::size_t count) override {
-    if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {  // no other processor would do it meanwhile
+    if (auto* const node =
+            alone(axes) ? nullptr : node_of(axes)) {  // done at once: no other processor would do it meanwhile
       node->all_reduce(op, type, in, out, count);
       return handle(new mpi::mpi_request(at("MPI_Iallreduce", axes)));
     }
@@ -205,8 +206,8 @@ class mpi_collectives final : public collectives {
     nodes_.resize(static_cast<std::size_t>(mesh().size()));
     mpi::mpi_check(MPI_Allgather(&first, 1, MPI_INT, nodes_.data(), 1, MPI_INT, world_), {"MPI_Allgather", text_});
   }
-  /// True if no group along `axes` spans nodes. All groups or none share memory: sums are taken in another order than
-  /// MPI's, and ranks of several groups may compute the same.
+  /// True if no group along `axes` spans nodes. All groups share memory, or none: its sums are taken in another order
+  /// than MPI's, and replicas in different groups must get the same bits.
   [[nodiscard]] bool within_nodes(axis_mask axes) const {
     if (nodes_.empty()) return false;
     std::vector<int> node(nodes_.size(), -1);  // of each group
@@ -230,7 +231,7 @@ class mpi_collectives final : public collectives {
     return made.shared.get();
   }
 
-  // Device memory is beyond memcpy; an MPI that takes it copies it.
+  // Memcpy does not take device memory; an MPI that does copies it.
   void copy(element type, void const* in, void* out, std::size_t count) {
     if (in == out || count == 0) return;
     if (mpi_device_aware()) return do_permute(type, in, out, count, rank(), rank());
@@ -251,7 +252,7 @@ class mpi_collectives final : public collectives {
     return started;
   }
 
-  /// What MPI calls `in` of an all-gather.
+  /// `in` of an all-gather as MPI wants it: MPI_IN_PLACE if it is this rank's block of `out`.
   void const* own_block(axis_mask axes, element type, void const* in, void* out, std::size_t count) const {
     auto const me = static_cast<std::size_t>(mesh().index_within(rank(), axes));
     return in == static_cast<std::byte*>(out) + me * count * backend::size_of(type) ? MPI_IN_PLACE : in;

@@ -1,5 +1,5 @@
 #pragma once
-// MPI's life in a program, and how ranks leave together after an error.
+// When MPI is initialized and finalized, and how ranks end together after an error.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -77,7 +77,7 @@ class mpi_environment {
     std::fputs((line + "\n").c_str(), stderr);
     std::fflush(stderr);
   }
-  // Of the guards that enclose each other the innermost that was reached asks.
+  // Of nested guards only the innermost one that was reached asks the other ranks.
   [[nodiscard]] int leave(int code) {
     if (left_) return code;
     auto const ended = agree(false);
@@ -87,9 +87,9 @@ class mpi_environment {
     int first_failed;  // size_ if no rank failed
     bool all_failed;
   };
-  // How the ranks end, which each says once; nothing if this one failed and not all others have ended in time. MPI's
-  // own end is no place to wait in for ranks that may still fail: MPI_Abort then hangs at times (mpirun of Open
-  // MPI 4.1.4).
+  // How all ranks end; each calls this once. Empty if this rank failed and not all others have ended in time. Ranks
+  // wait here and not in MPI_Finalize for others that may still fail: MPI_Abort then hangs at times (mpirun of Open MPI
+  // 4.1.4).
   [[nodiscard]] std::optional<ending> agree(bool failed) {
     left_ = true;
     std::array<int, 2> const mine{failed ? rank_ : size_, failed ? 1 : 0};

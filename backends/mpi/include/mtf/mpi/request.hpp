@@ -1,5 +1,5 @@
 #pragma once
-// Operations that have started.
+// Started operations.
 #include <chrono>
 #include <exception>
 #include <thread>
@@ -28,8 +28,8 @@ inline bool done_in_time(MPI_Request& request) {
 class mpi_request final : public collectives::request {
  public:
   explicit mpi_request(mpi_place at) : at_(at), unwinding_(std::uncaught_exceptions()) {}
-  // The buffers go away with the caller, so an operation that nobody waited for ends here. While an exception passes
-  // through, the other ranks may never take part: then not for ever.
+  // The buffers go away with the caller, so this waits for an operation that nobody waited for. While an exception
+  // passes through, it waits for a limited time: the other ranks may never take part.
   ~mpi_request() override {
     bool const failing = std::uncaught_exceptions() > unwinding_;
     for (auto& r : open_) {

@@ -9,7 +9,7 @@
 
 namespace mtf::threads {
 
-/// A collective as all ranks of a group must call it alike.
+/// A call of a collective: equal on all ranks of a group.
 struct thread_call {
   std::string_view name;
   combine op = combine::sum;

@@ -13,8 +13,8 @@
 
 namespace mtf {
 
-/// One rank of a thread_world, to be used by one thread. Pointers must be host pointers. The started operations are
-/// done when they return. Sums are taken in the order of the group.
+/// One rank of a thread_world, to be used by one thread. Pointers must be host pointers. A started operation is done
+/// when the call that starts it returns. Sums are taken in the order of the group.
 class thread_collectives final : public collectives {
  public:
   thread_collectives(thread_world& world, int rank) : collectives(world.mesh(), rank), world_(&world) {
@@ -104,7 +104,7 @@ class thread_collectives final : public collectives {
     axis_mask axes;
     threads::thread_group* group;
     std::size_t me, turn;
-    bool copied;  // what is shown are copies
+    bool copied;  // inputs are shown as copies
 
     [[nodiscard]] std::size_t size() const { return group->members.size(); }
     [[nodiscard]] threads::shown const& of(std::size_t r) const { return group->members[r].show[turn]; }
@@ -138,8 +138,8 @@ class thread_collectives final : public collectives {
       if (now.of(r).call != call) disagree(call, now.of(r).call, group.members[r].rank, axes);
     return now;
   }
-  /// The caller's buffers may change when all have read them. Nothing keeps a rank from coming here from open(): so
-  /// also when another fails meanwhile, none is gone whose buffers are read.
+  /// Returns when all have read the caller's buffers, which then may change. Every rank that open() returned to comes
+  /// here, also if another fails meanwhile. So no rank is gone while its buffers are read.
   static void close(round const& r) {
     if (!r.copied) r.group->meet.wait_surely();
   }
@@ -154,7 +154,7 @@ class thread_collectives final : public collectives {
     if (all.copied)
       return backend::reduce_in_order(call.op, call.type, inputs(all), 0, call.count, static_cast<std::byte*>(out));
     // Each rank reduces one part into its own output and then takes the other parts from the other outputs. In place
-    // too: a part of an input is read by the rank alone that reduces it.
+    // too: only the rank that reduces a part reads that part of the inputs.
     auto const part = [&](std::size_t r) { return call.count / all.size() * r + std::min(r, call.count % all.size()); };
     auto const begin = part(all.me);
     backend::reduce_in_order(call.op, call.type, inputs(all), begin, part(all.me + 1) - begin,

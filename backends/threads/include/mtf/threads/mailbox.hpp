@@ -7,8 +7,8 @@
 
 namespace mtf::threads {
 
-/// What one rank sends: at most one message at a time. Its sender posts it and waits until it is taken; should it have
-/// to leave before, it withdraws it, and waits if it is being read.
+/// What one rank sends: at most one message at a time. The sender posts it and waits until it is taken. If the sender
+/// must leave before that, it withdraws the message; if this is being read, it waits for the reader.
 class alignas(64) mailbox {
  public:
   thread_call call;
@@ -40,10 +40,10 @@ class alignas(64) mailbox {
     state_.notify_all();
   }
 
-  /// For who waits: asks for the state, looks whether the wait is over, and sleeps until there is another state.
+  /// To wait: get state(), check whether the wait is over, and if not sleep(state), which returns when it has changed.
   [[nodiscard]] std::uint32_t state() const { return state_.load(std::memory_order_acquire); }
   void sleep(std::uint32_t now) const { state_.wait(now, std::memory_order_acquire); }
-  /// Wakes who waits, to look around.
+  /// Wakes the ranks that wait here: something else has happened, such as another rank's failure.
   void wake() {
     state_.fetch_add(names + 1, std::memory_order_release);
     state_.notify_all();

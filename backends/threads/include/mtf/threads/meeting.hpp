@@ -5,7 +5,7 @@
 
 namespace mtf::threads {
 
-/// A barrier for a fixed number of threads, any of which may leave for good: then nobody waits in vain.
+/// A barrier for a fixed number of threads. Any of them may leave for good: then the others no longer wait.
 class meeting {
  public:
   static constexpr int most_members = 1023;
@@ -13,7 +13,7 @@ class meeting {
 
   /// True when all members have come; false if that will never be. All members get the same answer.
   [[nodiscard]] bool wait() { return wait_unless(left); }
-  /// The same where all members are sure to come, also if one of them leaves then.
+  /// The same, if it is sure that all members come, even if one leaves afterwards.
   void wait_surely() { static_cast<void>(wait_unless(0)); }
   /// A member leaves.
   void leave() {
@@ -22,8 +22,8 @@ class meeting {
   }
 
  private:
-  // One word, so that who comes last and who leaves agree on which was first. Bit 0: a member has left; then how many
-  // have come; then how many times all had come.
+  // One word, so that it is the same for all threads whether the last member came before another left. Bit 0: a member
+  // has left; then how many have come; then how many times all had come.
   static constexpr std::uint32_t left = 1, one = 2, round = 2 * (most_members + 1), rounds = ~(round - 1);
 
   bool wait_unless(std::uint32_t hopeless) {

@@ -25,8 +25,8 @@ namespace mtf {
 ///   mtf::rank_threads pool(8);
 ///   pool.run(my_mesh::shape(), [](mtf::collectives& ranks) { train(ranks); });
 ///
-/// Rank r is always the same thread, so that what is kept for a rank between runs (a backend's execution space) may be
-/// kept by its number.
+/// Rank r is always the same thread. So what belongs to a thread, such as a backend's execution space, can be kept from
+/// run to run under the rank's number.
 class rank_threads {
  public:
   /// How a run ended: the exception of each rank that has its own, and the rank whose was the first. Ranks that left
@@ -105,7 +105,7 @@ class rank_threads {
     }
   };
 
-  /// Returns when all workers have ended. Ranks that all wait for each other it ends, and says where they waited.
+  /// Returns when all workers have ended. If all ranks wait for each other, it ends them and returns where they waited.
   std::string watch(thread_world& world) {
     constexpr std::chrono::milliseconds period{500};
     constexpr int patience = 4;  // periods in which nothing has happened

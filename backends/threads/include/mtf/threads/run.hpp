@@ -2,8 +2,8 @@
 // The frame of a program whose ranks are threads: the backend's session, errors and exit codes.
 //
 //   int main(int argc, char** argv) {
-//     return mtf::run_threads<my_mesh, mtf::kokkos_backend<Kokkos::Serial>>(argc, argv, [](auto& machine) {
-//     train(machine); });
+//     return mtf::run_threads<my_mesh, mtf::kokkos_backend<Kokkos::Serial>>(argc, argv,
+//                                                                           [](auto& machine) { train(machine); });
 //   }
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +21,8 @@ namespace mtf {
 
 namespace threads {
 
-/// A backend for one of many ranks in a process: each has an execution space of its own, where the backend knows such.
+/// A backend for one of many ranks in a process: by its `one_of_many`, if it has one, which gives each rank an
+/// execution space of its own.
 template <class Backend>
 Backend make_one_of_many(collectives& ranks) {
   if constexpr (requires { Backend::one_of_many(ranks); })
@@ -48,7 +49,7 @@ inline exit_report report_of(std::exception_ptr const& error) {
   }
 }
 
-/// Prints how a run failed; gives its exit code. A user_error that all ranks have is printed once, in rank 0's words.
+/// Prints how a run failed; returns its exit code. A user_error that all ranks have is printed once, in rank 0's words.
 inline int report(rank_threads::outcome const& ended) {
   auto const first = report_of(ended.errors[static_cast<std::size_t>(ended.first)]);
   bool const shared = std::all_of(ended.errors.begin(), ended.errors.end(),

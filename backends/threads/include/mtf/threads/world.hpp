@@ -1,5 +1,5 @@
 #pragma once
-// What ranks share that are threads of one process: for each group of ranks a place to meet and to show their buffers.
+// What the ranks of one process share: for each group of ranks a barrier, and a place to show their buffers.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -38,7 +38,8 @@ struct shown {
 /// Ranks that differ only along some axes.
 struct thread_group {
   struct member {
-    // Of two collectives in turn: who shows the third has seen all come to the second, so all have read the first.
+    // Used in turn. A rank that shows buffers for its third collective has seen all come to the second, so all have
+    // read what it showed for the first.
     std::array<shown, 2> show;
     unsigned turn = 0;
     int rank = 0;
@@ -124,7 +125,7 @@ class thread_world {
  private:
   friend class thread_collectives;
 
-  // While this lives, the rank waits.
+  // Says that the rank waits while this lives.
   class wait {
    public:
     wait(thread_world& world, int rank, threads::thread_call const& call, axis_mask axes) : world_(&world) {

@@ -70,7 +70,7 @@ struct panels {
   }
 };
 
-/// Which terms of a sum are there.
+/// The terms of a sum that are computed.
 struct term_range {
   index begin, end;
 };
@@ -92,7 +92,7 @@ void multiply_tile(A factor, left_operand<A> a, A const* b, term_range terms, st
     std::memcpy(&v, p, sizeof v);
     return v;
   };
-  // Every row spelled out, or the sums would not stay in registers.
+  // Every row is spelled out: in a loop over rows the sums would not stay in registers.
   [&]<int... R>(std::integer_sequence<int, R...>) MTF_INLINE_LAMBDA {
     vector sum[Rows][2] = {};
     A const* x = a.at + terms.begin * a.term;
@@ -110,7 +110,7 @@ void multiply_tile(A factor, left_operand<A> a, A const* b, term_range terms, st
   }(std::make_integer_sequence<int, Rows>{});
 }
 
-/// The same for a number of rows that is known when it runs: at most Rows.
+/// The same for a number of rows known at run time, at most Rows.
 template <int Rows, class A>
 void multiply_rows(index rows, A factor, left_operand<A> a, A const* b, term_range terms, strided_rows<A> c,
                    bool accumulate) {
@@ -120,8 +120,8 @@ void multiply_rows(index rows, A factor, left_operand<A> a, A const* b, term_ran
     multiply_rows<Rows - 1>(rows, factor, a, b, terms, c, accumulate);
 }
 
-/// c[m, n] = factor * a b, or += that, where the tile of c whose first row is i, of `rows` rows from column j on, is a
-/// sum over terms(i, rows, j). A tile without terms is left as it is.
+/// c[m, n] = factor * a b, or += that, tile by tile. The tile with the rows [i, i + rows) and the columns from j on is
+/// a sum over the terms in terms(i, rows, j); without terms it is left as it is.
 template <class A, class Terms>
 void multiply_block(index m, index n, A factor, left_operand<A> a, panels<A> b, strided_rows<A> c, bool accumulate,
                     Terms const& terms) {

@@ -20,14 +20,15 @@
 namespace mtf::kokkos {
 
 #if !defined(_OPENMP)
-// Debian's oneDNN works with OpenMP also in a program that is compiled without: null where there is none.
+// Debian's oneDNN uses OpenMP also in a program that is compiled without it. These are null if there is no OpenMP.
 extern "C" {
 __attribute__((weak)) int omp_get_max_threads();
 __attribute__((weak)) void omp_set_num_threads(int);
 }
 #endif
 
-/// oneDNN works with the calling thread's OpenMP team: while this lives, with no more threads than the instance has.
+/// oneDNN uses the calling thread's OpenMP team. While this lives, the team has no more threads than the execution
+/// space instance.
 class onednn_threads {
  public:
   explicit onednn_threads(int threads) : before_(has_openmp() ? omp_get_max_threads() : 1) {
@@ -94,7 +95,7 @@ class contractor {
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, bfloat16>) {
       [[maybe_unused]] onednn_threads const team(on.exec.concurrency());
       if constexpr (std::is_same_v<T, float>)
-        if (sgemm_is_faster(what) && (bias == nullptr || what.k >= 1024)) {  // it must find the bias in c
+        if (sgemm_is_faster(what) && (bias == nullptr || what.k >= 1024)) {  // sgemm adds no bias: c begins as it
           if (bias != nullptr) fill_rows(on, what, c, bias);
           on.exec.fence();
           return sgemm(what, a, b, c, accumulate || bias != nullptr);
@@ -166,7 +167,7 @@ class contractor {
     if (k.bias) p.bias = dnnl::memory(bias, engine_, nullptr);
   }
 
-  /// One operand: the batch loops, then rows and columns. A batch loop along which it does not move has extent 1.
+  /// One operand: the batch loops, then rows and columns. A batch loop along which it is broadcast has extent 1.
   static dnnl::memory::desc matrix(contraction const& w, std::size_t operand, index rows, index columns,
                                    index row_stride, index column_stride, dnnl::memory::data_type type) {
     dnnl::memory::dims extent, stride;
@@ -176,7 +177,7 @@ class contractor {
       extent.push_back(s == 0 ? 1 : w.batch.extent[d]);
       stride.push_back(s);
     }
-    // The stride of a unit loop means nothing; as that of a plain matrix it does not send oneDNN to its slow path.
+    // The stride of a unit loop means nothing; but if it is not that of a plain matrix, oneDNN takes its slow path.
     if (columns == 1 && row_stride != 1) column_stride = 1;
     if (columns == 1 && row_stride == 1) column_stride = rows;
     if (rows == 1) row_stride = column_stride == 1 ? columns : 1;

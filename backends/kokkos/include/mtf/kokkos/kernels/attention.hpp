@@ -18,7 +18,7 @@ struct attention_products {
   attention_shape of;
 
   [[nodiscard]] index rows() const { return of.batch.size() * of.queries; }
-  /// Batch loops of a product; operands as given: 0, 1, 2 for what lies as q, k, v do, 3 for scores.
+  /// Batch loops of a product. Its operands are given as 0, 1, 2 (strides of q, k, v) or 3 (scores).
   [[nodiscard]] loops<3> batch(std::array<std::size_t, 3> const& operand) const {
     loops<3> l{.ndim = of.batch.ndim, .extent = of.batch.extent, .stride = {}};
     index dense = of.queries * of.keys;
@@ -45,7 +45,7 @@ struct attention_products {
             .c_m = of.keys,
             .c_n = 1};
   }
-  /// scores b: what lies as q does.
+  /// scores b; the result has q's strides.
   [[nodiscard]] contraction weighted(std::size_t b) const {
     return {.batch = batch({3, b, 0}),
             .m = of.queries,
@@ -58,7 +58,7 @@ struct attention_products {
             .c_m = of.q_row,
             .c_n = 1};
   }
-  /// scores^T b, b lying as q does.
+  /// scores^T b, where b has q's strides and the result those of operand c.
   [[nodiscard]] contraction transposed_weighted(std::size_t c) const {
     return {.batch = batch({3, 0, c}),
             .m = of.keys,
@@ -82,7 +82,7 @@ void attention_weights(resources<Exec>& on, attention_products const& w, A scale
   for_rows("mtf::attention", on.exec, w.rows(), w.of.keys, body{{scale, rule}, p, {w.of.keys, {p}}});
 }
 
-/// lse is the host's.
+/// lse is written on the host only.
 template <class Exec, class T>
 void compute(resources<Exec>& on, primitives::attention<T> const& x) {
   if constexpr (runs_on_host<Exec>) {

@@ -1,9 +1,9 @@
 #pragma once
 // Causal attention on the host, in blocks that stay in a core's cache. Forward, the softmax is taken over the keys as
-// they come (Milakov & Gimelshein 2018; Dao et al. 2022): a row keeps its maximum and its sum, and at the end the
-// logarithm of the whole sum. Backward, the scores are computed again; blocks of keys are outermost (Dao 2023), so that
-// their gradients stay in cache. Each worker is one thread with scratch memory of its own; tasks are handed out as
-// workers get free.
+// they come (Milakov & Gimelshein 2018; Dao et al. 2022): a row keeps its maximum and its sum so far. Kept for the
+// backward pass is the logarithm of the sum. Backward, the scores are computed again; blocks of keys are outermost (Dao
+// 2023), so that their gradients stay in cache. Each worker is one thread with scratch memory of its own; tasks are
+// handed out as workers get free.
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -23,7 +23,7 @@ struct attention_blocks {
   A scale;
   static constexpr index rows = 64;  // of a block of scores
   index columns;
-  index pitch;  // of its rows, a vector longer than needed: at powers of two they would share a few sets of the cache
+  index pitch;  // from row to row, a vector more than needed: at powers of two rows would share a few sets of the cache
 
   attention_blocks(attention_shape const& shape, A by)
       : what(shape), batch(nest_of(shape.batch)), scale(by), columns(std::min<index>(256, shape.keys)) {
@@ -96,7 +96,7 @@ struct attention_forward : attention_blocks<T> {
   A* lse;
   T const *q, *k, *v;
 
-  index task_rows = 4 * rows;  // as many use a block of keys while it is in cache
+  index task_rows = 4 * rows;  // of queries, which use a block of keys while it is in cache
   index workers;
 
   attention_forward(attention_shape const& shape, A scale, index worker_count, T* o, A* l, T const* q_, T const* k_,
@@ -122,7 +122,7 @@ struct attention_forward : attention_blocks<T> {
   [[nodiscard]] index blocks() const { return ceil_div(what.queries, task_rows); }
   [[nodiscard]] index tasks() const { return batch.l.size() * blocks(); }
 
-  /// Some rows of one sequence; its last rows, which see most, come first.
+  /// A task is some rows of queries of one sequence. Its last rows, which see the most keys, come first.
   void operator()(index task, memory const& mine) const {
     auto const& w = what;
     index const first = (blocks() - 1 - task % blocks()) * task_rows, end = std::min(first + task_rows, w.queries);
@@ -156,7 +156,7 @@ struct attention_forward : attention_blocks<T> {
   }
 
  private:
-  /// Where this task will write, and what the worker's next one reads.
+  /// What to prefetch: where this task will write, and what the worker's next one reads.
   [[nodiscard]] coming_rows<T> after(index task, index here, index n) const {
     auto const& w = what;
     coming_rows<T> rows(w.head);
@@ -171,7 +171,7 @@ struct attention_forward : attention_blocks<T> {
     }
     return rows;
   }
-  /// Scores to weights relative to the largest so far; `o`, what was summed with the earlier weights, follows it.
+  /// Turns scores into weights relative to the largest score so far; rescales `o`, the sum with the earlier weights.
   void weigh(A* s, index seen, index n, A& max, A& sum, A* o) const {
     host_team const team;
     index const padded = round_up(seen, vector_lanes<A>);
@@ -203,7 +203,7 @@ struct attention_backward : attention_blocks<T> {
   T const* dout;
   index workers;
   index parts = 1;    // tasks that share the blocks of keys of one sequence
-  A* sums = nullptr;  // of each task, for dq; null: they are dq
+  A* sums = nullptr;  // each task's sums for dq; null: they are taken in dq itself
 
   attention_backward(attention_shape const& shape, A scale, index worker_count, T* dq_, T* dk_, T* dv_, T const* q_,
                      T const* k_, T const* v_, T const* o, A const* l, T const* g)
@@ -255,8 +255,8 @@ struct attention_backward : attention_blocks<T> {
     batch.locate(task / parts, at);
     strided_rows<A> const to = sums_of(task, at[0]);
     auto coming = after(task, at);
-    // Blocks of later keys are seen by fewer queries: dealt forth and back, the parts are about equal. A part's first
-    // block is its `part`th, which earlier queries do not see.
+    // Blocks of later keys are seen by fewer queries: dealt to the parts forth and back (0 1 2 2 1 0), they are about
+    // equal work. A part's first block is number `part`, so queries before it get nothing from this part.
     index const part = task % parts;
     for (index i = 0; i < std::min(part * columns, w.queries); ++i) std::fill_n(to[i], w.head, A(0));
     for (index c = part; c < blocks(); ++c)
@@ -271,7 +271,7 @@ struct attention_backward : attention_blocks<T> {
     return {sums + task * what.queries * what.head, what.head};
   }
 
-  /// All gradients that one block of keys has a part in.
+  /// What one block of keys contributes to all gradients.
   void keys(index sequence, index const (&at)[3], index j0, strided_rows<A> const& to, bool accumulate,
             memory const& mine, coming_rows<T>& coming) const {
     auto const& w = what;
@@ -307,7 +307,7 @@ struct attention_backward : attention_blocks<T> {
     }
   }
 
-  /// Where this task will write, and what the worker's next one begins with.
+  /// What to prefetch: where this task will write, and what the worker's next one begins with.
   [[nodiscard]] coming_rows<T> after(index task, index const (&here)[3]) const {
     auto const& w = what;
     coming_rows<T> rows(w.head);

@@ -8,7 +8,7 @@
 
 namespace mtf::kokkos {
 
-/// Memory for arrays, one after the other. Without memory it counts what is needed.
+/// Hands out arrays, one after the other. If it is made without memory, it only counts the bytes that are needed.
 class scratch_memory {
  public:
   explicit scratch_memory(std::byte* at = nullptr) : begin_(at), at_(at) {}
@@ -27,8 +27,8 @@ class scratch_memory {
   index bytes_ = 0;
 };
 
-/// Rows that the next task begins with: they lie apart, where the processor expects none. A few are asked for at each
-/// tile of this task's products, so that memory is as busy as the arithmetic.
+/// Rows that are used next: they are far apart, where the processor does not prefetch by itself. A few are prefetched
+/// at each tile of a task's products, so that the memory is as busy as the arithmetic.
 template <class T>
 class coming_rows {
  public:

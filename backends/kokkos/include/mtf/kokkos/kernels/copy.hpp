@@ -77,8 +77,9 @@ struct transpose_kernel {
   }
 };
 
-/// Tiles of two cache lines each way, a strip of them along j at a time. Their lines lie far apart, where the processor
-/// expects none: they are asked for early. What is too large for the caches is written past them.
+/// Tiles of two cache lines by two; a task is a strip of tiles along j. A tile's lines are far apart, where the
+/// processor does not prefetch by itself, so they are prefetched here. Results too large for the caches are written
+/// past them.
 template <class To, class From>
 struct host_transpose {
   static constexpr int tile = static_cast<int>(128 / std::min(sizeof(To), sizeof(From)));
@@ -115,7 +116,7 @@ struct host_transpose {
     for (index i = 0; i < p.i_size; ++i) __builtin_prefetch(p.out + i * kernel.i_stride, 1, second_level_cache);
   }
   void transpose(place const& p, To* out, index out_stride) const {
-    index i_blocks = 0, j_blocks = 0;  // elements that go in blocks
+    index i_blocks = 0, j_blocks = 0;  // elements that transpose_block does
     if constexpr (has_block_transpose && std::is_same_v<To, From> && sizeof(To) >= 2) {
       i_blocks = p.i_size / 8 * 8;
       j_blocks = p.j_size / 8 * 8;
@@ -200,7 +201,7 @@ void copy(device<Exec>& on, loops<2> const& l, To* out, From const* in) {
   }
 }
 
-/// Each row of a contraction's result = bias: for products that add to what they find, and have no bias of their own.
+/// Sets each row of a contraction's result to the bias, for products that add to what they find but take no bias.
 template <class Exec, class T>
 void fill_rows(device<Exec>& on, contraction const& what, T* c, T const* bias) {
   loops<2> const rows{.ndim = 2, .extent = {what.m, what.n}, .stride = {{{what.c_m, what.c_n}, {0, 1}}}};

@@ -1,5 +1,5 @@
 #pragma once
-// Cross entropy of dense rows of logits with one integer label a row: loss = logsumexp(logits) - logits[label]. A row
+// Cross entropy of dense rows of logits with one integer label per row: loss = logsumexp(logits) - logits[label]. A row
 // whose label is negative is ignored: loss and gradient are 0. A label beyond the classes makes both NaN: a kernel
 // cannot stop.
 #include <cstdint>

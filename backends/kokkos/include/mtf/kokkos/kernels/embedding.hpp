@@ -45,7 +45,8 @@ struct take_rows_body {
   }
 };
 
-/// The host's way: each thread owns some columns and takes the ids in their order, so sums do not depend on threads.
+/// For the host: each thread owns some columns and takes the ids in their order, so sums do not depend on the number of
+/// threads.
 template <class A, class T>
 struct add_rows_by_columns {
   static constexpr index strip = 64;
@@ -83,7 +84,7 @@ struct add_rows_atomic {
   }
 };
 
-/// Adds each row of dy to its row of the table, in the type that T is computed in.
+/// Adds each row of dy to its row of the table, which has elements of T's compute type A.
 template <class Exec, class A, class T>
 void add_rows_computed(device<Exec>& on, table_ids const& ids, index count, A* table, T const* dy) {
   if constexpr (runs_on_host<Exec>) {
@@ -95,7 +96,7 @@ void add_rows_computed(device<Exec>& on, table_ids const& ids, index count, A* t
   }
 }
 
-/// The same, rounded once: in bfloat16 256 + 1 is 256, however often 1 is added.
+/// The same for a table of T, rounded once: in bfloat16 256 + 1 is 256, however often 1 is added.
 template <class Exec, class T>
 void add_rows(device<Exec>& on, table_ids const& ids, index count, T* table, T const* dy) {
   using A = compute_t<T>;

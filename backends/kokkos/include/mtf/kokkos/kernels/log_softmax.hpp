@@ -1,6 +1,6 @@
 #pragma once
-// Log-softmax and log-sum-exp over dense rows, whole or in pieces: policies as in softmax.hpp, which has the
-// statistics.
+// Log-softmax and log-sum-exp over dense rows: policies as in softmax.hpp, which also has the steps for a split
+// dimension.
 #include <mtf/backend/primitives/log_softmax.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
@@ -46,7 +46,7 @@ struct logsumexp_row {
   }
 };
 
-/// dx = dy * exp(x - y), with one y and one dy a row.
+/// dx = dy * exp(x - y), with one y and one dy per row.
 template <class T>
 struct logsumexp_vjp_row {
   T const* y;

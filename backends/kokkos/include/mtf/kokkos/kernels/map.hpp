@@ -166,7 +166,7 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
       if (d != nullptr) d[at] = convert<D>(term<J, D>(f, g, x...));
   }
 
-  // One gradient is computed where it belongs.
+  // A single gradient is computed right where it is stored.
   template <std::size_t J, class D>
   void chunk_of_operand(chunk_sink<D>& sink, D* d, index at, index from, index m, R const* g, T const*... x) const {
     if constexpr (is_floating<D>) {
@@ -182,8 +182,9 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
     for (index j = 0; j < m; ++j) d[j] = convert<D>(term<J, D>(f, load(g[j]), load(x[j])...));
   }
 
-  // Several, or sums over rows, are computed in one loop: what their derivatives share is computed once, for which all
-  // of an element's are computed before the first is stored (a compiler must assume that terms lie where x does).
+  // Several gradients, or sums over rows, are computed in one loop, so that what their derivatives share is computed
+  // once. For that all of an element's are computed before the first is stored: a store might change x, for all that
+  // the compiler knows.
   [[nodiscard]] bool several() const {
     return ((dx[I] != nullptr ? 1 : 0) + ...) + 2 * ((row_sums[I] != nullptr ? 1 : 0) + ...) > 1;
   }
@@ -224,8 +225,8 @@ void map(device<Exec>& on, F f, loops<1 + static_cast<int>(sizeof...(T))> const&
   launch_nest("mtf::map", on.exec, kernel{nest_of(l), l.size(), f, out, {in...}});
 }
 
-/// A map's backward pass with sums over rows: on the host each block of rows adds its own up; on devices the gradients
-/// are computed whole, and added up in passes of their own.
+/// A map's backward pass with sums over rows. On the host each block of rows adds up its own; on devices the gradients
+/// are computed in full, and added up afterwards.
 template <class Exec, std::size_t... I, class F, class R, class... T>
 void map_vjp_with_rows(device<Exec>& on, map_vjp_kernel<std::index_sequence<I...>, F, R, T...> k,
                        std::array<map_gradient, sizeof...(T)> const& dx) {

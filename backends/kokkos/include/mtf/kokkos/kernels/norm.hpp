@@ -1,5 +1,5 @@
 #pragma once
-// Layer norm (Centered) and RMS norm over dense rows, forward and backward, whole or in pieces. With
+// Layer norm (Centered) and RMS norm over dense rows, forward and backward, and the steps for a split dimension. With
 // xhat = (x - mean) * rstd: y = xhat * gamma + beta; RMS norm has mean 0 and no beta.
 #include <mtf/backend/primitives/norm.hpp>
 #include <mtf/kokkos/kernels/reduce.hpp>
@@ -54,7 +54,7 @@ struct norm_row {
   }
 };
 
-/// The same from global statistics.
+/// y from global statistics.
 template <bool Centered, class T>
 struct norm_apply_row {
   compute_t<T> const* mean;

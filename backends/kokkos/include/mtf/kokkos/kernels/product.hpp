@@ -11,7 +11,8 @@
 
 namespace mtf::kokkos {
 
-/// The terms x of products, in pieces of `Width` results: on the host a cache line of x, where that is so.
+/// Products of terms x, in pieces of `Width` results. On the host a piece is a cache line of x, if results are
+/// contiguous in x.
 template <class T, index Width>
 struct product_pieces {
   using A = compute_t<T>;
@@ -91,7 +92,8 @@ struct product_of_slices {
   }
 };
 
-/// From a slice's first term on, then from its last one back.
+/// A term's gradient needs the product of the terms before it, taken from a slice's first term on, and of those after
+/// it, taken from the last one back.
 template <class T, index Width>
 struct product_vjp_body {
   using A = compute_t<T>;
@@ -99,7 +101,7 @@ struct product_vjp_body {
   T* dx;
   T const* dy;
   A const* others;
-  A const* slices;  // their products, where there is more than one
+  A const* slices;  // the product of each slice, if there are several
   A* before;        // as x: the product of the slice's terms before each; may be dx
 
   KOKKOS_FUNCTION void operator()(index item) const {

@@ -1,8 +1,8 @@
 #pragma once
 // Counter-based random numbers: element g of a global tensor depends on the key and on g alone, so it is the same
 // wherever the layout puts it. Philox4x32-10 of Random123, counter {g, g >> 32, draw, 0}. Numbers are computed in
-// double and rounded, so that all element types see the same ones. The host computes them by batches, also single
-// ones: so no element's last bit depends on its place in a vector.
+// double and rounded, so that all element types see the same ones. The host computes full batches, also for the last
+// elements, so that no element's last bit depends on its place in a vector.
 #include <cstdint>
 
 // Random123 does not know hipcc: its device marks are CUDA's.
@@ -39,8 +39,8 @@ KOKKOS_FORCEINLINE_FUNCTION philox_words philox(std::uint64_t key, std::uint64_t
 inline constexpr int philox_batch = 32;
 
 /// The words 0 and 1, and 2 and 3, of philox(key, counter[i], draw), each pair as one number whose lower half is the
-/// first. Random123's rounds, four words in four vectors of 64-bit lanes, whose upper halves mean nothing: compilers
-/// make of philox() itself twice the instructions.
+/// first. These are Random123's rounds on vectors of 64-bit lanes, of which only the lower halves count: from philox()
+/// itself compilers make twice the instructions.
 inline void philox_pairs(std::uint64_t key, std::uint64_t const (&counter)[philox_batch], std::uint32_t draw,
                          std::uint64_t (&first)[philox_batch], std::uint64_t (&second)[philox_batch]) {
 #if defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
@@ -72,7 +72,7 @@ inline void philox_pairs(std::uint64_t key, std::uint64_t const (&counter)[philo
 #endif
 }
 
-/// In [0, 1), 52 bits of two words, of which the lower half is the first and counts for more.
+/// A number in [0, 1) from 52 bits of a pair of words; the first word, the lower half, gives the higher bits.
 MTF_INLINE double unit_interval(std::uint64_t words) {
   std::uint64_t const turned = words << 32U | words >> 32U;
   return Kokkos::bit_cast<double>(turned >> 12U | 0x3ff0000000000000ULL) - 1.0;
@@ -190,7 +190,7 @@ struct random_kernel {
     }
     for (index l = 0; l < count; ++l) to[l] = convert<T>(x[l]);
   }
-  /// x, where it is still to be drawn; whether some are to be drawn once more.
+  /// Draws those elements of x that are not drawn yet; true if some must be drawn once more.
   bool draw_batch(std::uint32_t draw, std::uint64_t const (&first)[philox_batch],
                   std::uint64_t const (&second)[philox_batch], double (&x)[philox_batch]) const {
     alignas(64) double drawn[philox_batch];
@@ -263,7 +263,7 @@ struct dropout_kernel {
       pair[2 * l + 1] = second[l];
     }
     alignas(64) std::uint16_t half[batch];
-    std::memcpy(half, pair, sizeof half);  // on machines whose first byte is the lowest, as all of Kokkos' are
+    std::memcpy(half, pair, sizeof half);  // little-endian, as all machines that Kokkos runs on
     T* const to = y + i;
     T const* const from = x + i;
     auto const least = threshold;
@@ -276,8 +276,8 @@ struct dropout_kernel {
   }
 };
 
-/// The rate, rounded to a multiple of 2^-16, is what is taken into account: the expectation stays that of x, unless the
-/// rate is 1.
+/// The rate is rounded to a multiple of 2^-16, for the factor too: the expectation stays that of x, unless the rate
+/// is 1.
 template <class Exec, class T>
 void dropout(device<Exec>& on, placement const& p, std::uint64_t key, double rate, T* y, T const* x) {
   using A = compute_t<T>;

@@ -15,8 +15,8 @@
 
 namespace mtf::kokkos {
 
-// What a reduction combines, by which operation: numbers, or their places in an order (order.hpp). Those are integers,
-// of which every compiler and device takes maxima.
+// What a reduction combines, and by which operation. For maxima and minima these are not the numbers but their places
+// in an order (math/order.hpp): integers, of which every compiler and device takes maxima.
 struct by_sum {
   using op = sum_op;
   template <class A>
@@ -219,7 +219,7 @@ void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool
   bool const by_rows = job.kept.inner_stride(1) != 1 || inner_kept < 4 ||
                        (job.reduced.inner_stride(0) == 1 && inner_reduced >= inner_kept);
 
-  // Enough independent pieces for all threads, none of them too short to be worth it.
+  // Enough independent pieces for all threads, but none too short.
   constexpr index pieces = runs_on_host<Exec> ? 64 : 4096, least_terms = runs_on_host<Exec> ? 16384 : 1024;
   index const strips = runs_on_host<Exec> ? reduce_strips<By, T>::strips(job.kept) : inner_kept;
   index const items = by_rows ? job.results : job.results / inner_kept * strips;

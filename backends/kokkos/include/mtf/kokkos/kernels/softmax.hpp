@@ -1,7 +1,7 @@
 #pragma once
-// Softmax over rows that lie dense in memory (backend.hpp transposes others), whole or in the pieces that a dimension
-// split over ranks needs: maxima, sums of exponentials, and the last step from global statistics. The policies of row
-// kernels (row_kernels.hpp); where a policy's statistics are null, they are those of the row that it sees.
+// Softmax over dense rows (launch/row_view.hpp transposes others): in one kernel, or in the steps that a dimension
+// split over ranks needs: maxima, sums of exponentials, and the last step from global statistics. They are policies of
+// row kernels (launch/row_kernels.hpp). If a policy's statistics are null, it computes those of the row that it sees.
 #include <mtf/backend/primitives/softmax.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
 #include <mtf/kokkos/launch/row_view.hpp>
@@ -9,7 +9,7 @@
 
 namespace mtf::kokkos {
 
-/// How many of the n elements of row r the rule leaves visible: they are the first ones.
+/// How many of the n elements of row r are visible under the rule; they are the first ones.
 KOKKOS_FORCEINLINE_FUNCTION constexpr index visible(causal_rule const& rule, index r, index n) {
   if (!rule.on) return n;
   index const query = r / rule.query_stride % rule.query_extent + rule.query_offset;

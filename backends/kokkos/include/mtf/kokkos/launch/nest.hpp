@@ -1,5 +1,5 @@
 #pragma once
-// Walking loop nests (mtf::backend::loops) inside kernels, without code for each rank.
+// Walking loop nests (mtf::backend::loops) inside kernels, without separate code for each number of loops.
 #include <utility>
 
 #include <mtf/kokkos/runtime/device.hpp>
@@ -88,7 +88,7 @@ nest<Operands> nest_of(loops<Operands> const& l) {
   return {collapsed(l)};
 }
 
-/// The same loops, those with the largest strides of one operand outermost, merged where that is possible.
+/// The same loops, sorted by the strides of one operand, the largest outermost, and merged where that is possible.
 template <int Operands>
 loops<Operands> ordered_by(std::size_t operand, loops<Operands> l) {
   auto const rank = static_cast<std::size_t>(l.ndim);

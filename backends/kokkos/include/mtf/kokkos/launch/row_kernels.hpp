@@ -3,7 +3,7 @@
 // two operands, all dense rows of n elements. A policy says what is computed:
 //   row(team, r, n, out, in...)   writes the elements of row r            (rows_body)
 //   row(team, r, n, in...)        returns the number of row r             (row_numbers_body)
-// `out` and `in` point to the row's first element; what there is one of for each row, the policy has itself.
+// `out` and `in` point to the row's first element. Numbers of which there is one per row are members of the policy.
 #include <mtf/kokkos/launch/team.hpp>
 
 namespace mtf::kokkos {
@@ -50,8 +50,8 @@ struct row_numbers_body {
   }
 };
 
-// What policies take of a row. By force inline: without a scale, the multiplication by 1 goes away. So are the lambdas:
-// GCC calls one that several kernels share out of line, and the loop around the call stays scalar.
+// Reductions of a row, for policies. Inlined by force, so that a multiplication by scale 1 goes away. The lambdas too:
+// if several kernels share one, GCC keeps it out of line, and does not vectorize the loop around the call.
 
 template <class Team, class T, class A = compute_t<T>>
 MTF_INLINE A max_of(Team const& team, index n, T const* in, A scale = 1) {

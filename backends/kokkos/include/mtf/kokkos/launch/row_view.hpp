@@ -1,5 +1,5 @@
 #pragma once
-// Tensors [outer, n, inner] as dense rows [outer, inner, n]: themselves where inner is 1, transposed copies elsewhere.
+// Tensors [outer, n, inner] as dense rows [outer, inner, n]: themselves if inner is 1, else transposed copies.
 // So row kernels are written, compiled and tuned for dense rows only.
 #include <mtf/kokkos/kernels/copy.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
@@ -31,7 +31,7 @@ class row_operand {
   workspace<T, Exec> dense_;
 };
 
-/// What a row kernel writes; the destructor brings it to its place.
+/// What a row kernel writes; the destructor copies it to its place.
 template <class T, class Exec>
 class row_result {
  public:
@@ -50,7 +50,8 @@ class row_result {
   workspace<T, Exec> dense_;
 };
 
-/// Rows, or one number for each row, as a policy makes them of the same rows of the operands (row_kernels.hpp).
+/// Writes rows, or one number for each row, which a policy computes from the same rows of the operands
+/// (row_kernels.hpp).
 template <class Exec, class Row, class T, class... Operands>
 void write_rows(device<Exec>& on, char const* label, rows const& r, Row const& row, T* out, Operands const*... in) {
   using body = rows_body<Row, T, sizeof...(in)>;

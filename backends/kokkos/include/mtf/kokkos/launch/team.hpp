@@ -4,9 +4,10 @@
 // over the threads of a block. Thread t of a team always has the same elements j of a row, so a body may read in one
 // loop what it wrote at the same j in an earlier one.
 //
-// A sum that computes more than it loads may name rows that are read next: the host fetches them meanwhile, or the
-// memory would rest while it computes, and the processor at the start of each row. Rows that are written (pointers to
-// other than const) it fetches as such: of lines that another processor has read too, a read gives no right to write.
+// A sum that computes more than it loads may name rows that are accessed next (`next`). The host prefetches them
+// meanwhile; otherwise the memory would be idle during the sum, and the processor at the start of the next row. Rows
+// that will be written (pointers to non-const) are prefetched for writing: a line that another processor has read too
+// can otherwise not be written at once.
 #include <limits>
 
 #include <mtf/kokkos/runtime/device.hpp>
@@ -24,8 +25,8 @@ struct two {
   KOKKOS_FORCEINLINE_FUNCTION constexpr two& operator+=(two b) { return *this = *this + b; }
 };
 
-/// How two values combine, with the neutral element. Max is for numbers: NaN is never the larger one (reduce.hpp has
-/// maxima and minima of all that there is).
+/// How two values combine, with the neutral element. max_op passes over NaN (kernels/reduce.hpp has maxima and minima
+/// of which NaN is one).
 struct sum_op {
   template <class A>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr A neutral() {
@@ -133,7 +134,7 @@ struct host_team {
     for (; j < n; ++j) rest += f(j);
     return {first.result(rest.first), second.result(rest.second)};
   }
-  /// For what one thread does for the whole team.
+  /// f(), by one thread of the team.
   template <class F>
   MTF_INLINE void once(F f) const {
     f();

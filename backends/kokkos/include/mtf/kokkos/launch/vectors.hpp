@@ -43,7 +43,7 @@ inline vector_of<std::uint64_t>::type product_of_low_halves(vector_of<std::uint6
 #endif
 }
 
-/// One vector to an aligned place past the caches. GCC has no word for it on other processors.
+/// Stores one vector to an aligned place, past the caches. GCC has no builtin for that on other processors.
 template <class T>
 void stream_vector(T* to, T const* from) {
   typename vector_of<float>::type v;

@@ -1,7 +1,7 @@
 #pragma once
-// The backend of mtf for one rank's shard: Kokkos computes it, `ranks` moves data. All pointers are pointers of the
-// execution space's memory. Work is asynchronous, in the order of one execution space instance. T: float, double or
-// bfloat16; A: the type in which T is computed; sums are taken in A or wider. (docs/design.md, "Kernels")
+// The Kokkos backend of one rank. Pointers to tensors' elements are to the execution space's memory. Work is
+// asynchronous, in the order of one execution space instance. In kernels T is an element type, A the type in which T is
+// computed; sums are taken in A or wider. (docs/design.md, "Kernels")
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -37,10 +37,10 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   }
 #endif
 
-  /// Kokkos from construction to destruction: the first object of main(). Silent about what it would have otherwise,
-  /// unless KOKKOS_DISABLE_WARNINGS=0 or --kokkos-disable-warnings=0 asks: errors are for the user to see, each rank's
-  /// advice to set OMP_PROC_BIND is not. Nor can it be followed here, as OpenMP has read its environment when main()
-  /// begins; mpirun binds ranks to cores, and their threads stay there.
+  /// Kokkos is initialized while this lives: the first object of main(). Kokkos' warnings are off, unless
+  /// KOKKOS_DISABLE_WARNINGS=0 or --kokkos-disable-warnings=0 is given: otherwise each rank would advise the user to
+  /// set OMP_PROC_BIND, which is not needed, as mpirun binds ranks to cores. (The library cannot set it, as OpenMP
+  /// reads it before main() begins.)
   class session {
    public:
     session(int& argc, char** argv) {

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels that no function of the user's is part of are the same in every program. The library mtf::kokkos_compiled has
+// Kernels that contain no function of the user's are the same in every program. The library mtf::kokkos_compiled has
 // them, for float, double and bfloat16; a program that links it has MTF_KOKKOS_COMPILED and only declares them. Without
 // it, which is the default, every program compiles what it uses. (The rest of it: mtf/kokkos_compiled.hpp.)
 #include <cstdint>

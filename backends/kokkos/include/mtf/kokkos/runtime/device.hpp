@@ -1,6 +1,6 @@
 #pragma once
-// What every kernel launcher gets: the execution space instance and its memory. And the few words in which host and
-// device kernels differ.
+// What every kernel launcher gets, the execution space instance and its memory; and what differs between kernels for
+// the host and for devices.
 #include <algorithm>
 #include <cstddef>
 
@@ -76,8 +76,8 @@ constexpr index ceil_div(index a, index b) { return (a + b - 1) / b; }
 /// Elements that one host thread does at a time: enough to hide the cost of handing out work.
 inline constexpr index host_grain = 8192;
 
-/// kernel(i) for each of `items`, which have about `elements` elements together. With few of them the caller does all
-/// itself, which takes a tenth of a launch's time; where a profiler listens, it is to see every launch.
+/// kernel(i) for each of `items`, which have about `elements` elements together. If these are few, the calling thread
+/// computes them, which takes a tenth of a launch's time; unless a profiler listens, which should see every launch.
 template <class Exec, class Kernel>
 void launch_on_host(char const* label, Exec const& exec, index items, index elements, Kernel const& kernel) {
   if (elements <= host_grain && !Kokkos::Tools::profileLibraryLoaded())

@@ -27,10 +27,10 @@ struct memory_use {
 
 namespace kokkos {
 
-/// The system's memory for large blocks on the host, in slabs of large pages that blocks share: with pages of 4 KiB,
+/// The system's memory for large blocks on the host: slabs of large pages, which blocks share. With pages of 4 KiB,
 /// products of large matrices wait for the translation of addresses (oneDNN's sgemm of 2048^3: 4%; a step of GPT-2's
-/// shape: 5%), and large pages for each block alone leave half of its memory out (train-step: 2%). The system may
-/// decline. Nothing is returned before the end.
+/// shape: 5%). If each block had large pages of its own, half of its memory would not be in them (train-step: 2%). The
+/// system may decline large pages. Slabs are returned at the end only.
 class host_slabs {
  public:
   host_slabs() = default;

@@ -1,5 +1,6 @@
 #pragma once
-// What a backend is to the other ranks and to profilers: collectives on device memory, and notes of what is going on.
+// The Kokkos backend's part for profilers and for the other ranks: scopes, primitives under a timer, collectives on
+// device memory.
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -26,7 +27,7 @@ class kokkos_rank {
   static constexpr bool on_host = host_accessible<Exec>;
   void fence() { on_.exec.fence("mtf::fence"); }
 
-  // What operation is in progress, for profilers: a region of its name
+  // The operation in progress, for profilers: a region with its name
 
   void enter(operation_label const& what, sharding const&) {
     Kokkos::Profiling::pushRegion(what.name != nullptr ? what.name : "mtf::completion");
@@ -39,11 +40,11 @@ class kokkos_rank {
     Kokkos::Profiling::popRegion();
   }
   pass change(pass p) { return std::exchange(pass_, p); }
-  /// From now on the time of every primitive is noted there; null: no longer. Between operations.
+  /// From now on the time of every primitive is added to `to`; null: no longer. To be called between operations.
   void profile(profile_table* to) { profile_ = to; }
-  /// From now on every result of an operation is looked at; null: no longer. Between operations.
+  /// From now on `with` looks at every result of an operation; null: no longer. To be called between operations.
   void watch(result_watch* with) { watch_ = with; }
-  /// The operation in progress has made this shard of a tensor that lies as `where` says.
+  /// The operation in progress has made this shard of a tensor with the sharding `where`.
   template <class T>
   void made(T const* x, sharding const& where) {
     if constexpr (is_floating<T>)
@@ -65,7 +66,7 @@ class kokkos_rank {
     compute(on_, p);
   }
 
-  // Collectives on device memory: as in class collectives. Over axes of one rank they are copies, and not counted
+  // Collectives on device memory: as in class collectives. In groups of one rank they are copies, and not counted
 
   /// True: MPI reads and writes device memory itself. False: data goes through pinned host memory.
   bool device_aware = device_aware_by_default;

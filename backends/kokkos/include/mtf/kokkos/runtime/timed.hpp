@@ -8,8 +8,8 @@
 
 namespace mtf::kokkos {
 
-/// Adds the time of its life to a table, if there is one; work on `exec` is waited for, so that it counts where it
-/// belongs.
+/// Adds the time of its life to a table, if there is one. Waits for the work on `exec` at its beginning and end, so
+/// that the time is that of the work between.
 template <class Exec>
 class timed {
  public:

@@ -25,7 +25,7 @@ class node_group {
     mpi_check(MPI_Barrier(comm), {"MPI_Barrier"});
   }
 
-  /// All-gathers and all-to-alls of more bytes a process are MPI's: they combine nothing, and libraries read such
+  /// All-gathers and all-to-alls of more bytes per process are MPI's: they combine nothing, and MPI libraries read such
   /// messages where they are, in one copy (Open MPI 4.1: 0.8 of the time that two copies take).
   static constexpr std::size_t longest_move = std::size_t{16} << 10U;
 
@@ -86,11 +86,11 @@ class node_group {
   }
 
  private:
-  // Two sets of pieces, by turns: who writes into one has met all others since they read what it held before.
+  // Two sets of pieces, used in turn: before a process writes into one again, it has met all others after they read it.
   static constexpr std::size_t set_bytes = std::size_t{256} << 10U;
   static constexpr std::size_t header_bytes = 128;  // two cache lines: processors fetch them in pairs
   static constexpr std::size_t part_bytes = (header_bytes + 2 * set_bytes + 4095) / 4096 * 4096;
-  /// What is this small is sent whole: one meeting instead of two.
+  /// Inputs of up to so many bytes are read whole by all: one meeting instead of two.
   static constexpr std::size_t small = 4096;
 
   /// How many meetings a process has come to.
@@ -146,8 +146,8 @@ class node_group {
   }
   static constexpr int patience_spins = 1000;
 
-  /// Sends each process its block, of `bytes`, of `in`; f(turn, at, n) finds n bytes of each block from `at` on in the
-  /// sets. Elements of `each` bytes stay whole.
+  /// Sends each process its block of `in`, of `bytes` bytes, piece by piece. For each piece f(turn, at, n): the sets of
+  /// this turn hold n bytes of each block, from `at` on. Elements of `each` bytes are not divided.
   template <class F>
   void exchange(void const* in, std::size_t bytes, std::size_t each, F const& f) {
     auto const most = piece_bytes() / each * each;

@@ -12,9 +12,9 @@
 
 namespace mtf::mpi {
 
-/// Shared memory, zero at first. It never has a name (Linux' memfd), so it is gone with its last process however that
-/// ends; and unlike MPI's windows a process gives it up alone, also while an error makes it leave. On other systems
-/// there is none.
+/// Shared memory, zero at first. It never has a name (Linux' memfd), so it is gone with its last process, however that
+/// ends. Unlike MPI's windows, a process can give it up alone, also when it leaves after an error. Other systems than
+/// Linux have none.
 class shared_memory {
  public:
   /// To be called by all processes of `comm` together; all get the memory, or none does.
@@ -43,8 +43,8 @@ class shared_memory {
   [[nodiscard]] std::byte* data() const { return data_; }
 
  private:
-  /// Where the others find the first process' memory, and how they know that it is that: processes in other containers
-  /// may see another one by this number.
+  /// Where the others find the first process' memory, and how they check that it is that: in another container the same
+  /// number may be another process.
   struct owner {
     long process = 0;
     int file = -1;
@@ -64,7 +64,7 @@ class shared_memory {
     if (file < 0) return -1;
     of.process = static_cast<long>(::getpid());
     of.file = file;
-    // Memory that the system lacks is a signal at first touch, unless it is reserved.
+    // Reserved: otherwise memory that the system lacks is a signal at first touch.
     if (::posix_fallocate(file, 0, static_cast<off_t>(bytes_)) == 0 && know(file, of)) return file;
     ::close(file);
     of = {};
