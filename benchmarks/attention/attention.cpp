@@ -82,7 +82,7 @@ void measure(backend& machine, index batch, index sequence, index heads, index h
   numbers const q(machine, size), k(machine, size), v(machine, size), out(machine, size), g(machine, size);
   numbers const dq(machine, size), dk(machine, size), dv(machine, size), lse(machine, batch * heads * sequence);
   float const scale = 0.125F;
-  double const product = static_cast<double>(batch * heads * sequence) * static_cast<double>((sequence + 1) * head);
+  double const product = shape.flops();
 
   std::printf("batch %d, sequence %d, heads %d, head %d\n", static_cast<int>(batch), static_cast<int>(sequence),
               static_cast<int>(heads), static_cast<int>(head));

@@ -47,6 +47,8 @@ constexpr auto loss = [](auto const& p, auto const& x, auto const& t) {
   auto const h = mtf::map(bias_relu{}, mtf::einsum<batch, hidden>(x, p.w1), p.b1);
   return mtf::mean(mtf::map(squared_error{}, mtf::einsum<batch, out>(h, p.w2), p.b2, t));
 };
+constexpr auto plan =
+    mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, in>{}, mtf::input<float, batch, out>{});
 
 int run(backend& machine, int steps) {
   using parameters = mlp<real::tensor>;
@@ -94,7 +96,7 @@ int run(backend& machine, int steps) {
     ratios.push_back(b / a);
   }
   if (machine.ranks().rank() == 0) {
-    double const flops = 2.0 * batch::extent * hidden::extent * (2.0 * in::extent + 3.0 * out::extent);
+    double const flops = plan.flops() * RANKS;
     double const a = measure::median(times_mtf), b = measure::median(times_hand);
     std::printf("%d rank(s), %d thread(s) each, %d steps of each\n", RANKS, backend::execution_space().concurrency(),
                 steps);

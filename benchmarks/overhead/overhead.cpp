@@ -1,13 +1,14 @@
-// Nanoseconds for an operation on tensors of one element: forward without gradients, and forward and backward of a
-// tracked one; how often it allocates. On a backend whose kernels do nothing, which is the library's own cost, and on
-// Kokkos'.
+// Nanoseconds for an operation on tensors of one element: forward without gradients, and forward and backward, as a
+// program with many such operations takes longer than one with none; how often it allocates. On a backend whose kernels
+// do nothing, which is the library's own cost, and on Kokkos'.
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
-#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <mtf/backend/single_rank.hpp>
@@ -45,115 +46,127 @@ struct one : mtf::axis<"one", 1> {};
 using whole = mtf::layout<mtf::mesh<one>>;
 using split = mtf::layout<mtf::mesh<one>, mtf::split<batch, one>>;
 
-constexpr std::size_t together = 64;  // operations on one tape
-constexpr int rounds = 100;
+constexpr std::size_t chunk = 8, together = chunk * chunk;  // operations in one program
+constexpr int rounds = 10;
 
 struct cost {
   double nanoseconds = 0, allocations = 0;
 };
 
-/// For one of the `together` operations that f() does, the fastest of nine times: whatever else the machine does only
-/// adds.
+/// Of f(), the fastest of many times: whatever else the machine does only adds.
 template <class F>
 cost cost_of(F const& f) {
   for (int i = 0; i < 20; ++i) f();
   long const before = allocations;
   for (int i = 0; i < 20; ++i) f();
-  double const allocated = static_cast<double>(allocations - before) / 20 / together;
+  double const allocated = static_cast<double>(allocations - before) / 20;
   double best = 1e9;
-  for (int r = 0; r < 9; ++r)
+  for (int r = 0; r < 300; ++r)
     best = std::min(best, measure::seconds([&] {
                       for (int i = 0; i < rounds; ++i) f();
                     }));
-  return {best * 1e9 / rounds / together, allocated};
+  return {best * 1e9 / rounds, allocated};
+}
+/// What an operation costs, of a program with `together` of them and one with none.
+cost of_one(cost const& with, cost const& without = {}) {
+  return {(with.nanoseconds - without.nanoseconds) / together, (with.allocations - without.allocations) / together};
 }
 
-template <class Backend>
-class bench {
- public:
-  explicit bench(Backend& b) : b_(&b) {}
-
-  /// An operation f on operands like x; those with floating elements are tracked.
-  template <class F, class... X>
-  std::array<cost, 2> operator()(F const& f, X const&... x) {
-    std::array<std::tuple<X...>, together> in;
-    for (auto& i : in) i = {x...};
-    using result = decltype(f(x...));
-    std::array<result, together> out;
-    auto const forward = cost_of([&] {
-      for (std::size_t i = 0; i < together; ++i) out[i] = std::apply(f, in[i]);
-    });
-    mtf::detail::tape<Backend> tape(*b_);
-    for (auto& i : in) std::apply([&](auto&... t) { (track(tape, t), ...); }, i);
-    using T = typename result::element_type;
-    auto const both = cost_of([&] {
-      for (std::size_t i = 0; i < together; ++i) {
-        out[i] = std::apply(f, in[i]);
-        out[i].value().slot->add({mtf::backend::make_buffer<T>(*b_, 1), 0});
-      }
-      tape.run();
-      for (auto& i : in) std::apply([&](auto&... t) { (take(t), ...); }, i);
-    });
-    return {forward, both};
-  }
-
- private:
-  template <class X>
-  void track(mtf::detail::tape<Backend>& tape, X& x) {
-    using T = typename X::element_type;
-    if constexpr (mtf::is_floating<T>)
-      x = X(mtf::detail::value<Backend, T>(
-          x.value().memory, mtf::backend::make_ref<mtf::detail::gradient_slot<Backend, T>>(*b_, tape, X::spec)));
-  }
-  template <class X>
-  void take(X& x) {
-    if (x.value().slot) x.value().slot->take();
-  }
-
-  Backend* b_;
+/// Operands of these shapes, `together` times: parameters, for the gradients.
+template <class... Shape>
+struct operands {
+  template <template <class...> class Tensor>
+  struct of {
+    auto call(auto const& f, std::size_t, auto const&... x) const { return f(x...); }
+    MTF_FIELDS();
+  };
 };
+template <class... D, class... Rest>
+struct operands<mtf::shape<D...>, Rest...> {
+  template <template <class...> class Tensor>
+  struct of {
+    std::array<Tensor<D...>, together> first;
+    typename operands<Rest...>::template of<Tensor> rest;
+    /// f of the i-th operands.
+    auto call(auto const& f, std::size_t i, auto const&... before) const {
+      return rest.call(f, i, before..., first[i]);
+    }
+    MTF_FIELDS(first, rest);
+  };
+};
+
+struct sum_of_all {
+  MTF_FUNCTION auto operator()(auto... x) const { return (x + ...); }
+};
+/// One number of result(0), result(1), ...: by few operations, each of `chunk` results.
+template <class F>
+auto combined(F const& result) {
+  auto const added = [](auto const& x) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return mtf::map(sum_of_all{}, x(I)...);
+    }(std::make_index_sequence<chunk>{});
+  };
+  return mtf::mean(added([&](std::size_t c) { return added([&](std::size_t i) { return result(c * chunk + i); }); }));
+}
+
+/// Both passes of a program that combines the first operands as they are. By itself: one for all operations on the same
+/// operands.
+template <class Parameters>
+cost without_operations(Parameters const& p) {
+  auto const program =
+      mtf::value_and_grad([](auto const& q) { return combined([&](std::size_t i) { return q.first[i]; }); });
+  return cost_of([&] { program(p); });
+}
+
+/// An operation f on operands of these shapes: forward, and forward and backward.
+template <class... Shape, class Backend, class F>
+std::array<cost, 2> costs(Backend& b, F const& f) {
+  typename operands<Shape...>::template of<mtf::place<float, whole, Backend>::template tensor> p;
+  mtf::for_each_tensor([&](auto, auto& x) { x = mtf::full<std::remove_reference_t<decltype(x)>>(b, 0.5F); }, p);
+  std::array<decltype(p.call(f, 0)), together> out;
+  auto const forward = cost_of([&] {
+    for (std::size_t i = 0; i < together; ++i) out[i] = p.call(f, i);
+  });
+  auto const program =
+      mtf::value_and_grad([&](auto const& q) { return combined([&](std::size_t i) { return q.call(f, i); }); });
+  auto const both = cost_of([&] { program(p); });
+  return {of_one(forward), of_one(both, without_operations(p))};
+}
 
 /// All operations on one backend: f(name, costs).
 template <class Backend, class F>
 void each_operation(Backend& b, F const& f) {
-  bench<Backend> run(b);
-  auto const make = [&]<class... D>(mtf::shape<D...>) {
-    return mtf::full<typename mtf::place<float, whole, Backend>::template tensor<D...>>(b, 0.5F);
-  };
-  auto const x = make(mtf::shape<batch, width>{});
-  auto const y = make(mtf::shape<batch, width>{});
-  auto const w = make(mtf::shape<width, hidden>{});
-  auto const bias = make(mtf::shape<width>{});
-  auto const scale = make(mtf::shape<width>{});
+  using x = mtf::shape<batch, width>;
+  using w = mtf::shape<width, hidden>;
+  using row = mtf::shape<width>;
   using ids = typename mtf::place<std::int32_t, whole, Backend>::template tensor<batch>;
   auto const label = mtf::zeros<ids>(b);
 
-  f("einsum", run([](auto const& p, auto const& q) { return mtf::einsum<batch, hidden>(p, q); }, x, w));
-  f("relu", run([](auto const& p) { return mtf::relu(p); }, x));
-  f("add", run([](auto const& p, auto const& q) { return p + q; }, x, y));
-  f("multiply", run([](auto const& p, auto const& q) { return p * q; }, x, y));
-  f("multiply by a number", run([](auto const& p) { return p * 2.0F; }, x));
-  f("add a bias", run([](auto const& p, auto const& q) { return p + q; }, x, bias));
-  f("gelu(x + bias), one map",
-    run([](auto const& p,
-           auto const& q) { return mtf::map([](auto a, auto c) { return mtf::functions::gelu{}(a + c); }, p, q); },
-        x, bias));
-  f("sum", run([](auto const& p) { return mtf::sum<width>(p); }, x));
-  f("mean", run([](auto const& p) { return mtf::mean(p); }, x));
-  f("softmax", run([](auto const& p) { return mtf::softmax<width>(p); }, x));
-  f("log_softmax", run([](auto const& p) { return mtf::log_softmax<width>(p); }, x));
-  f("logsumexp", run([](auto const& p) { return mtf::logsumexp<width>(p); }, x));
-  f("cross_entropy", run([](auto const& p, auto const& l) { return mtf::cross_entropy<width>(p, l); }, x, label));
+  f("einsum", costs<x, w>(b, [](auto const& p, auto const& q) { return mtf::einsum<batch, hidden>(p, q); }));
+  f("relu", costs<x>(b, [](auto const& p) { return mtf::relu(p); }));
+  f("add", costs<x, x>(b, [](auto const& p, auto const& q) { return p + q; }));
+  f("multiply", costs<x, x>(b, [](auto const& p, auto const& q) { return p * q; }));
+  f("multiply by a number", costs<x>(b, [](auto const& p) { return p * 2.0F; }));
+  f("add a bias", costs<x, row>(b, [](auto const& p, auto const& q) { return p + q; }));
+  f("gelu(x + bias), one map", costs<x, row>(b, [](auto const& p, auto const& q) {
+      return mtf::map([](auto a, auto c) { return mtf::functions::gelu{}(a + c); }, p, q);
+    }));
+  f("sum", costs<x>(b, [](auto const& p) { return mtf::sum<width>(p); }));
+  f("mean", costs<x>(b, [](auto const& p) { return mtf::mean(p); }));
+  f("softmax", costs<x>(b, [](auto const& p) { return mtf::softmax<width>(p); }));
+  f("log_softmax", costs<x>(b, [](auto const& p) { return mtf::log_softmax<width>(p); }));
+  f("logsumexp", costs<x>(b, [](auto const& p) { return mtf::logsumexp<width>(p); }));
+  f("cross_entropy", costs<x>(b, [&](auto const& p) { return mtf::cross_entropy<width>(p, label); }));
   f("layer_norm",
-    run([](auto const& p, auto const& s, auto const& c) { return mtf::layer_norm<width>(p, s, c); }, x, scale, bias));
-  f("rms_norm", run([](auto const& p, auto const& s) { return mtf::rms_norm<width>(p, s); }, x, scale));
-  f("embedding", run([](auto const& t, auto const& l) { return mtf::embedding<width>(t, l); }, w, label));
-  f("dropout", run([](auto const& p) { return mtf::dropout(p, 0.1, mtf::random_key(1)); }, x));
-  f("transpose", run([](auto const& p) { return mtf::transpose<width, batch>(p); }, x));
-  f("relayout", run([](auto const& p) { return mtf::relayout<split>(p); }, x));
+    costs<x, row, row>(b, [](auto const& p, auto const& s, auto const& c) { return mtf::layer_norm<width>(p, s, c); }));
+  f("rms_norm", costs<x, row>(b, [](auto const& p, auto const& s) { return mtf::rms_norm<width>(p, s); }));
+  f("embedding", costs<w>(b, [&](auto const& t) { return mtf::embedding<width>(t, label); }));
+  f("dropout", costs<x>(b, [](auto const& p) { return mtf::dropout(p, 0.1, mtf::random_key(1)); }));
+  f("transpose", costs<x>(b, [](auto const& p) { return mtf::transpose<width, batch>(p); }));
+  f("relayout", costs<x>(b, [](auto const& p) { return mtf::relayout<split>(p); }));
 }
 
-struct row {
+struct line {
   char const* name;
   std::array<std::array<cost, 2>, 3> on;  // idle, Serial, the default execution space
 };
@@ -163,29 +176,29 @@ int table() {
   overhead::idle_backend<Kokkos::Serial> idle(ranks);
   mtf::kokkos_backend<Kokkos::Serial> serial(ranks);
   mtf::kokkos_backend<> fast(ranks);
-  std::vector<row> rows;
-  each_operation(idle, [&](char const* name, auto const& c) { rows.push_back({name, {c}}); });
+  std::vector<line> lines;
+  each_operation(idle, [&](char const* name, auto const& c) { lines.push_back({name, {c}}); });
   auto const before = serial.memory().system_allocations;
   std::size_t at = 0;
-  each_operation(serial, [&](char const*, auto const& c) { rows[at++].on[1] = c; });
+  each_operation(serial, [&](char const*, auto const& c) { lines[at++].on[1] = c; });
   at = 0;
-  each_operation(fast, [&](char const*, auto const& c) { rows[at++].on[2] = c; });
+  each_operation(fast, [&](char const*, auto const& c) { lines[at++].on[2] = c; });
 
   std::printf(
       "                          the library alone     allocations       with Serial            with %s, %d threads\n",
       Kokkos::DefaultExecutionSpace::name(), Kokkos::DefaultExecutionSpace().concurrency());
   std::printf(
       "ns an operation           forward     both    forward   both   forward     both        forward     both\n");
-  row mean{"mean of all", {}};
-  for (auto const& r : rows) {
+  line mean{"mean of all", {}};
+  for (auto const& r : lines) {
     for (std::size_t i = 0; i < 3; ++i)
       for (std::size_t k = 0; k < 2; ++k) {
-        mean.on[i][k].nanoseconds += r.on[i][k].nanoseconds / static_cast<double>(rows.size());
-        mean.on[i][k].allocations += r.on[i][k].allocations / static_cast<double>(rows.size());
+        mean.on[i][k].nanoseconds += r.on[i][k].nanoseconds / static_cast<double>(lines.size());
+        mean.on[i][k].allocations += r.on[i][k].allocations / static_cast<double>(lines.size());
       }
   }
-  rows.push_back(mean);
-  for (auto const& r : rows)
+  lines.push_back(mean);
+  for (auto const& r : lines)
     std::printf("%-24s %8.0f %8.0f   %8.2f %6.2f  %8.0f %8.0f       %8.0f %8.0f\n", r.name, r.on[0][0].nanoseconds,
                 r.on[0][1].nanoseconds, r.on[0][0].allocations, r.on[0][1].allocations, r.on[1][0].nanoseconds,
                 r.on[1][1].nanoseconds, r.on[2][0].nanoseconds, r.on[2][1].nanoseconds);

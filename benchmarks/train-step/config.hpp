@@ -1,5 +1,5 @@
 #pragma once
-// The model of benchmarks/train-step: 27 million parameters, 303 GFLOP of contractions a step.
+// The model of benchmarks/train-step: 27 million parameters, 295 GFLOP of products a step.
 #include <mtf/core/dim.hpp>
 
 struct config {

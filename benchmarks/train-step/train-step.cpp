@@ -106,8 +106,7 @@ int run(backend& machine, int steps, char const* start_path) {
     peaks.push_back(matrix_peak(machine));
     step_seconds.push_back(timed(step));
   }
-  double const seconds = measure::median(step_seconds), peak = measure::median(peaks),
-               rate = model::step_flops() / seconds;
+  double const seconds = measure::median(step_seconds), peak = measure::median(peaks), rate = step_flops / seconds;
 
   machine.reset_peak();
   auto const before = machine.memory().system_allocations;

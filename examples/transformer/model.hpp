@@ -135,7 +135,7 @@ struct model {
     return mtf::mean(mtf::cross_entropy<vocab>(logits(p, ids, n), labels));
   }
 
-  // --- initial values and counts ------------------------------------------------------------------------------------
+  // --- initial values -----------------------------------------------------------------------------------------------
 
   // Normal with deviation 0.02; projections into the residual stream less by sqrt(2 layers); biases 0, scales 1.
   template <class Parameters>
@@ -155,16 +155,6 @@ struct model {
         },
         p);
     return p;
-  }
-
-  // Contractions of one training step, in flops: three times the forward pass's, attention counted whole.
-  static constexpr double step_flops() {
-    double const tokens = double{batch::extent} * sequence::extent;
-    double const weights =
-        C::layers * (4.0 * d_model::extent * heads::extent * d_head::extent + 2.0 * d_model::extent * d_ff::extent) +
-        double{d_model::extent} * vocab::extent;
-    double const attention = C::layers * 2.0 * memory::extent * heads::extent * d_head::extent;
-    return 3 * 2 * tokens * (weights + attention);
   }
 
  private:

@@ -33,10 +33,12 @@ using optimizer_on = mtf::adamw<parameters_on<Backend>, mtf::decay_weights, stat
 
 inline constexpr auto gradients_are_completed = mtf::completed_gradients::overlapped;
 
-/// What a training step sends, known before it runs.
+/// What a training step sends and computes, known before it runs.
 inline constexpr auto plan = mtf::plan_of<layout, gradients_are_completed, state_split>(
     [](auto const& p, auto const& ids, auto const& labels) { return language_model::loss(p, ids, labels); },
     mtf::parameters<language_model::parameters>{}, mtf::input<std::int32_t, config::batch, config::sequence>{},
     mtf::input<std::int32_t, config::batch, config::sequence>{});
+/// Of the products of a step, on all ranks together; what several ranks compute alike counts for each.
+inline constexpr double step_flops = plan.flops() * mesh::size;
 
 }  // namespace transformer

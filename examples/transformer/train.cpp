@@ -139,7 +139,7 @@ int train(Backend& machine, options const& o) {
       throw std::logic_error("the first step did not send what was planned: this is an error in mtf");
     trained += watch.seconds();
     now.step = step + 1;
-    now.gflops = model_type::step_flops() * now.step / trained / 1e9;
+    now.gflops = step_flops * now.step / trained / 1e9;
     now.peak_share = now.gflops * 1e9 / peak;
     now.tokens_per_second = static_cast<double>(batch * sequence * now.step) / trained;
     now.seconds_left = trained / now.step * (o.steps - now.step);

@@ -1,7 +1,8 @@
 # The architecture, checked over all headers:
 #   cmake -D ROOT=. -P wings_test.cmake
 # Each wing includes only those before it and those that the table names; no header includes itself through others; no
-# header is long. Why the wings stand in this order: (docs/design.md, "Wings").
+# header is long. Why the wings stand in this order: (docs/design.md, "Wings"). Programs that users read, which are
+# examples, benchmarks and recipes, name nothing of mtf::detail.
 cmake_minimum_required(VERSION 3.25)
 get_filename_component(ROOT "${ROOT}" ABSOLUTE)
 
@@ -81,6 +82,23 @@ while(shrinking)
 endwhile()
 if(open)
   string(APPEND problems "\n  these include each other in a circle: ${open}")
+endif()
+
+set(programs "")
+foreach(room IN ITEMS examples benchmarks tests/recipes)
+  file(GLOB_RECURSE found RELATIVE "${ROOT}" "${ROOT}/${room}/*.?pp")
+  list(APPEND programs ${found})
+endforeach()
+foreach(program IN LISTS programs)
+  file(READ "${ROOT}/${program}" text)
+  if(text MATCHES "mtf::detail|mtf/detail/|(^|[^A-Za-z0-9_:])detail::")  # other libraries' CLI::detail is theirs
+    string(STRIP "${CMAKE_MATCH_0}" private)
+    string(APPEND problems "\n  ${program} names ${private}, which is private: what it needs of it should be public")
+  endif()
+endforeach()
+list(LENGTH programs program_count)
+if(program_count LESS 25)
+  string(APPEND problems "\n  only ${program_count} programs were found: this script no longer reads them")
 endif()
 
 list(SORT lengths COMPARE NATURAL)

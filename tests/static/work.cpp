@@ -1,53 +1,89 @@
-// What a plan says that a step computes: the flops of the example's model, under several layouts, against closed forms.
+// What a plan says that a step computes: the flops of the example's model, of the example's and of the benchmark's
+// sizes, under several layouts, against closed forms.
 #include <mtf/mtf.hpp>
 
 #include "../../examples/transformer/model.hpp"
-#include "model_config.hpp"
+
+// Each has a `config`.
+namespace demo {
+#include "../../examples/transformer/configs/demo.hpp"
+}
+namespace train_step {
+#include "../../benchmarks/train-step/config.hpp"
+}
+namespace gpt2 {
+#include "../../benchmarks/train-step/gpt2.hpp"
+}
 
 namespace {
 
-using config = model_config<model_sizes{.batch = 4, .sequence = 8, .d_model = 16, .heads = 4, .d_ff = 32, .vocab = 24}>;
-using model = transformer::model<config>;
-struct data : mtf::axis<"data", 2> {};
-struct cores : mtf::axis<"cores", 2> {};
+/// Flops of a step on all ranks. Each weight is multiplied with each token once forward and twice backward, the token
+/// embedding only where it is the output too.
+template <class C>
+constexpr double of_weights = 3 * 2.0 * C::batch::extent * C::sequence::extent *
+                              (C::layers * (4.0 * C::d_model::extent * C::heads::extent * C::d_head::extent +
+                                            2.0 * C::d_model::extent * C::d_ff::extent) +
+                               1.0 * C::d_model::extent * C::vocab::extent);
+/// Of one product of attention, of each query with the keys that count.
+template <class C>
+constexpr double of_attention(double keys) {
+  return C::layers * 2.0 * C::batch::extent * C::heads::extent * C::d_head::extent * C::sequence::extent * keys;
+}
 
-template <class Layout>
-constexpr auto plan_under = mtf::plan_of<Layout>(
-    [](auto const& p, auto const& ids, auto const& labels) { return model::loss(p, ids, labels); },
-    mtf::parameters<model::parameters>{}, mtf::input<std::int32_t, config::batch, config::sequence>{},
-    mtf::input<std::int32_t, config::batch, config::sequence>{});
-
-// Each weight is multiplied with each token once forward and twice backward. Attention multiplies what a query sees
-// twice forward and, as it computes the weights again, five times backward.
-constexpr double tokens = 4 * 8, per_token = 2 * (4 * 16 * 16 + 2 * 16 * 32) + 16 * 24;
-constexpr double products = 3 * 2 * tokens * per_token, attention = 2 * (2 + 5) * 2.0 * 4 * 16 * (8 * 9 / 2);
-
-template <class Layout, int Ranks>
+template <class C, mtf::fixed_string Mesh, mtf::fixed_string Rules>
 constexpr bool computes_its_share() {
-  constexpr auto& plan = plan_under<Layout>;
-  static_assert((plan.flops("einsum") + plan.flops("linear")) * Ranks == products);
-  static_assert(plan.flops("causal_attention") * Ranks == attention);
-  static_assert(plan.flops() * Ranks == products + attention);
-  static_assert(plan.flops([](auto const& w) { return w.when == mtf::pass::forward; }) * Ranks ==
-                products / 3 + attention * 2 / 7);
+  using model = transformer::model<C>;
+  using layout =
+      mtf::layout_of<Mesh, Rules, typename C::batch, typename C::sequence, typename C::memory, typename C::d_model,
+                     typename C::heads, typename C::d_head, typename C::d_ff, typename C::vocab>;
+  using tokens = mtf::input<std::int32_t, typename C::batch, typename C::sequence>;
+  constexpr auto plan = mtf::plan_of<layout>(
+      [](auto const& p, auto const& ids, auto const& labels) { return model::loss(p, ids, labels); },
+      mtf::parameters<model::template parameters>{}, tokens{}, tokens{});
+  constexpr double ranks = layout::mesh_type::size;
+
+  // Fused, attention multiplies what the mask leaves: twice forward and, as it computes the weights again, five times
+  // backward. Where the sequence is split it is the products that it means, of all keys: twice and four times.
+  constexpr bool fused = layout::split_of(C::sequence::id).size == 0;
+  constexpr int forward = 2, backward = fused ? 5 : 4;
+  constexpr double product = of_attention<C>(fused ? (C::sequence::extent + 1) / 2.0 : C::memory::extent);
+  static_assert((plan.flops("einsum") + plan.flops("linear")) * ranks == of_weights<C>);
+  static_assert(plan.flops("causal_attention") * ranks == (forward + backward) * product);
+  static_assert(plan.flops() * ranks == of_weights<C> + (forward + backward) * product);
+  static_assert(plan.flops([](auto const& w) { return w.when == mtf::pass::forward; }) * ranks ==
+                of_weights<C> / 3 + forward * product);
   static_assert(plan.flops([](auto const& w) { return w.bound != mtf::limit::matrix; }) == 0);
   return true;
 }
-using one = mtf::mesh<>;
-using two = mtf::mesh<data>;
-using four = mtf::mesh<data, cores>;
-static_assert(computes_its_share<mtf::layout<one>, 1>());
-static_assert(computes_its_share<mtf::layout<two, mtf::split<config::batch, data>>, 2>());
-static_assert(computes_its_share<mtf::layout<four, mtf::split<config::batch, data>, mtf::split<config::heads, cores>,
-                                             mtf::split<config::d_ff, cores>, mtf::split<config::vocab, cores>>,
-                                 4>());
+static_assert(computes_its_share<demo::config, "data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">());
+static_assert(computes_its_share<train_step::config, "one:1", "">());
+static_assert(computes_its_share<train_step::config, "seq:2", "sequence:seq">());
+static_assert(computes_its_share<gpt2::config, "one:1", "">());
+
+// Two layers: the input has no gradient, so the first layer's products are two.
+struct examples : mtf::dim<"examples", 8> {};
+struct in : mtf::dim<"in", 12> {};
+struct hidden : mtf::dim<"hidden", 20> {};
+struct out : mtf::dim<"out", 28> {};
+template <template <class...> class Tensor>
+struct mlp {
+  Tensor<in, hidden> w1;
+  Tensor<hidden, out> w2;
+  MTF_FIELDS(w1, w2);
+};
+constexpr auto two_layers = mtf::plan_of<mtf::layout<mtf::mesh<>>>(
+    [](auto const& p, auto const& x) {
+      return mtf::mean(mtf::einsum<examples, out>(mtf::relu(mtf::einsum<examples, hidden>(x, p.w1)), p.w2));
+    },
+    mtf::parameters<mlp>{}, mtf::input<float, examples, in>{});
+static_assert(two_layers.flops() == 2 * 8 * 20 * (2 * 12 + 3 * 28));
 
 // Bytes: a copy reads and writes each element once; a broadcast reads its operand once.
 struct rows : mtf::dim<"rows", 6> {};
 struct columns : mtf::dim<"columns", 10> {};
 template <class F>
 constexpr auto plan_of_call =
-    mtf::plan_of<mtf::layout<one>>(F{}, mtf::input<float, rows, columns>{}, mtf::input<float, columns>{});
+    mtf::plan_of<mtf::layout<mtf::mesh<>>>(F{}, mtf::input<float, rows, columns>{}, mtf::input<float, columns>{});
 struct transposed {
   constexpr auto operator()(auto const& x, auto const&) const { return mtf::transpose<columns, rows>(x); }
 };
