@@ -227,7 +227,7 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     plain = {}
     # They see nothing of what is mutated.
-    for source in ("sweep/main", "sweep/shards", "sweep/forms", "local/main"):
+    for source in ("sweep/main", "sweep/problem", "sweep/shards", "sweep/forms", "local/main"):
         plain[source] = work / f"{source.replace('/', '.')}.o"
         result = compile_one(f"{source}.cpp", plain[source], includes(ROOT), "-O1")
         if result.returncode != 0:
@@ -241,7 +241,8 @@ def main():
             objects = [str(plain[source]) for source in tests[program] if source in plain]
             arguments, sign = ["--abort-after=1"], "ERROR: "
         else:
-            to_compile = [("sweep/run", "-O1"), (f"sweep/{program}_cases", "-O0"), ("sweep/operations", "-O0")]
+            to_compile = [("sweep/run", "-O1"), ("sweep/pass", "-O1"), (f"sweep/{program}_cases", "-O0"),
+                          ("sweep/operations", "-O0")]
             objects = [str(o) for source, o in plain.items() if source.startswith("sweep/")]
             arguments, sign = [], "FAILED"
         for source, optimize in to_compile:
