@@ -87,6 +87,8 @@ std::vector<operand_info> infos_of(mtf::detail::list<Arg...> const*) {
   return {info_of(static_cast<Arg const*>(nullptr))...};
 }
 
+using definition = std::function<numbers(std::vector<numbers> const&)>;
+
 /// An entry with what the typed call tells: operands and cases.
 template <class Op>
 operation with_cases(std::string name, documentation text) {
@@ -99,12 +101,37 @@ operation with_cases(std::string name, documentation text) {
   return op;
 }
 
+template <class Op>
+operation entry(std::string name, documentation text, definition define, closed_form sends) {
+  operation op = with_cases<Op>(std::move(name), std::move(text));
+  op.define = std::move(define);
+  op.sends = std::move(sends);
+  return op;
+}
+
 // The larger and the smaller of two numbers; NaN if there is one.
 inline double larger(double x, double y) { return x > y || x != x ? x : y; }
 inline double smaller(double x, double y) { return x < y || x != x ? x : y; }
 
+inline numbers unchanged(std::vector<numbers> const& x) { return x[0]; }
+
 // Extents, and plain loops over them, for definitions.
 inline constexpr std::size_t A = extent_of[0], B = extent_of[1], C = extent_of[2], D = extent_of[3], E = extent_of[4];
+
+/// Rows of n numbers that lie `inner` apart: row r is (r / inner, r % inner). f(x, y) makes n numbers of n.
+template <class F>
+definition by_rows(std::size_t n, std::size_t inner, F f) {
+  return [=](std::vector<numbers> const& x) {
+    numbers y(x[0].size()), row(n), made(n);
+    for (std::size_t r = 0; r < x[0].size() / n; ++r) {
+      std::size_t const first = r / inner * inner * n + r % inner;
+      for (std::size_t j = 0; j < n; ++j) row[j] = x[0][first + j * inner];
+      f(row, made, x);
+      for (std::size_t j = 0; j < n; ++j) y[first + j * inner] = made[j];
+    }
+    return y;
+  };
+}
 
 /// A function of one number of each operand, which are repeated along the dimensions that they lack.
 class pointwise {

@@ -1,24 +1,27 @@
-// All operations that are swept, and their documentation.
+// All operations that are swept, each family of include/mtf/ops from its files, and their documentation.
 #include <algorithm>
 
 #include "oracle.hpp"
 
 namespace sweep {
 
-std::vector<operation> operations_of_functions();
-std::vector<operation> operations_of_pairs();
-std::vector<operation> operations_of_contractions();
-std::vector<operation> operations_of_rows();
-std::vector<operation> operations_of_movements();
-std::vector<operation> operations_of_creation();
+std::vector<operation> elementwise_of_one_operations();
+std::vector<operation> elementwise_of_several_operations();
+std::vector<operation> contraction_operations();
+std::vector<operation> reduction_operations();
+std::vector<operation> nn_operations();
+std::vector<operation> movement_operations();
+std::vector<operation> indexing_operations();
+std::vector<operation> create_operations();
 
 std::vector<operation> all_operations() {
 #ifdef MTF_SWEEP_ONLY  // one file of them: scripts/mutate.py
   return MTF_SWEEP_ONLY();
 #else
   std::vector<operation> all;
-  for (auto const& some : {operations_of_functions(), operations_of_pairs(), operations_of_contractions(),
-                           operations_of_rows(), operations_of_movements(), operations_of_creation()})
+  for (auto const& some :
+       {elementwise_of_one_operations(), elementwise_of_several_operations(), contraction_operations(),
+        reduction_operations(), nn_operations(), movement_operations(), indexing_operations(), create_operations()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 #endif

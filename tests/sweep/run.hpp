@@ -1,10 +1,9 @@
 #pragma once
 // Runs cases and judges them.
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "shards.hpp"
+#include "pass.hpp"
 
 namespace sweep {
 
@@ -24,8 +23,6 @@ struct failure {
 
 class judge {
  public:
-  judge();
-  ~judge();
   /// All cases of one operation.
   tally run(operation const& op);
   [[nodiscard]] std::vector<failure> const& failures() const { return failures_; }
@@ -33,8 +30,7 @@ class judge {
  private:
   tally run_special(operation const& op);
 
-  struct machines;
-  std::unique_ptr<machines> machines_;
+  team ranks_;
   std::vector<failure> failures_;
 };
 

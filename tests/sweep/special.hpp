@@ -20,6 +20,7 @@
 #include <random>
 #include <sstream>
 
+#include "problem.hpp"
 #include "shards.hpp"
 #include "typed.hpp"
 
@@ -76,6 +77,25 @@ inline numbers drawn(operand_info const& o, recipe const& r, bool sums, std::mt1
     v = to_double(from_double<element>(v));
   }
   return x;
+}
+
+/// An operation on such operands; by definition only what is in its domain.
+inline problem posed(operation const& op, recipe made, std::uint64_t draw) {
+  problem p;
+  p.op = &op;
+  p.salt = hash_of(op.name) + draw;
+  situation alone{.mesh = mesh_of[0], .in = {}};
+  for (auto const& o : op.in) alone.in.push_back({.dims = o.dims});
+  auto const out = op.sends(alone).out;
+  bool sums = op.sums;  // forward or backward
+  for (auto const& o : alone.in) sums = sums || (out.dim_set() & ~o.dim_set()) != 0;
+  made.nan = made.nan && !op.masks;
+  made.infinite = made.infinite && !op.masks && !op.chained;
+  std::mt19937_64 random(p.salt);
+  for (auto const& o : op.in) p.in.push_back(drawn(o, made, sums, random));
+  if (made.in_domain) p.out = op.define(p.in);
+  p.weights = drawn({.dims = out.dims, .low = 0.5, .high = 1.5}, made, sums, random);
+  return p;
 }
 
 /// How numbers must agree: 0, to the bit; where `signs` is false zeros of different sign are equal.

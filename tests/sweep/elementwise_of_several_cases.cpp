@@ -114,7 +114,7 @@ operation without_gradient(operation op, bool integers) {
 }
 }  // namespace
 
-std::vector<operation> operations_of_pairs() {
+std::vector<operation> elementwise_of_several_operations() {
   using enum forms::through;
   auto const plus = [](double x, double y) { return x + y; };
   auto const minus = [](double x, double y) { return x - y; };

@@ -103,7 +103,7 @@ operation integers(std::string name, documentation const& text, double (*f)(doub
 
 }  // namespace
 
-std::vector<operation> operations_of_functions() {
+std::vector<operation> elementwise_of_one_operations() {
   constexpr auto scaled = forms::through::multiplicative;
   return {
       entry<negate>(

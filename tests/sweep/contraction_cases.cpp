@@ -56,7 +56,7 @@ operation entry(std::string name, std::function<numbers(std::vector<numbers> con
 
 }  // namespace
 
-std::vector<operation> operations_of_contractions() {
+std::vector<operation> contraction_operations() {
   using all = std::vector<numbers> const&;
   return {
       entry<matrix>(

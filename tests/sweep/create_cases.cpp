@@ -1,4 +1,4 @@
-// Tensors from nothing: numbers, positions, random numbers, the host.
+// Tensors from nothing: numbers, positions, random numbers; to and from the host.
 #include <cmath>
 
 #include "define.hpp"
@@ -48,11 +48,31 @@ SWEEP_CREATES(uniform, (a, b, c), abc, mtf::random_uniform<X>(on, mtf::random_ke
 SWEEP_CREATES(normal, (a, b, c), abc, mtf::random_normal<X>(on, mtf::random_key(4), 1, 2))
 SWEEP_CREATES(truncated, (a, b, c), abc, mtf::random_truncated_normal<X>(on, mtf::random_key(6), 1, 2))
 
+/// What arrives on the host of every rank, as a tensor again.
+struct to_global {
+  SWEEP_HEAD((real<a, b, c>))
+  template <class Case, class X>
+  static auto call(backend& on, X const& x) {
+    using whole_tensor =
+        mtf::tensor<element, typename X::shape_type, mtf::layout<typename X::mesh_type>, mtf::partial<>, backend>;
+    return mtf::from_global<whole_tensor>(on, mtf::to_global(x));
+  }
+};
+struct item {
+  SWEEP_HEAD((real<>))
+  template <class Case, class X>
+  static auto call(backend& on, X const& x) {
+    using whole_tensor =
+        mtf::tensor<element, mtf::shape<>, mtf::layout<typename X::mesh_type>, mtf::partial<>, backend>;
+    return mtf::full<whole_tensor>(on, to_double(mtf::item(x)));
+  }
+};
+
 using all = std::vector<numbers> const&;
 
 /// One number an element, of its position in the global tensor.
 template <class F>
-std::function<numbers(std::vector<numbers> const&)> by_position(std::size_t n, F f) {
+definition by_position(std::size_t n, F f) {
   return [=](all) {
     numbers y;
     for (std::size_t i = 0; i < n; ++i) y.push_back(f(i));
@@ -70,12 +90,10 @@ double gauss(std::uint64_t key, std::size_t i, std::uint32_t draw) {
 }
 
 template <class Op>
-operation entry(std::string name, documentation text, std::vector<int> out,
-                std::function<numbers(std::vector<numbers> const&)> define) {
+operation created(std::string name, documentation text, std::vector<int> out, definition define) {
   operation op = with_cases<Op>(std::move(name), std::move(text));
   op.define = std::move(define);
   op.sends = forms::created(std::move(out));
-  op.differentiable = false;
   return op;
 }
 
@@ -90,7 +108,7 @@ documentation text_of(std::vector<std::string> names, std::string call, std::str
 
 }  // namespace
 
-std::vector<operation> operations_of_creation() {
+std::vector<operation> create_operations() {
   constexpr std::size_t n = A * B * C;
   auto const numbers_text =
       text_of({"full", "zeros", "ones"}, "full<X>(backend, n), zeros<X>(backend), ones<X>(backend)",
@@ -102,37 +120,55 @@ std::vector<operation> operations_of_creation() {
               "Random numbers of the key and the element's position: the same for every layout.");
   std::vector<int> const dims{0, 1, 2};
   auto const key = [](std::uint64_t seed) { return mtf::random_key(seed).bits(); };
-  return {
-      entry<full>("full<X>(2.5)", numbers_text, dims, by_position(n, [](std::size_t) { return 2.5; })),
-      entry<zeros>("zeros<X>()", numbers_text, dims, by_position(n, [](std::size_t) { return 0.0; })),
-      entry<ones>("ones<X>()", numbers_text, dims, by_position(n, [](std::size_t) { return 1.0; })),
-      entry<iota>("iota<b, X>()", text_of({"iota"}, "iota<dim, X>(backend)", "The position along the dimension."), dims,
-                  by_position(n, [](std::size_t i) { return static_cast<double>(i / C % B); })),
-      entry<mask>("causal_mask<b, e, layout>()",
-                  text_of({"causal_mask"}, "causal_mask<query, key, layout>(backend)",
-                          "Whether the position along key does not exceed that along query: a tensor of bool."),
-                  {1, 4}, by_position(B * E, [](std::size_t i) { return i % E <= i / E ? 1.0 : 0.0; })),
-      entry<from_global>("from_global<X>(numbers)",
-                         text_of({"from_global"}, "from_global<X>(backend, numbers)",
-                                 "The global tensor whose elements, row-major, are given alike on every rank."),
-                         dims, by_position(n, [](std::size_t i) { return to_double(given()[i]); })),
-      entry<uniform>("random_uniform<X>(key, -1, 3)", random_text, dims,
-                     by_position(n,
-                                 [=](std::size_t i) {
-                                   auto const w = philox(key(3), i, 0);
-                                   return -1 + 4 * unit(w[0], w[1]);
-                                 })),
-      entry<normal>("random_normal<X>(key, 1, 2)", random_text, dims,
-                    by_position(n, [=](std::size_t i) { return 1 + 2 * gauss(key(4), i, 0); })),
-      entry<truncated>("random_truncated_normal<X>(key, 1, 2)", random_text, dims,
+  std::vector<operation> ops{
+      created<full>("full<X>(2.5)", numbers_text, dims, by_position(n, [](std::size_t) { return 2.5; })),
+      created<zeros>("zeros<X>()", numbers_text, dims, by_position(n, [](std::size_t) { return 0.0; })),
+      created<ones>("ones<X>()", numbers_text, dims, by_position(n, [](std::size_t) { return 1.0; })),
+      created<iota>("iota<b, X>()", text_of({"iota"}, "iota<dim, X>(backend)", "The position along the dimension."),
+                    dims, by_position(n, [](std::size_t i) { return static_cast<double>(i / C % B); })),
+      created<mask>("causal_mask<b, e, layout>()",
+                    text_of({"causal_mask"}, "causal_mask<query, key, layout>(backend)",
+                            "Whether the position along key does not exceed that along query: a tensor of bool."),
+                    {1, 4}, by_position(B * E, [](std::size_t i) { return i % E <= i / E ? 1.0 : 0.0; })),
+      created<from_global>("from_global<X>(numbers)",
+                           text_of({"from_global"}, "from_global<X>(backend, numbers)",
+                                   "The global tensor whose elements, row-major, are given alike on every rank."),
+                           dims, by_position(n, [](std::size_t i) { return to_double(given()[i]); })),
+      created<uniform>("random_uniform<X>(key, -1, 3)", random_text, dims,
                        by_position(n,
                                    [=](std::size_t i) {
-                                     std::uint32_t draw = 0;
-                                     double z = gauss(key(6), i, draw);
-                                     while (std::fabs(z) > 2) z = gauss(key(6), i, ++draw);
-                                     return 1 + 2 * z;
+                                     auto const w = philox(key(3), i, 0);
+                                     return -1 + 4 * unit(w[0], w[1]);
                                    })),
+      created<normal>("random_normal<X>(key, 1, 2)", random_text, dims,
+                      by_position(n, [=](std::size_t i) { return 1 + 2 * gauss(key(4), i, 0); })),
+      created<truncated>("random_truncated_normal<X>(key, 1, 2)", random_text, dims,
+                         by_position(n,
+                                     [=](std::size_t i) {
+                                       std::uint32_t draw = 0;
+                                       double z = gauss(key(6), i, draw);
+                                       while (std::fabs(z) > 2) z = gauss(key(6), i, ++draw);
+                                       return 1 + 2 * z;
+                                     })),
+      entry<to_global>("to_global(x)",
+                       {.names = {"to_global"},
+                        .call = "to_global(x)",
+                        .meaning = "All elements on the host of every rank.",
+                        .forward = "one all-gather over all axes that split a dimension",
+                        .backward = "has no gradient",
+                        .partial = "completed"},
+                       unchanged, forms::gathered()),
+      entry<item>("item(x)",
+                  {.names = {"item"},
+                   .call = "item(x)",
+                   .meaning = "The number in a tensor without dimensions.",
+                   .forward = "nothing",
+                   .backward = "has no gradient",
+                   .partial = "completed"},
+                  unchanged, forms::complete()),
   };
+  for (auto& op : ops) op.differentiable = false;
+  return ops;
 }
 
 }  // namespace sweep

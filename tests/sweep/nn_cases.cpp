@@ -1,0 +1,179 @@
+// Attention, norms, the loss, dropout. Softmax, causal or not, lies with reductions in include/mtf/ops and so here
+// (reduction_cases.cpp).
+#include <cmath>
+
+#include "define.hpp"
+#include "philox.hpp"
+
+namespace sweep {
+
+namespace {
+
+SWEEP_OF_THREE(attention, (real<c, b, d>, real<c, e, d>, real<e, c, d>), mtf::causal_attention<b, e, d>(x, y, z, 0.7))
+SWEEP_OF_THREE(attention_turned, (real<d, c, b>, real<e, d, c>, real<c, d, e>),
+               mtf::causal_attention<b, e, d>(x, y, z, -1.1))
+SWEEP_OF_THREE(layer_norm_a, (real<b, a, c>, real<a>, real<a>), mtf::layer_norm<a>(x, y, z, 1e-3))
+SWEEP_OF_THREE(layer_norm_b, (real<a, b>, real<b>, real<b>), mtf::layer_norm<b>(x, y, z))
+SWEEP_OF_TWO(rms_norm_a, (real<c, b, a>, real<a>), mtf::rms_norm<a>(x, y, 1e-3))
+SWEEP_OF_TWO(rms_norm_b, (real<b, a>, real<b>), mtf::rms_norm<b>(x, y))
+SWEEP_OF_TWO(loss_a, (real<b, c, a>, whole<b, c>), mtf::cross_entropy<a>(x, y))
+SWEEP_OF_TWO(loss_b, (real<a, b, c>, whole<c, a>), mtf::cross_entropy<b>(x, y))
+constexpr std::uint64_t seed_of_dropout = 5;
+SWEEP_OF_ONE(dropout, (real<a, b, c>), mtf::dropout(x, 0.4, mtf::random_key(seed_of_dropout)))
+
+documentation const attentions{
+    .names = {"causal_attention"},
+    .call = "causal_attention<query, key, head>(q, k, v, scale)",
+    .meaning =
+        "The sum over the keys of softmax(scale q k) v, the softmax over the keys whose position does not exceed the "
+        "query's.",
+    .forward =
+        "the head: one all-reduce of the scores; the key: two all-reduces of one number a row of scores, and the "
+        "result "
+        "is partial over its axes; others: nothing. With any of the three split the scores are stored",
+    .backward =
+        "the key: one all-reduce of one number a row of scores; the head: one of the scores. The gradient of q is "
+        "partial over the key's axes, those of k and v over the query's",
+    .partial = "completed"};
+documentation const layer_norms{
+    .names = {"layer_norm"},
+    .call = "layer_norm<dim>(x, gamma, beta, epsilon)",
+    .meaning = "(x - mean) / sqrt(variance + epsilon) gamma + beta along the dimension.",
+    .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
+    .backward =
+        "along the dimension: one all-reduce of two numbers a row. The gradients of gamma and beta are partial "
+        "over the axes of the other dimensions; a gradient that arrives partial is completed",
+    .partial = "completed"};
+documentation const rms_norms{.names = {"rms_norm"},
+                              .call = "rms_norm<dim>(x, gamma, epsilon)",
+                              .meaning = "x / sqrt(mean of squares + epsilon) gamma along the dimension.",
+                              .forward = "along the dimension: one all-reduce of one number a row; others: nothing",
+                              .backward = "as for layer_norm",
+                              .partial = "completed"};
+documentation const losses{.names = {"cross_entropy"},
+                           .call = "cross_entropy<classes>(logits, labels)",
+                           .meaning = "-log softmax(logits)[label] along the classes; labels are int32.",
+                           .forward = "the classes: an all-reduce of one number a row and one of two; others: nothing",
+                           .backward = "as for logsumexp",
+                           .partial = "completed"};
+documentation const dropouts{
+    .names = {"dropout"},
+    .call = "dropout(x, rate, key)",
+    .meaning = "Each element is 0 with probability rate, else divided by 1 - rate; the same for every layout.",
+    .forward = "nothing",
+    .backward = "nothing",
+    .partial = "stays partial"};
+
+using all = std::vector<numbers> const&;
+
+void layer_norm_of(numbers const& x, numbers& y, all p, double epsilon) {
+  double mean = 0, variance = 0;
+  auto const n = static_cast<double>(x.size());
+  for (double const v : x) mean += v / n;
+  for (double const v : x) variance += (v - mean) * (v - mean) / n;
+  for (std::size_t j = 0; j < x.size(); ++j) y[j] = (x[j] - mean) / std::sqrt(variance + epsilon) * p[1][j] + p[2][j];
+}
+void rms_norm_of(numbers const& x, numbers& y, all p, double epsilon) {
+  double squares = 0;
+  for (double const v : x) squares += v * v / static_cast<double>(x.size());
+  for (std::size_t j = 0; j < x.size(); ++j) y[j] = x[j] / std::sqrt(squares + epsilon) * p[1][j];
+}
+
+/// Positions in q, k and v are i, s, h times these: i of what they share, s of the sequence, h of the head.
+using strides = std::array<std::size_t, 3>;
+numbers attention_of(all x, double scale, strides q, strides k, strides v) {
+  numbers y(x[0].size());
+  auto const at = [](strides const& by, std::size_t i, std::size_t s, std::size_t h) {
+    return i * by[0] + s * by[1] + h * by[2];
+  };
+  for (std::size_t i = 0; i < C; ++i)
+    for (std::size_t n = 0; n < B; ++n) {
+      numbers weight;
+      double sum = 0;
+      for (std::size_t m = 0; m <= n; ++m) {
+        double score = 0;
+        for (std::size_t h = 0; h < D; ++h) score += x[0][at(q, i, n, h)] * x[1][at(k, i, m, h)];
+        weight.push_back(std::exp(scale * score));
+        sum += weight.back();
+      }
+      for (std::size_t m = 0; m <= n; ++m)
+        for (std::size_t h = 0; h < D; ++h) y[at(q, i, n, h)] += weight[m] / sum * x[2][at(v, i, m, h)];
+    }
+  return y;
+}
+
+}  // namespace
+
+std::vector<operation> nn_operations() {
+  std::vector<operation> ops{
+      entry<attention>(
+          "causal_attention<b, e, d>(q[c, b, d], k, v)", attentions,
+          [](all x) { return attention_of(x, 0.7, {B * D, D, 1}, {E * D, D, 1}, {D, C * D, 1}); },
+          forms::attention(1, 4, 3)),
+      entry<attention_turned>(
+          "causal_attention<b, e, d>(q[d, c, b], k, v)", attentions,
+          [](all x) { return attention_of(x, -1.1, {B, 1, C * B}, {1, D * C, C}, {D * E, 1, E}); },
+          forms::attention(1, 4, 3)),
+      entry<layer_norm_a>("layer_norm<a>(x[b, a, c], gamma, beta)", layer_norms,
+                          by_rows(A, C, [](numbers const& x, numbers& y, all p) { layer_norm_of(x, y, p, 1e-3); }),
+                          forms::norm(0, 2)),
+      entry<layer_norm_b>("layer_norm<b>(x[a, b], gamma, beta)", layer_norms,
+                          by_rows(B, 1, [](numbers const& x, numbers& y, all p) { layer_norm_of(x, y, p, 1e-5); }),
+                          forms::norm(1, 2)),
+      entry<rms_norm_a>("rms_norm<a>(x[c, b, a], gamma)", rms_norms,
+                        by_rows(A, 1, [](numbers const& x, numbers& y, all p) { rms_norm_of(x, y, p, 1e-3); }),
+                        forms::norm(0, 1)),
+      entry<rms_norm_b>("rms_norm<b>(x[b, a], gamma)", rms_norms,
+                        by_rows(B, A, [](numbers const& x, numbers& y, all p) { rms_norm_of(x, y, p, 1e-6); }),
+                        forms::norm(1, 1)),
+      entry<loss_a>(
+          "cross_entropy<a>(x[b, c, a], labels[b, c])", losses,
+          [](all x) {
+            numbers y(B * C);
+            for (std::size_t r = 0; r < B * C; ++r) {
+              double s = 0;
+              for (std::size_t i = 0; i < A; ++i) s += std::exp(x[0][r * A + i]);
+              y[r] = std::log(s) - x[0][r * A + static_cast<std::size_t>(x[1][r])];
+            }
+            return y;
+          },
+          forms::cross_entropy(0)),
+      entry<loss_b>(
+          "cross_entropy<b>(x[a, b, c], labels[c, a])", losses,
+          [](all x) {
+            numbers y(A * C);
+            for (std::size_t i = 0; i < A; ++i)
+              for (std::size_t k = 0; k < C; ++k) {
+                double s = 0;
+                for (std::size_t j = 0; j < B; ++j) s += std::exp(x[0][(i * B + j) * C + k]);
+                auto const label = static_cast<std::size_t>(x[1][k * A + i]);
+                y[i * C + k] = std::log(s) - x[0][(i * B + label) * C + k];
+              }
+            return y;
+          },
+          forms::cross_entropy(1)),
+      entry<dropout>(
+          "dropout(x, 0.4, key)", dropouts,
+          [](all x) {
+            numbers y;
+            for (std::size_t i = 0; i < x[0].size(); ++i) {
+              // Eight neighbours share a counter; a half word below rate * 2^16 drops its element.
+              auto const words = philox(mtf::random_key(seed_of_dropout).bits(), i / 8, 0);
+              auto const half = words[i % 8 / 2] >> (16 * (i % 2)) & 0xffffU;
+              double const dropped = std::floor(0.4 * 0x1p16 + 0.5);
+              y.push_back(half < dropped ? 0 : x[0][i] / (1 - dropped / 0x1p16));
+            }
+            return y;
+          },
+          forms::same({0, 1, 2})),
+  };
+  for (auto& op : ops) {
+    op.sums = !op.name.starts_with("dropout");
+    op.masks = op.name.starts_with("causal_attention");
+    if (op.name.starts_with("cross_entropy<a>")) op.in[1].low = 0, op.in[1].high = A;
+    if (op.name.starts_with("cross_entropy<b>")) op.in[1].low = 0, op.in[1].high = B;
+  }
+  return ops;
+}
+
+}  // namespace sweep

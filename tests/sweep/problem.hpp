@@ -1,0 +1,27 @@
+#pragma once
+// What the ranks are to compute: an operation on global tensors.
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "oracle.hpp"
+
+namespace sweep {
+
+/// Everything about an operation that does not depend on a case.
+struct problem {
+  operation const* op = nullptr;
+  std::uint64_t salt = 0;
+  std::vector<numbers> in, gradients;  // gradients by definition, of the weighted sum of the result
+  std::vector<numbers> earlier;        // gradients that flowed to the operands before
+  numbers out, weights;
+  std::vector<numbers> one_rank_gradients;  // the library's own answer without a mesh
+  numbers one_rank_out;
+};
+
+std::uint64_t hash_of(std::string_view s);
+
+/// Operands of ordinary numbers, and all that follows from them by definition.
+problem posed(operation const& op);
+
+}  // namespace sweep

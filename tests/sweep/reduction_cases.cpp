@@ -1,0 +1,332 @@
+// Reductions along dimensions, and softmax.
+#include <cmath>
+
+#include "define.hpp"
+
+namespace sweep {
+
+namespace {
+
+SWEEP_OF_ONE(sum_b, (real<a, b, c>), mtf::sum<b>(x))
+SWEEP_OF_ONE(sum_ac, (real<a, b, c>), mtf::sum<c, a>(x))
+SWEEP_OF_ONE(sum_all, (real<a, b>), mtf::sum(x))
+SWEEP_OF_ONE(mean_a, (real<a, b, c>), mtf::mean<a>(x))
+SWEEP_OF_ONE(mean_all, (real<a, b>), mtf::mean(x))
+SWEEP_OF_ONE(mean_integers, (whole<a, c>), mtf::mean<c>(x))
+SWEEP_OF_TWO(weighted_b, (real<a, b>, real<b, a>), mtf::weighted_mean<b>(x, y))
+SWEEP_OF_TWO(weighted_all, (real<a, c>, whole<a, c>), mtf::weighted_mean(x, y))
+SWEEP_OF_ONE(max_b, (real<a, b, c>), mtf::reduce_max<b>(x))
+SWEEP_OF_ONE(max_tied, (real<a, b, c>), mtf::reduce_max<a>(x))
+SWEEP_OF_ONE(min_ac, (real<a, b, c>), mtf::reduce_min<a, c>(x))
+SWEEP_OF_ONE(prod_b, (real<a, b, c>), mtf::reduce_prod<b>(x))
+SWEEP_OF_ONE(prod_ac, (real<a, b, c>), mtf::reduce_prod<c, a>(x))
+SWEEP_OF_ONE(prod_all, (real<b, a>), mtf::reduce_prod(x))
+SWEEP_OF_ONE(prod_zeros, (real<a, c, b>), mtf::reduce_prod<c>(x))
+SWEEP_OF_ONE(prod_integers, (whole<a, c>), mtf::reduce_prod<c>(x))
+SWEEP_OF_ONE(softmax_a, (real<a, b, c>), mtf::softmax<a>(x, 1.5))
+SWEEP_OF_ONE(softmax_c, (real<a, b, c>), mtf::softmax<c>(x))
+SWEEP_OF_ONE(log_softmax_b, (real<a, b, c>), mtf::log_softmax<b>(x))
+SWEEP_OF_ONE(log_softmax_c, (real<a, c>), mtf::log_softmax<c>(x))
+SWEEP_OF_ONE(logsumexp_b, (real<a, b, c>), mtf::logsumexp<b>(x))
+SWEEP_OF_ONE(logsumexp_a, (real<b, a>), mtf::logsumexp<a>(x))
+SWEEP_OF_ONE(causal, (real<c, b, e>), mtf::causal_softmax<b, e>(x, 1.5))
+SWEEP_OF_ONE(causal_turned, (real<e, c, b>), mtf::causal_softmax<b, e>(x))
+
+documentation const sums{.names = {"sum", "mean"},
+                         .call = "sum<dims...>(x), mean<dims...>(x)",
+                         .meaning =
+                             "The sum or mean along the dimensions; along all if none is named. Means of integers and "
+                             "bools are float, sums of bools counts.",
+                         .forward = "nothing; the result is partial over the axes of a summed dimension",
+                         .backward =
+                             "nothing; a gradient that arrives partial over an axis that splits x is completed: one "
+                             "all-reduce of the result",
+                         .partial = "stays partial"};
+documentation const weighted_means{
+    .names = {"weighted_mean"},
+    .call = "weighted_mean<dims...>(x, weights)",
+    .meaning = "sum(x weights) / sum(weights), both along the dimensions or all, of all ranks.",
+    .forward =
+        "one all-reduce of the sum of the weights over the axes of a summed dimension; the result is partial over them",
+    .backward = "as for a product, two sums and a quotient",
+    .partial = "x stays partial, weights are completed"};
+documentation const extremes{
+    .names = {"reduce_max", "reduce_min"},
+    .call = "reduce_max<dims...>(x), reduce_min<dims...>(x)",
+    .meaning =
+        "The largest or smallest element along the dimensions, or all, NaN if there is one; the gradient "
+        "goes to every element that equals it.",
+    .forward = "one all-reduce of the result over the axes of a reduced dimension",
+    .backward = "as for sum",
+    .partial = "completed"};
+documentation const products{
+    .names = {"reduce_prod"},
+    .call = "reduce_prod<dims...>(x)",
+    .meaning =
+        "The product of the elements along the dimensions, or all, NaN if there is one; the gradient of an element is "
+        "the product of all others, exact with zeros too.",
+    .forward = "one all-gather of the result, over the axes of a reduced dimension",
+    .backward = "as for sum",
+    .partial = "completed"};
+documentation const softmaxes{
+    .names = {"softmax", "log_softmax", "causal_softmax"},
+    .call = "softmax<dim>(x, scale), log_softmax<dim>(x), causal_softmax<query, key>(x, scale)",
+    .meaning =
+        "exp(scale x) normalized to sum 1 along the dimension, or its logarithm; causal: "
+        "over the keys whose position does not exceed the query's.",
+    .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
+    .backward = "along the dimension: one all-reduce of one number a row; others: nothing",
+    .partial = "completed"};
+documentation const logsumexps{
+    .names = {"logsumexp"},
+    .call = "logsumexp<dim>(x)",
+    .meaning = "log sum exp along the dimension, which the result lacks.",
+    .forward = "along the dimension: two all-reduces of the result; others: nothing",
+    .backward =
+        "nothing; a gradient that arrives partial over the dimension's axes is completed: one all-reduce of the result",
+    .partial = "completed"};
+/// Several operations one after the other, each of which has a form of its own.
+closed_form composed(set gone) {
+  return [=](situation const& s) {
+    answer a;
+    a.out = s.in[0].without(gone);
+    a.sends_known = a.partial_known = false;
+    return a;
+  };
+}
+closed_form completed_sum(set gone) {
+  return [=](situation const& s) {
+    situation whole = s;
+    whole.in[0].partial = 0;
+    answer a = forms::sum(gone)(whole);
+    a.forward = forms::complete()(s).forward;
+    return a;
+  };
+}
+
+/// As a maximum, but that the ranks' results are gathered.
+closed_form product(set gone) {
+  return [=](situation const& s) {
+    answer a = forms::extreme(gone)(s);
+    if (axes_of(s.in[0].split, gone) != 0) a.forward.back().kind = collective::all_gather;
+    return a;
+  };
+}
+
+using all = std::vector<numbers> const&;
+
+/// As by_rows, one number of n.
+template <class F>
+definition one_a_row(std::size_t n, std::size_t inner, F f) {
+  return [=](all x) {
+    numbers y, row(n);
+    for (std::size_t r = 0; r < x[0].size() / n; ++r) {
+      for (std::size_t j = 0; j < n; ++j) row[j] = x[0][r / inner * inner * n + r % inner + j * inner];
+      y.push_back(f(row));
+    }
+    return y;
+  };
+}
+
+double product_of(numbers const& x) {
+  double y = 1;
+  for (double const v : x) y *= v;
+  return y;
+}
+double sum_exp(numbers const& x, double scale) {
+  double s = 0;
+  for (double const v : x) s += std::exp(scale * v);
+  return s;
+}
+void softmax_of(numbers const& x, numbers& y, double scale) {
+  double const s = sum_exp(x, scale);
+  for (std::size_t j = 0; j < x.size(); ++j) y[j] = std::exp(scale * x[j]) / s;
+}
+void log_softmax_of(numbers const& x, numbers& y, all) {
+  double const s = sum_exp(x, 1);
+  for (std::size_t j = 0; j < x.size(); ++j) y[j] = x[j] - std::log(s);
+}
+/// x[i, j, k] for attention scores: i over blocks, q the query, k the key.
+numbers causal_of(numbers const& x, double scale, std::array<std::size_t, 3> stride) {
+  numbers y(x.size());
+  for (std::size_t i = 0; i < C; ++i)
+    for (std::size_t q = 0; q < B; ++q) {
+      double s = 0;
+      auto const at = [&](std::size_t k) { return i * stride[0] + q * stride[1] + k * stride[2]; };
+      for (std::size_t k = 0; k <= q; ++k) s += std::exp(scale * x[at(k)]);
+      for (std::size_t k = 0; k <= q; ++k) y[at(k)] = std::exp(scale * x[at(k)]) / s;
+    }
+  return y;
+}
+
+}  // namespace
+
+std::vector<operation> reduction_operations() {
+  std::vector<operation> ops{
+      entry<sum_b>("sum<b>(x[a, b, c])", sums,
+                   one_a_row(B, C,
+                             [](numbers const& x) {
+                               double s = 0;
+                               for (double const v : x) s += v;
+                               return s;
+                             }),
+                   forms::sum(bit(1))),
+      entry<sum_ac>(
+          "sum<c, a>(x[a, b, c])", sums,
+          [](all x) {
+            numbers y(B);
+            for (std::size_t i = 0; i < A; ++i)
+              for (std::size_t j = 0; j < B; ++j)
+                for (std::size_t k = 0; k < C; ++k) y[j] += x[0][(i * B + j) * C + k];
+            return y;
+          },
+          forms::sum(bit(0) | bit(2))),
+      entry<sum_all>(
+          "sum(x[a, b])", sums,
+          [](all x) {
+            double s = 0;
+            for (double const v : x[0]) s += v;
+            return numbers{s};
+          },
+          forms::sum(bit(0) | bit(1))),
+      entry<mean_a>("mean<a>(x[a, b, c])", sums,
+                    one_a_row(A, B * C,
+                              [](numbers const& x) {
+                                double s = 0;
+                                for (double const v : x) s += v;
+                                return s / A;
+                              }),
+                    forms::sum(bit(0))),
+      entry<mean_all>(
+          "mean(x[a, b])", sums,
+          [](all x) {
+            double s = 0;
+            for (double const v : x[0]) s += v;
+            return numbers{s / (A * B)};
+          },
+          forms::sum(bit(0) | bit(1))),
+      entry<mean_integers>("mean<c>(x[a, c]) of integers", sums,
+                           one_a_row(C, 1,
+                                     [](numbers const& x) {
+                                       double s = 0;
+                                       for (double const v : x) s += v;
+                                       return s / static_cast<double>(C);
+                                     }),
+                           completed_sum(bit(2))),
+      entry<weighted_b>(
+          "weighted_mean<b>(x[a, b], weights[b, a])", weighted_means,
+          [](all x) {
+            numbers y(A);
+            for (std::size_t i = 0; i < A; ++i) {
+              double s = 0, w = 0;
+              for (std::size_t j = 0; j < B; ++j) {
+                s += x[0][i * B + j] * x[1][j * A + i];
+                w += x[1][j * A + i];
+              }
+              y[i] = s / w;
+            }
+            return y;
+          },
+          composed(bit(1))),
+      entry<weighted_all>(
+          "weighted_mean(x[a, c], weights[a, c]), integers", weighted_means,
+          [](all x) {
+            double s = 0, w = 0;
+            for (std::size_t i = 0; i < A * C; ++i) s += x[0][i] * x[1][i], w += x[1][i];
+            return numbers{s / w};
+          },
+          composed(bit(0) | bit(2))),
+      entry<max_b>("reduce_max<b>(x[a, b, c])", extremes,
+                   one_a_row(B, C,
+                             [](numbers const& x) {
+                               double m = x[0];
+                               for (double const v : x) m = larger(m, v);
+                               return m;
+                             }),
+                   forms::extreme(bit(1))),
+      entry<max_tied>("reduce_max<a>(x[a, b, c]), with ties", extremes,
+                      one_a_row(A, B * C,
+                                [](numbers const& x) {
+                                  double m = x[0];
+                                  for (double const v : x) m = larger(m, v);
+                                  return m;
+                                }),
+                      forms::extreme(bit(0))),
+      entry<min_ac>(
+          "reduce_min<a, c>(x[a, b, c])", extremes,
+          [](all x) {
+            numbers y(B, HUGE_VAL);
+            for (std::size_t i = 0; i < A; ++i)
+              for (std::size_t j = 0; j < B; ++j)
+                for (std::size_t k = 0; k < C; ++k) y[j] = smaller(y[j], x[0][(i * B + j) * C + k]);
+            return y;
+          },
+          forms::extreme(bit(0) | bit(2))),
+      entry<prod_b>("reduce_prod<b>(x[a, b, c])", products, one_a_row(B, C, product_of), product(bit(1))),
+      entry<prod_ac>(
+          "reduce_prod<c, a>(x[a, b, c])", products,
+          [](all x) {
+            numbers y(B, 1.0);
+            for (std::size_t i = 0; i < A; ++i)
+              for (std::size_t j = 0; j < B; ++j)
+                for (std::size_t k = 0; k < C; ++k) y[j] *= x[0][(i * B + j) * C + k];
+            return y;
+          },
+          product(bit(0) | bit(2))),
+      entry<prod_all>(
+          "reduce_prod(x[b, a])", products, [](all x) { return numbers{product_of(x[0])}; }, product(bit(0) | bit(1))),
+      entry<prod_zeros>("reduce_prod<c>(x[a, c, b]), with zeros", products, one_a_row(C, B, product_of),
+                        product(bit(2))),
+      entry<prod_integers>("reduce_prod<c>(x[a, c]) of integers", products, one_a_row(C, 1, product_of),
+                           product(bit(2))),
+      entry<softmax_a>("softmax<a>(x[a, b, c], 1.5)", softmaxes,
+                       by_rows(A, B * C, [](numbers const& x, numbers& y, all) { softmax_of(x, y, 1.5); }),
+                       forms::rows(0, {1, 1}, {1}, false)),
+      entry<softmax_c>("softmax<c>(x[a, b, c])", softmaxes,
+                       by_rows(C, 1, [](numbers const& x, numbers& y, all) { softmax_of(x, y, 1); }),
+                       forms::rows(2, {1, 1}, {1}, false)),
+      entry<log_softmax_b>("log_softmax<b>(x[a, b, c])", softmaxes, by_rows(B, C, log_softmax_of),
+                           forms::rows(1, {1, 1}, {1}, false)),
+      entry<log_softmax_c>("log_softmax<c>(x[a, c])", softmaxes, by_rows(C, 1, log_softmax_of),
+                           forms::rows(2, {1, 1}, {1}, false)),
+      entry<logsumexp_b>("logsumexp<b>(x[a, b, c])", logsumexps,
+                         one_a_row(B, C, [](numbers const& x) { return std::log(sum_exp(x, 1)); }),
+                         forms::rows(1, {1, 1}, {}, true)),
+      entry<logsumexp_a>("logsumexp<a>(x[b, a])", logsumexps,
+                         one_a_row(A, 1, [](numbers const& x) { return std::log(sum_exp(x, 1)); }),
+                         forms::rows(0, {1, 1}, {}, true)),
+      entry<causal>(
+          "causal_softmax<b, e>(x[c, b, e], 1.5)", softmaxes, [](all x) { return causal_of(x[0], 1.5, {B * E, E, 1}); },
+          forms::rows(4, {1, 1}, {1}, false)),
+      entry<causal_turned>(
+          "causal_softmax<b, e>(x[e, c, b])", softmaxes, [](all x) { return causal_of(x[0], 1, {B, 1, C * B}); },
+          forms::rows(4, {1, 1}, {1}, false)),
+  };
+  for (auto& op : ops) {
+    if (op.name.starts_with("mean<c>")) op.differentiable = false, op.in[0].low = -20, op.in[0].high = 20;
+    if (op.name.starts_with("weighted_mean")) op.in[1].low = op.name.ends_with("integers") ? 0 : 0.5, op.in[1].high = 3;
+    op.sums = !op.name.starts_with("reduce_m");
+    if (op.name.starts_with("reduce_") || op.name.starts_with("causal_softmax")) op.in[0].low = -3, op.in[0].high = 3;
+    if (op.name.starts_with("reduce_prod")) {
+      op.chained = true;  // in another order a product may be 0 before it meets an infinity
+      op.in[0].low = 0.75, op.in[0].high = 1.25;
+      if (op.name.ends_with("zeros")) op.in[0].integers = true, op.in[0].low = -1, op.in[0].high = 3;
+      if (op.name.ends_with("integers")) op.differentiable = false, op.in[0].low = -1, op.in[0].high = 2;
+    }
+    if (op.name.ends_with("ties")) {
+      op.in[0].integers = true;
+      op.gradient = [](all x, numbers const& weights, std::size_t) {
+        numbers g(x[0].size());
+        for (std::size_t r = 0; r < B * C; ++r) {
+          double m = x[0][r];
+          for (std::size_t i = 0; i < A; ++i) m = x[0][i * B * C + r] > m ? x[0][i * B * C + r] : m;
+          for (std::size_t i = 0; i < A; ++i) g[i * B * C + r] = x[0][i * B * C + r] == m ? weights[r] : 0;
+        }
+        return g;
+      };
+    }
+  }
+  return ops;
+}
+
+}  // namespace sweep
