@@ -202,13 +202,15 @@ void equals_whole(mtf::axis_mask over, int divided) {
   };
   equal(std::integral_constant<when, when::later>{});
   equal(std::integral_constant<when, when::overlapped>{});
-  check(train<T, Layout, Split, adam_split>(machine, adam, when::overlapped, true),
-        want);  // someone asks for whole gradients
-  check(train<T, Layout, Split, adam_whole>(machine, adam, when::overlapped, false), want);
-  check(train<T, Layout, whole, adam_split>(machine, adam, when::overlapped, false), want);
-  check(train<T, Layout, Split, mtf::sgd<parameters, mtf::decay_weights, Split>>(machine, descent, when::overlapped,
-                                                                                 false),
-        train<T, Layout, whole, mtf::sgd<parameters>>(machine, descent, when::later, false));
+  if constexpr (std::is_same_v<T, double>) {
+    // Someone asks for whole gradients.
+    check(train<T, Layout, Split, adam_split>(machine, adam, when::overlapped, true), want);
+    check(train<T, Layout, Split, adam_whole>(machine, adam, when::overlapped, false), want);
+    check(train<T, Layout, whole, adam_split>(machine, adam, when::overlapped, false), want);
+    check(train<T, Layout, Split, mtf::sgd<parameters, mtf::decay_weights, Split>>(machine, descent, when::overlapped,
+                                                                                   false),
+          train<T, Layout, whole, mtf::sgd<parameters>>(machine, descent, when::later, false));
+  }
 }
 
 template <mtf::fixed_string Mesh, mtf::fixed_string Rules>

@@ -46,7 +46,7 @@
 // Ranks as threads run on Serial beside OpenMP. Where there is a device the host's kernels are not compiled.
 #if defined(KOKKOS_ENABLE_SERIAL) && defined(KOKKOS_ENABLE_OPENMP) && !defined(KOKKOS_ENABLE_CUDA) && \
     !defined(KOKKOS_ENABLE_HIP)
-#define MTF_ON_EACH_SPACE(KIND, ...)                              \
+#define MTF_ON_EACH_SPACE(KIND, ...)                             \
   KIND(Kokkos::DefaultExecutionSpace __VA_OPT__(, ) __VA_ARGS__) \
   KIND(Kokkos::Serial __VA_OPT__(, ) __VA_ARGS__)
 #else
