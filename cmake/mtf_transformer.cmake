@@ -2,7 +2,8 @@
 
 # mtf_add_transformer(TARGET MESH "rows:2;cols:2" LAYOUT "batch:rows;heads:cols"
 #                     [UPPER_LAYOUT "..."] [CONFIG header] [SOURCE file] [RANKS_AS_THREADS ON]): the program SOURCE (default: the
-# example's train.cpp) for one mesh and layout, and one layout for the upper half of the layers if that is another.
+# example's train.cpp, which links train-parts) for one mesh and layout, and one layout for the upper half of the layers if
+# that is another.
 # RANKS_AS_THREADS: with the option --ranks-as-threads, which is the whole program compiled once more, for Kokkos::Serial.
 # The source is generated, as a definition on a command line cannot hold a semicolon.
 function(mtf_add_transformer target)
@@ -45,7 +46,7 @@ function(mtf_add_transformer target)
   endif()
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
   file(CONFIGURE OUTPUT "${source}" CONTENT [=[
-#cmakedefine MTF_EXAMPLE_RANKS_AS_THREADS
+#cmakedefine01 MTF_EXAMPLE_RANKS_AS_THREADS
 #define MTF_EXAMPLE_MESH "@mesh@"
 #define MTF_EXAMPLE_LAYOUT "@layout@"
 #define MTF_EXAMPLE_UPPER_LAYOUT "@upper@"
@@ -54,5 +55,7 @@ function(mtf_add_transformer target)
 ]=] @ONLY)
   mtf_add_program(${target} "${source}")
   target_include_directories(${target} PRIVATE "${example}")
-  target_link_libraries(${target} PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json)
+  if(program STREQUAL "${example}/train.cpp")
+    target_link_libraries(${target} PRIVATE train-parts)
+  endif()
 endfunction()

@@ -1,17 +1,8 @@
 #pragma once
 // The command line of `train`.
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstdlib>
-#include <limits>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-
-#include <mtf/core/error.hpp>
 
 namespace transformer {
 
@@ -24,107 +15,22 @@ struct options {
   bool ranks_as_threads = false;
 };
 
+/// What is fixed in an executable's types: shown by --help, and refused if asked to be otherwise.
+struct executable {
+  std::string mesh, layout;
+  bool has_ranks_as_threads = false;
+  std::int64_t batch = 0, sequence = 0, layers = 0, d_model = 0, heads = 0, d_ff = 0, vocab = 0;
+};
+
 /// What parsing came to: options, or a reason to end at once.
 struct command_line {
   options chosen;
   std::optional<std::string> wrong;  // what is wrong with the command line
   std::optional<std::string> help;   // what to print, when help was asked for
 };
-
-/// An option that is a decimal number, all of it, from `low` to `high`.
-template <class Number>
-void add_number(CLI::App& app, char const* flag, Number& to, Number low, Number high, char const* description) {
-  auto const read = [&to, low, high, flag](std::string const& text) {
-    auto const* const end = text.data() + text.size();
-    Number x{};
-    auto const [last, error] = std::from_chars(text.data(), end, x);
-    if (error != std::errc{} || last != end || !(low <= x && x <= high))  // NaN is neither
-      throw CLI::ValidationError(
-          flag, std::string("expected ") + (std::is_integral_v<Number> ? "a whole number" : "a number") + " from " +
-                    CLI::detail::to_string(low) + " to " + CLI::detail::to_string(high) + ", found \"" + text + "\"");
-    to = x;
-  };
-  app.add_option_function<std::string>(flag, read, description)
-      ->default_str(CLI::detail::to_string(to))
-      ->type_name(std::is_integral_v<Number> ? "INT" : "FLOAT");
-}
+command_line parse(int argc, char** argv, executable const& built);
 
 /// Is this the first rank? Asked before MPI runs, so that --help needs no mpirun.
-inline bool speaks() {
-  for (char const* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})
-    if (char const* rank = std::getenv(name)) return std::string_view(rank) == "0";
-  return true;
-}
-
-template <class Config>
-command_line parse(int argc, char** argv, std::string const& mesh, std::string const& layout) {
-  command_line line;
-  auto& o = line.chosen;
-  CLI::App app{"Trains a decoder-only Transformer on the bytes of a text.\nThis executable is built for the mesh \"" +
-               mesh + "\" and the layout \"" + layout + "\"."};
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults first
-  auto* const data = app.add_option("--data", o.data, "text to train on, any file, read as bytes");
-  app.add_flag("--plan", o.plan, "list what each rank sends in a training step, and exit; needs no mpirun");
-  app.add_flag("--profile", o.profile, "at the end, tell where the time of the training steps went, by operation");
-  constexpr int most = std::numeric_limits<int>::max();
-  constexpr double least = std::numeric_limits<float>::min(),
-                   largest = std::numeric_limits<float>::max();  // parameters are floats
-  add_number(app, "--steps", o.steps, 1, most, "training steps");
-  add_number(app, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
-             "names all random numbers");
-  add_number(app, "--learning-rate", o.learning_rate, least, largest, "peak of the schedule");
-  add_number(app, "--warmup", o.warmup, 0, most, "steps of linear rise; then half a cosine down to a tenth");
-  add_number(app, "--dropout", o.dropout, 0.0, 0.99, "rate");
-  add_number(app, "--weight-decay", o.weight_decay, 0.0, largest, "of matrices");
-  add_number(app, "--clip", o.clip, 0.0, largest, "largest global norm of the gradients; 0: any");
-  app.add_option("--log", o.log, "write one JSON object a line here, for each step");
-  app.add_option("--plot", o.plot, "draw the loss into this SVG file");
-  add_number(app, "--eval-every", o.eval_every, 1, most, "steps between evaluations");
-  add_number(app, "--sample", o.sample, 0, most, "bytes of text to generate at the end; 0: none");
-#if defined(MTF_EXAMPLE_RANKS_AS_THREADS)
-  app.add_flag("--ranks-as-threads", o.ranks_as_threads,
-               "all ranks are threads of this process, which starts without mpirun");
-  // Also where the rest of the line is wrong: the flag decides who reports that.
-  o.ranks_as_threads = std::find(argv, argv + argc, std::string_view("--ranks-as-threads")) != argv + argc;
-#endif
-
-  // Fixed in the executable's types: shown, and refused if asked to be otherwise.
-  struct fixed {
-    char const* flag;
-    std::int64_t value, asked;
-  };
-  std::array<fixed, 7> in_types{{{"--batch", Config::batch::extent, 0},
-                                 {"--sequence", Config::sequence::extent, 0},
-                                 {"--layers", Config::layers, 0},
-                                 {"--d-model", Config::d_model::extent, 0},
-                                 {"--heads", Config::heads::extent, 0},
-                                 {"--d-ff", Config::d_ff::extent, 0},
-                                 {"--vocab", Config::vocab::extent, 0}}};
-  for (auto& f : in_types) {
-    f.asked = f.value;
-    using limits = std::numeric_limits<std::int64_t>;
-    add_number(app, f.flag, f.asked, limits::min(), limits::max(), "fixed in this executable's types");
-    app.get_option(f.flag)->group("Fixed");
-  }
-
-  try {
-    app.parse(argc, argv);
-    if (!o.plan && data->empty()) throw CLI::RequiredError(data->get_name());
-    for (auto const& f : in_types)
-      if (f.asked != f.value)
-        throw mtf::user_error(std::string(f.flag) + " " + std::to_string(f.asked) + ": this executable is built for " +
-                              std::to_string(f.value) +
-                              "; copy examples/transformer/configs/demo.hpp, set it there and configure with "
-                              "-DMTF_CONFIG=<your file> -DMTF_MESH=" +
-                              mesh + " -DMTF_LAYOUT=" + layout + " to build train-custom");
-  } catch (CLI::CallForHelp const&) {
-    line.help = app.help();
-  } catch (CLI::ParseError const& e) {
-    line.wrong = std::string(e.what()) + " (see --help)";
-  } catch (mtf::user_error const& e) {
-    line.wrong = e.what();
-  }
-  return line;
-}
+bool speaks();
 
 }  // namespace transformer

@@ -8,7 +8,7 @@
 #include <mtf/backend/primitives/contraction.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/work.hpp>
-#include <mtf/core/host_device.hpp>
+#include <mtf/ops/elementwise/functions.hpp>
 
 namespace transformer {
 
@@ -39,15 +39,8 @@ double matrix_peak(Backend& machine, mtf::backend::index n = 2048) {
   return best;
 }
 
-/// x + 3 y: STREAM's triad.
-struct triad {
-  template <class X>
-  MTF_FUNCTION X operator()(X x, X y) const {
-    return x + X(3) * y;
-  }
-};
-
-/// Bytes a second that one rank moves while all do, of `megabytes` in three arrays: the best of a few.
+/// Bytes a second that one rank moves while all do, adding two arrays into a third (STREAM's add), `megabytes` in all:
+/// the best of a few.
 template <class Backend>
 double memory_bandwidth(Backend& machine, mtf::backend::index megabytes = 384) {
   mtf::backend::index const n = megabytes * 1'000'000 / (3 * static_cast<mtf::backend::index>(sizeof(float)));
@@ -63,7 +56,7 @@ double memory_bandwidth(Backend& machine, mtf::backend::index megabytes = 384) {
     machine.fence();
     machine.ranks().barrier();
     auto const start = std::chrono::steady_clock::now();
-    machine.run(mtf::primitives::map_of(triad{}, flat, mtf::backend::data_of<float>(array[0]),
+    machine.run(mtf::primitives::map_of(mtf::functions::add{}, flat, mtf::backend::data_of<float>(array[0]),
                                         static_cast<float const*>(mtf::backend::data_of<float>(array[1])),
                                         static_cast<float const*>(mtf::backend::data_of<float>(array[2]))));
     machine.fence();

@@ -1,20 +1,9 @@
 #pragma once
 // What a person sees of a training run: a line of progress, a log, a plot. Only rank 0 makes one that speaks.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <nlohmann/json.hpp>
-
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace transformer {
@@ -37,25 +26,13 @@ class output {
   output(output const&) = delete;
   output& operator=(output const&) = delete;
 
-  void open(std::string name, std::string const& path, char const* mode) {
-    name_ = std::move(name) + " " + path;
-    to_ = std::fopen(path.c_str(), mode);
-    check(to_ != nullptr);
-  }
-  void write(std::string const& text) {
-    if (to_ != nullptr && failure_.empty())
-      check(std::fwrite(text.data(), 1, text.size(), to_) == text.size() && std::fflush(to_) == 0);
-  }
-  void close() {
-    if (to_ != nullptr && to_ != stdout) check(std::fclose(to_) == 0);
-    to_ = nullptr;
-  }
+  void open(std::string const& name, std::string const& path, char const* mode);
+  void write(std::string const& text);
+  void close();
   [[nodiscard]] std::string const& failure() const { return failure_; }
 
  private:
-  void check(bool good) {
-    if (!good && failure_.empty()) failure_ = name_ + ": cannot be written: " + std::strerror(errno);
-  }
+  void check(bool good);
 
   std::string name_, failure_;
   std::FILE* to_ = nullptr;
@@ -63,133 +40,28 @@ class output {
 
 class report {
  public:
-  explicit report(bool speaks)
-      : speaks_(speaks), terminal_(speaks && on_terminal()), screen_("standard output", speaks ? stdout : nullptr) {}
-  ~report() {
-    if (line_is_open_) screen_.write("\n");  // whoever writes next, an error perhaps, begins a line
-  }
+  explicit report(bool speaks);
+  ~report();
   report(report const&) = delete;
   report& operator=(report const&) = delete;
 
   /// Opens the log, and looks whether the plot can be written when all is done; without a path there is none.
-  void open(std::string const& log, std::string const& plot) {
-    if (speaks_ && !log.empty()) log_.open("--log", log, "w");
-    if (speaks_ && !plot.empty()) plot_.open("--plot", plot, "a");
-    plot_.close();
-  }
+  void open(std::string const& log, std::string const& plot);
   /// What could not be written, and why; empty if all could.
-  [[nodiscard]] std::string const& failure() const {
-    return !log_.failure().empty() ? log_.failure() : !plot_.failure().empty() ? plot_.failure() : screen_.failure();
-  }
-  void say(std::string const& line) {
-    screen_.write((terminal_ ? "\r\033[K" : "") + line + "\n");
-    line_is_open_ = false;
-  }
+  [[nodiscard]] std::string const& failure() const;
+  void say(std::string const& line);
   /// A training step: logged, and shown on a terminal, over the last line.
-  void step(progress const& p) {
-    log_.write(nlohmann::json{{"step", p.step},
-                              {"loss", p.loss},
-                              {"validation_bits_per_byte", p.validation_bits},
-                              {"learning_rate", p.learning_rate},
-                              {"gradient_norm", p.gradient_norm},
-                              {"tokens_per_second", p.tokens_per_second},
-                              {"gflops", p.gflops},
-                              {"peak_share", p.peak_share}}
-                   .dump() +
-               "\n");
-    if (!terminal_) return;
-    screen_.write("\r\033[K" + line(p));
-    line_is_open_ = true;
-  }
-  void evaluation(progress const& p) {
-    say(line(p));
-    steps_.push_back(p);
-  }
+  void step(progress const& p);
+  void evaluation(progress const& p);
   /// The validation figures so far against the steps, in rows of characters; `reference` is drawn as a dashed line.
-  void plot(double reference, char const* name) {
-    if (!speaks_ || steps_.size() < 2) return;
-    constexpr int width = 60, height = 12;
-    auto const [low, high] = range(reference);
-    auto const row = [&, low = low, high = high](double bits) {
-      return static_cast<int>(std::lround((high - bits) / (high - low) * (height - 1)));
-    };
-    std::vector<std::string> rows(height, std::string(width, ' '));
-    for (int x = 0; x < width; x += 2)
-      rows[static_cast<std::size_t>(row(reference))][static_cast<std::size_t>(x)] = '-';
-    for (int x = 0; x < width; ++x)
-      rows[static_cast<std::size_t>(row(at(x / (width - 1.0))))][static_cast<std::size_t>(x)] = '*';
-    std::array<char, 100> text{};
-    say("\nvalidation, bits per byte (dashes: " + std::string(name) + ")");
-    for (int y = 0; y < height; ++y) {
-      std::snprintf(text.data(), text.size(), "%6.2f |", high - (high - low) * y / (height - 1));
-      say(text.data() + rows[static_cast<std::size_t>(y)]);
-    }
-    std::snprintf(text.data(), text.size(), "        step %d%*d", steps_.front().step, width - 6, steps_.back().step);
-    say("       +" + std::string(width, '-') + "\n" + text.data());
-  }
+  void plot(double reference, char const* name);
   /// The last files: the same as an SVG file, and the log as it is.
-  void close(std::string const& plot, double reference) {
-    log_.close();
-    if (!speaks_ || plot.empty()) return;
-    std::ostringstream svg;
-    auto const [low, high] = range(reference);
-    auto const y = [&, low = low, high = high](double bits) { return 20 + (high - bits) / (high - low) * 300; };
-    svg << "<svg xmlns='http://www.w3.org/2000/svg' width='640' height='360' font-family='sans-serif' font-size='12'>"
-        << "<rect width='640' height='360' fill='white'/><line x1='50' x2='620' stroke='gray' stroke-dasharray='4' y1='"
-        << y(reference) << "' y2='" << y(reference)
-        << "'/><polyline fill='none' stroke='steelblue' stroke-width='2' points='";
-    for (auto const& p : steps_)
-      svg << 50 + 570.0 * p.step / std::max(1, steps_.back().step) << ',' << y(p.validation_bits) << ' ';
-    svg << "'/><text x='50' y='345'>step 0 to " << steps_.back().step << "</text><text x='5' y='" << y(high) + 4 << "'>"
-        << high << "</text><text x='5' y='" << y(low) + 4 << "'>" << low
-        << "</text><text x='230' y='15'>validation, bits per byte</text></svg>\n";
-    plot_.open("--plot", plot, "w");
-    plot_.write(svg.str());
-    plot_.close();
-  }
+  void close(std::string const& plot, double reference);
 
  private:
-  /// Open MPI gives its ranks a pseudo-terminal whatever it writes to itself: then its own standard output is asked.
-  static bool on_terminal() {
-    if (isatty(STDOUT_FILENO) != 1) return false;
-    if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) return true;
-    int const launcher = ::open(("/proc/" + std::to_string(getppid()) + "/fd/1").c_str(), O_WRONLY | O_NOCTTY);
-    bool const terminal = launcher >= 0 && isatty(launcher) == 1;
-    if (launcher >= 0) ::close(launcher);
-    return terminal;
-  }
-  static std::string line(progress const& p) {
-    std::array<char, 240> text{};
-    if (p.step == 0) {
-      std::snprintf(text.data(), text.size(), "before training: validation %.3f bits/byte", p.validation_bits);
-      return text.data();
-    }
-    std::snprintf(text.data(), text.size(),
-                  "step %4d/%d  loss %.4f  validation %.3f bits/byte  %6.0f tokens/s  %6.1f GFLOP/s (%2.0f%% of peak)  "
-                  "%lld:%02lld left",
-                  p.step, p.steps, p.loss, p.validation_bits, p.tokens_per_second, p.gflops, 100 * p.peak_share,
-                  static_cast<long long>(p.seconds_left) / 60, static_cast<long long>(p.seconds_left) % 60);
-    return text.data();
-  }
-  [[nodiscard]] std::pair<double, double> range(double reference) const {
-    double low = reference, high = reference;
-    for (auto const& p : steps_) {
-      low = std::min(low, p.validation_bits);
-      high = std::max(high, p.validation_bits);
-    }
-    return {low, high > low ? high : low + 1};
-  }
+  [[nodiscard]] std::pair<double, double> range(double reference) const;
   /// The validation figure at a share of all steps, between evaluations on a line.
-  [[nodiscard]] double at(double share) const {
-    double const step = steps_.front().step + share * (steps_.back().step - steps_.front().step);
-    for (std::size_t i = 1; i < steps_.size(); ++i)
-      if (step <= steps_[i].step) {
-        auto const &a = steps_[i - 1], &b = steps_[i];
-        return a.validation_bits +
-               (b.validation_bits - a.validation_bits) * (step - a.step) / std::max(1, b.step - a.step);
-      }
-    return steps_.back().validation_bits;
-  }
+  [[nodiscard]] double at(double share) const;
 
   bool speaks_, terminal_, line_is_open_ = false;
   output screen_, log_, plot_;

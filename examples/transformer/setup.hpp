@@ -2,7 +2,7 @@
 // What an executable is built for: a config, a mesh and a layout, given by CMake (mtf_add_transformer).
 #include <mtf/kokkos.hpp>
 #include <mtf/mpi.hpp>
-#if defined(MTF_EXAMPLE_RANKS_AS_THREADS)
+#if MTF_EXAMPLE_RANKS_AS_THREADS
 #include <mtf/threads.hpp>
 #endif
 

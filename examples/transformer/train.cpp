@@ -1,5 +1,11 @@
 // Trains the language model of model.hpp on the bytes of a text. See --help.
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "options.hpp"
 #include "peak.hpp"
@@ -63,9 +69,9 @@ void end_if_failed(Backend& machine, report const& out) {
 }
 
 /// Ends training where a number is not finite; `again` repeats what gave it.
-template <class Backend, class Again>
+template <class Backend>
 [[noreturn]] void not_finite(Backend& machine, parameters_on<Backend> const& p, int step, char const* what,
-                             double found, Again const& again) {
+                             double found, std::function<void()> const& again) {
   auto const first = mtf::first_not_finite(machine, p, again);
   throw mtf::user_error("step " + std::to_string(step) + ": the " + what +
                         (std::isnan(found) ? " is NaN" : " is infinite") +
@@ -173,7 +179,17 @@ int train(Backend& machine, options const& o) {
 }  // namespace transformer
 
 int main(int argc, char** argv) {
-  auto const line = transformer::parse<config>(argc, argv, MTF_EXAMPLE_MESH, MTF_EXAMPLE_LAYOUT);
+  auto const line = transformer::parse(argc, argv,
+                                       {.mesh = MTF_EXAMPLE_MESH,
+                                        .layout = MTF_EXAMPLE_LAYOUT,
+                                        .has_ranks_as_threads = MTF_EXAMPLE_RANKS_AS_THREADS,
+                                        .batch = config::batch::extent,
+                                        .sequence = config::sequence::extent,
+                                        .layers = config::layers,
+                                        .d_model = config::d_model::extent,
+                                        .heads = config::heads::extent,
+                                        .d_ff = config::d_ff::extent,
+                                        .vocab = config::vocab::extent});
   if (line.help || (line.chosen.plan && !line.wrong)) {
     transformer::output screen("standard output", transformer::speaks() ? stdout : nullptr);
     screen.write(line.help ? *line.help : mtf::describe(transformer::plan));
@@ -185,7 +201,7 @@ int main(int argc, char** argv) {
     if (line.wrong) throw mtf::user_error(*line.wrong);
     return transformer::train(machine, line.chosen);
   };
-#if defined(MTF_EXAMPLE_RANKS_AS_THREADS)
+#if MTF_EXAMPLE_RANKS_AS_THREADS
   using one_of_many = mtf::kokkos_backend<Kokkos::Serial>;
   if (line.chosen.ranks_as_threads) return mtf::run_threads<transformer::mesh, one_of_many>(argc, argv, train);
 #endif
