@@ -8,8 +8,8 @@ target_compile_options(mtf_program_flags INTERFACE -fno-math-errno -fno-trapping
 # mtf_add_program(TARGET SOURCES...): an executable with all of mtf that is enabled.
 function(mtf_add_program target)
   add_executable(${target} ${ARGN})
-  target_link_libraries(${target} PRIVATE ${mtf_targets} $<TARGET_NAME_IF_EXISTS:mtf_kokkos_compiled> mtf_warnings
-    mtf_program_flags)
+  target_link_libraries(${target} PRIVATE ${mtf_targets} $<TARGET_NAME_IF_EXISTS:mtf_kokkos_compiled>
+    $<TARGET_NAME_IF_EXISTS:mtf_mpi_compiled> mtf_warnings mtf_program_flags)
 endfunction()
 
 # mtf_marker(FILE WORD OUT): what follows `// WORD: ` within a source's first lines, as a list; empty when not there.
