@@ -6,7 +6,8 @@ add_library(mtf_program_flags INTERFACE)
 target_compile_options(mtf_program_flags INTERFACE -fno-math-errno -fno-trapping-math)
 
 # What each of them links: all of mtf that is enabled.
-set(mtf_program_libraries ${mtf_targets} $<TARGET_NAME_IF_EXISTS:mtf_kokkos_compiled> mtf_warnings mtf_program_flags)
+set(mtf_program_libraries ${mtf_targets} $<TARGET_NAME_IF_EXISTS:mtf_kokkos_compiled>
+  $<TARGET_NAME_IF_EXISTS:mtf_mpi_compiled> mtf_warnings mtf_program_flags)
 
 # Where results matter and speed does not, as in CI's second compiler, most of a build's time can be saved.
 set(MTF_PROGRAM_OPTIMIZATION "" CACHE STRING

@@ -40,6 +40,10 @@ foreach(room IN ITEMS include backends/kokkos/include backends/mpi/include backe
     endif()
     string(REGEX MATCHALL "#include <mtf/[^>]+>" includes "${text}")
     list(TRANSFORM includes REPLACE "#include <(.*)>" "\\1")
+    # A header's functions, which it includes at its end: they stand behind it, so that is no circle.
+    if(header MATCHES "^(.+)/code/([^/]+)$")
+      list(REMOVE_ITEM includes "${CMAKE_MATCH_1}/${CMAKE_MATCH_2}")
+    endif()
     set("includes_of_${header}" "${includes}")
     if(NOT header MATCHES "^mtf/(detail/)?([a-z]+)/")
       continue()  # an umbrella

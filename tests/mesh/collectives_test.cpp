@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <mtf/mpi.hpp>
+#include <mtf/mpi/shared_memory/segment.hpp>
 
 #include "collectives_checks.hpp"
 

@@ -1,38 +1,26 @@
 #pragma once
 // Collectives between processes: one communicator for each set of mesh axes, made once. Groups on one node exchange
 // data through shared memory, others through MPI.
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <mtf/backend/between_ranks.hpp>
+#include <mtf/backend/collectives.hpp>
 #include <mtf/core/error.hpp>
-#include <mtf/mpi/device.hpp>
+#include <mtf/mpi/compiled.hpp>
 #include <mtf/mpi/error.hpp>
-#include <mtf/mpi/request.hpp>
-#include <mtf/mpi/shared_memory/node_group.hpp>
-#include <mtf/mpi/types.hpp>
 
 namespace mtf {
 
 namespace mpi {
 
-inline std::string wrong_rank_count(std::string const& mesh, int needed, int started) {
-  auto const n = std::to_string(needed);
-  return "mesh " + mesh + " needs " + n + (needed == 1 ? " rank" : " ranks") + "; mpirun started " +
-         std::to_string(started) + ": use mpirun -n " + n;
-}
+class mpi_operations;
+class node_group;
 
-inline int mpi_world_rank() {
-  int rank = 0;
-  mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), {"MPI_Comm_rank"});
-  return rank;
-}
+/// What is wrong if mpirun started another number of ranks than a mesh needs, and what to do.
+MTF_MPI_CODE std::string wrong_rank_count(std::string const& mesh, int needed, int started);
 
 }  // namespace mpi
 
@@ -51,140 +39,33 @@ class mpi_collectives final : public collectives {
 
   /// `text` names the mesh in errors, "rows:2 cols:4". Throws user_error if the number of ranks is not the size of the
   /// mesh.
-  explicit mpi_collectives(mesh_shape const& mesh, std::string text = {})
-      : mpi_collectives(mesh, std::move(text), {}) {}
-  mpi_collectives(mesh_shape const& mesh, std::string text, options chosen)
-      : collectives(mesh, mpi::mpi_world_rank()), text_(std::move(text)), largest_(chosen.largest) {
-    int started = 0;
-    mpi::mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &started), {"MPI_Comm_size"});
-    if (text_.empty()) text_ = backend::mesh_text(mesh);
-    if (started != mesh.size()) throw user_error(mpi::wrong_rank_count(text_, mesh.size(), started));
-    for (int a = 0; a < mesh.ndim; ++a)
-      if (mesh.size(axis_mask{1} << a) > 1) wide_ |= axis_mask{1} << a;
-    keep(world_, MPI_Comm_dup(MPI_COMM_WORLD, &world_), {"MPI_Comm_dup", text_});
-    for (axis_mask axes = 1; axes < comms_.size(); ++axes)
-      if ((axes & ~wide_) == 0) {
-        auto& made = comms_[axes];
-        keep(made, MPI_Comm_split(world_, mesh.group_of(rank(), axes), mesh.index_within(rank(), axes), &made),
-             {"MPI_Comm_split", text_, axes});
-      }
-    // An MPI that takes device memory gets device pointers, which memcpy does not take.
-    if (chosen.shared_memory && !mpi_device_aware()) find_nodes();
-  }
-  ~mpi_collectives() override {
-    for (auto& c : comms_)
-      if (c != MPI_COMM_NULL) MPI_Comm_free(&c);
-    MPI_Comm_free(&world_);
-  }
+  MTF_MPI_CODE explicit mpi_collectives(mesh_shape const& mesh, std::string text = {});
+  MTF_MPI_CODE mpi_collectives(mesh_shape const& mesh, std::string text, options chosen);
+  MTF_MPI_CODE ~mpi_collectives() override;
   mpi_collectives(mpi_collectives const&) = delete;
   mpi_collectives& operator=(mpi_collectives const&) = delete;
 
-  void barrier() override { mpi::mpi_check(MPI_Barrier(world_), at("MPI_Barrier", wide_)); }
-  bool any(bool mine) override {
-    int theirs = mine ? 1 : 0;
-    mpi::mpi_check(MPI_Allreduce(MPI_IN_PLACE, &theirs, 1, MPI_INT, MPI_LOR, world_), at("MPI_Allreduce", wide_));
-    return theirs != 0;
-  }
+  MTF_MPI_CODE void barrier() override;
+  MTF_MPI_CODE bool any(bool mine) override;
 
  protected:
-  void do_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) override {
-    if (alone(axes)) return copy(type, in, out, count);
-    if (auto* const node = node_of(axes)) return node->all_reduce(op, type, in, out, count);
-    each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
-      mpi::mpi_check(MPI_Allreduce(from, to, n, mpi::mpi_type(type), operations_.find(op, type), comm(axes)),
-                     at("MPI_Allreduce", axes));
-    });
-  }
-  handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
-                             std::size_t count) override {
-    if (auto* const node =
-            alone(axes) ? nullptr : node_of(axes)) {  // done at once: no other processor would do it meanwhile
-      node->all_reduce(op, type, in, out, count);
-      return handle(new mpi::mpi_request(at("MPI_Iallreduce", axes)));
-    }
-    return start("MPI_Iallreduce", axes, type, in, out, count, [&](mpi::mpi_place place, mpi::mpi_request& r) {
-      each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
-        mpi::mpi_check(
-            MPI_Iallreduce(from, to, n, mpi::mpi_type(type), operations_.find(op, type), comm(axes), r.add()), place);
-      });
-    });
-  }
-
-  // Reductions take no derived types, and a piece of every block is not contiguous: many elements go as one reduction
-  // to each rank of the group.
-  void do_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    if (alone(axes)) return copy(type, in, out, count);
-    if (auto* const node = node_of(axes)) return node->reduce_scatter(type, in, out, count);
-    auto const mpi_type = mpi::mpi_type(type);
-    auto const sum = operations_.find(combine::sum, type);
-    if (!many(axes, count))
-      return mpi::mpi_check(MPI_Reduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes)),
-                            at("MPI_Reduce_scatter_block", axes));
-    each_block_piece(axes, type, in, out, count, [&](void const* from, void* to, int n, int root) {
-      mpi::mpi_check(MPI_Reduce(from, to, n, mpi_type, sum, root, comm(axes)), at("MPI_Reduce", axes));
-    });
-  }
-  handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {  // as for an all-reduce
-      node->reduce_scatter(type, in, out, count);
-      return handle(new mpi::mpi_request(at("MPI_Ireduce_scatter_block", axes)));
-    }
-    return start(
-        "MPI_Ireduce_scatter_block", axes, type, in, out, count, [&](mpi::mpi_place place, mpi::mpi_request& r) {
-          auto const mpi_type = mpi::mpi_type(type);
-          auto const sum = operations_.find(combine::sum, type);
-          if (!many(axes, count))
-            return mpi::mpi_check(
-                MPI_Ireduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes), r.add()), place);
-          each_block_piece(axes, type, in, out, count, [&](void const* from, void* to, int n, int root) {
-            mpi::mpi_check(MPI_Ireduce(from, to, n, mpi_type, sum, root, comm(axes), r.add()), place);
-          });
-        });
-  }
-
-  void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    if (alone(axes)) return copy(type, in, out, count);
-    auto const bytes = count * backend::size_of(type);
-    if (auto* const node = bytes <= mpi::node_group::longest_move ? node_of(axes) : nullptr)
-      return node->all_gather(in, out, bytes);
-    as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-      mpi::mpi_check(MPI_Allgather(own_block(axes, type, in, out, count), n, block, out, n, block, comm(axes)),
-                     at("MPI_Allgather", axes));
-    });
-  }
-  handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    return start("MPI_Iallgather", axes, type, in, out, count, [&](mpi::mpi_place place, mpi::mpi_request& r) {
-      as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-        mpi::mpi_check(
-            MPI_Iallgather(own_block(axes, type, in, out, count), n, block, out, n, block, comm(axes), r.add()), place);
-      });
-    });
-  }
-
-  void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    if (alone(axes)) return copy(type, in, out, count);
-    auto const bytes = count * backend::size_of(type);
-    if (auto* const node = bytes * group_size(axes) <= mpi::node_group::longest_move ? node_of(axes) : nullptr)
-      return node->all_to_all(in, out, bytes);
-    as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-      mpi::mpi_check(MPI_Alltoall(in, n, block, out, n, block, comm(axes)), at("MPI_Alltoall", axes));
-    });
-  }
-
-  void do_permute(element type, void const* in, void* out, std::size_t count, int to, int from) override {
-    as_int(count > largest_, type, count, [&](int n, MPI_Datatype block) {
-      int const code = MPI_Sendrecv(in, n, block, to, 0, out, n, block, from, 0, world_, MPI_STATUS_IGNORE);
-      if (code == MPI_SUCCESS) return;
-      throw mpi_error("MPI_Sendrecv to rank " + std::to_string(to) + " and from rank " + std::to_string(from) +
-                      " of mesh " + text_ + " failed: " + mpi::mpi_text(code));
-    });
-  }
+  MTF_MPI_CODE void do_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
+                                  std::size_t count) override;
+  MTF_MPI_CODE handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
+                                          std::size_t count) override;
+  MTF_MPI_CODE void do_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
+                                      std::size_t count) override;
+  MTF_MPI_CODE handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
+                                              std::size_t count) override;
+  MTF_MPI_CODE void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override;
+  MTF_MPI_CODE handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out,
+                                          std::size_t count) override;
+  MTF_MPI_CODE void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override;
+  MTF_MPI_CODE void do_permute(element type, void const* in, void* out, std::size_t count, int to, int from) override;
 
  private:
-  static void keep(MPI_Comm const& made, int code, mpi::mpi_place const& place) {
-    mpi::mpi_check(code, place);
-    mpi::mpi_check(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), place);
-  }
+  // Of a communicator that was made: checks that it was, and has it return its errors.
+  MTF_MPI_CODE static void keep(MPI_Comm const& made, int code, mpi::mpi_place const& place);
 
   [[nodiscard]] mpi::mpi_place at(char const* call, axis_mask axes) const { return {call, text_, axes}; }
   [[nodiscard]] bool alone(axis_mask axes) const { return (axes & wide_) == 0; }
@@ -193,114 +74,47 @@ class mpi_collectives final : public collectives {
   [[nodiscard]] bool many(axis_mask axes, std::size_t count) const { return count * group_size(axes) > largest_; }
 
   /// Which node each rank of the mesh runs on, told by the lowest rank there.
-  void find_nodes() {
-    MPI_Comm here = MPI_COMM_NULL;
-    keep(here, MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here),
-         {"MPI_Comm_split_type", text_});
-    int first = rank();
-    int const told = MPI_Bcast(&first, 1, MPI_INT, 0, here);
-    bool const shares = mpi::shared_memory(here, 1).data() != nullptr;
-    MPI_Comm_free(&here);
-    mpi::mpi_check(told, {"MPI_Bcast", text_});
-    if (any(!shares)) return;
-    nodes_.resize(static_cast<std::size_t>(mesh().size()));
-    mpi::mpi_check(MPI_Allgather(&first, 1, MPI_INT, nodes_.data(), 1, MPI_INT, world_), {"MPI_Allgather", text_});
-  }
+  MTF_MPI_CODE void find_nodes();
   /// True if no group along `axes` spans nodes. All groups share memory, or none: its sums are taken in another order
   /// than MPI's, and replicas in different groups must get the same bits.
-  [[nodiscard]] bool within_nodes(axis_mask axes) const {
-    if (nodes_.empty()) return false;
-    std::vector<int> node(nodes_.size(), -1);  // of each group
-    for (int r = 0; r < mesh().size(); ++r) {
-      int& of_group = node[static_cast<std::size_t>(mesh().group_of(r, axes))];
-      int const here = nodes_[static_cast<std::size_t>(r)];
-      if (of_group >= 0 && of_group != here) return false;
-      of_group = here;
-    }
-    return true;
-  }
+  [[nodiscard]] MTF_MPI_CODE bool within_nodes(axis_mask axes) const;
   /// The shared memory of this rank's group, made at its first use; null if groups span nodes or memory cannot be
   /// shared.
-  mpi::node_group* node_of(axis_mask axes) {
-    auto& made = groups_[axes & wide_];
-    if (!made.looked_for) {
-      made.looked_for = true;
-      if (within_nodes(axes)) made.shared = std::make_unique<mpi::node_group>(comm(axes));
-      if (made.shared && !made.shared->usable()) made.shared.reset();
-    }
-    return made.shared.get();
-  }
+  MTF_MPI_CODE mpi::node_group* node_of(axis_mask axes);
 
-  // Memcpy does not take device memory; an MPI that does copies it.
-  void copy(element type, void const* in, void* out, std::size_t count) {
-    if (in == out || count == 0) return;
-    if (mpi_device_aware()) return do_permute(type, in, out, count, rank(), rank());
-    std::memcpy(out, in, count * backend::size_of(type));
-  }
-
-  // An operation that has started, with the MPI requests that f(place, request) adds to it.
+  MTF_MPI_CODE void copy(element type, void const* in, void* out, std::size_t count);
+  /// An operation that has started, with the MPI requests that f(place, request) adds to it.
   template <class F>
   handle start(char const* call, axis_mask axes, element type, void const* in, void* out, std::size_t count,
-               F const& f) {
-    auto const place = at(call, axes);
-    auto* const fresh = new mpi::mpi_request(place);
-    handle started(fresh);
-    if (alone(axes))
-      copy(type, in, out, count);
-    else
-      f(place, *fresh);
-    return started;
-  }
-
+               F const& f);
   /// `in` of an all-gather as MPI wants it: MPI_IN_PLACE if it is this rank's block of `out`.
-  void const* own_block(axis_mask axes, element type, void const* in, void* out, std::size_t count) const {
-    auto const me = static_cast<std::size_t>(mesh().index_within(rank(), axes));
-    return in == static_cast<std::byte*>(out) + me * count * backend::size_of(type) ? MPI_IN_PLACE : in;
-  }
-
-  // f(in, out, n) for pieces of at most `largest_` elements. All ranks split alike.
+  MTF_MPI_CODE void const* own_block(axis_mask axes, element type, void const* in, void* out, std::size_t count) const;
+  /// f(in, out, n) for pieces of at most `largest_` elements. All ranks split alike.
   template <class F>
-  void each_piece(element type, void const* in, void* out, std::size_t count, F const& f) const {
-    auto const size = backend::size_of(type);
-    for (std::size_t i = 0; i < count; i += largest_) {
-      void* const to = static_cast<std::byte*>(out) + i * size;
-      void const* const from = in == out ? MPI_IN_PLACE : static_cast<std::byte const*>(in) + i * size;
-      f(from, to, static_cast<int>(std::min(largest_, count - i)));
-    }
-  }
-  // The same for each block of `in`, with the rank of the group that the block is for.
+  void each_piece(element type, void const* in, void* out, std::size_t count, F const& f) const;
+  /// The same for each block of `in`, with the rank of the group that the block is for.
   template <class F>
-  void each_block_piece(axis_mask axes, element type, void const* in, void* out, std::size_t count, F const& f) const {
-    auto const stride = count * backend::size_of(type);
-    for (std::size_t b = 0; b < group_size(axes); ++b)
-      each_piece(type, static_cast<std::byte const*>(in) + b * stride, out, count,
-                 [&](void const* from, void* to, int n) { f(from, to, n, static_cast<int>(b)); });
-  }
-  // f(n, datatype) for a block of `count` elements: elements as they are, or one large datatype.
+  void each_block_piece(axis_mask axes, element type, void const* in, void* out, std::size_t count, F const& f) const;
+  /// f(n, datatype) for a block of `count` elements: elements as they are, or one large datatype.
   template <class F>
-  void as_int(bool large, element type, std::size_t count, F const& f) const {
-    auto const mpi_type = mpi::mpi_type(type);
-    if (!large) return f(static_cast<int>(count), mpi_type);
-    mpi::block_type const block(mpi_type, backend::size_of(type), count, largest_);
-    f(1, block.get());
-  }
+  void as_int(bool large, element type, std::size_t count, F const& f) const;
 
   std::string text_;
   std::size_t largest_;
   axis_mask wide_ = 0;  // the axes with more than one rank
   MPI_Comm world_ = MPI_COMM_NULL;
-  std::array<MPI_Comm, std::size_t{1} << static_cast<unsigned>(max_axes)> comms_ = [] {
-    decltype(comms_) none;
-    none.fill(MPI_COMM_NULL);
-    return none;
-  }();
+  std::array<MPI_Comm, std::size_t{1} << static_cast<unsigned>(max_axes)> comms_;
   struct group_memory {
     bool looked_for = false;
     std::unique_ptr<mpi::node_group> shared;
   };
   std::array<group_memory, std::size_t{1} << static_cast<unsigned>(max_axes)> groups_;
   std::vector<int> nodes_;  // empty: no memory is shared
-  mpi::mpi_operations operations_;
+  std::unique_ptr<mpi::mpi_operations> operations_;
 };
 
 }  // namespace mtf
+
+#if !defined(MTF_MPI_COMPILED)
+#include <mtf/mpi/code/collectives.hpp>
+#endif

@@ -1,16 +1,10 @@
 #pragma once
 // When MPI is initialized and finalized, and how ranks end together after an error.
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
 #include <optional>
-#include <stdexcept>
 #include <string>
 
-#include <mtf/core/error.hpp>
+#include <mtf/mpi/compiled.hpp>
 #include <mtf/mpi/error.hpp>
-#include <mtf/mpi/request.hpp>
 
 namespace mtf::mpi {
 
@@ -20,23 +14,8 @@ class mpi_environment {
   static constexpr int user_exit = 2;
   static constexpr int other_exit = 1;
 
-  mpi_environment(int& argc, char**& argv) {
-    int initialized = 0, finalized = 0;
-    MPI_Initialized(&initialized);
-    MPI_Finalized(&finalized);
-    if (finalized != 0) throw std::logic_error("mtf: MPI cannot start twice in one program: call mtf::run once");
-    owner_ = initialized == 0;
-    int provided = 0;
-    if (owner_) mpi_check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), {"MPI_Init_thread"});
-    mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), {"MPI_Comm_rank"});
-    mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size_), {"MPI_Comm_size"});
-    mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &leaving_), {"MPI_Comm_dup"});
-    mpi_check(MPI_Comm_set_errhandler(leaving_, MPI_ERRORS_RETURN), {"MPI_Comm_set_errhandler"});
-  }
-  ~mpi_environment() {
-    MPI_Comm_free(&leaving_);
-    if (owner_) MPI_Finalize();
-  }
+  MTF_MPI_CODE mpi_environment(int& argc, char**& argv);
+  MTF_MPI_CODE ~mpi_environment();
   mpi_environment(mpi_environment const&) = delete;
   mpi_environment& operator=(mpi_environment const&) = delete;
 
@@ -50,39 +29,18 @@ class mpi_environment {
   int guard(Body const& body) {
     try {
       return leave(body());
-    } catch (user_error const& e) {
-      auto const ended = agree(true);
-      if (!ended) {
-        auto const seconds = std::to_string(patience.count());
-        end_all(std::string(e.what()) + " (not all ranks reported an error within " + seconds + " s)", user_exit);
-      }
-      if (ended->all_failed) return report(e.what());
-      if (ended->first_failed == rank_) print(named(e.what()));
-      return user_exit;
-    } catch (std::exception const& e) {
-      end_all(e.what(), other_exit);
     } catch (...) {
-      end_all("an exception that is not a std::exception", other_exit);
+      return leave_by_exception();
     }
   }
   /// Rank 0 prints an error that all ranks have; gives its exit code.
-  [[nodiscard]] int report(std::string const& text) const {
-    if (rank_ == 0) print("mtf: " + text);
-    return user_exit;
-  }
+  [[nodiscard]] MTF_MPI_CODE int report(std::string const& text) const;
 
  private:
-  // One write: lines of several ranks do not mix.
-  static void print(std::string const& line) {
-    std::fputs((line + "\n").c_str(), stderr);
-    std::fflush(stderr);
-  }
   // Of nested guards only the innermost one that was reached asks the other ranks.
-  [[nodiscard]] int leave(int code) {
-    if (left_) return code;
-    auto const ended = agree(false);
-    return ended && ended->first_failed < size_ ? user_exit : code;
-  }
+  [[nodiscard]] MTF_MPI_CODE int leave(int code);
+  // To be called where the exception is caught.
+  [[nodiscard]] MTF_MPI_CODE int leave_by_exception();
   struct ending {
     int first_failed;  // size_ if no rank failed
     bool all_failed;
@@ -90,23 +48,10 @@ class mpi_environment {
   // How all ranks end; each calls this once. Empty if this rank failed and not all others have ended in time. Ranks
   // wait here and not in MPI_Finalize for others that may still fail: MPI_Abort then hangs at times (mpirun of Open MPI
   // 4.1.4).
-  [[nodiscard]] std::optional<ending> agree(bool failed) {
-    left_ = true;
-    std::array<int, 2> const mine{failed ? rank_ : size_, failed ? 1 : 0};
-    std::array<int, 2> least{};
-    MPI_Request arrived = MPI_REQUEST_NULL;
-    if (MPI_Iallreduce(mine.data(), least.data(), 2, MPI_INT, MPI_MIN, leaving_, &arrived) != MPI_SUCCESS) return {};
-    if (failed ? !done_in_time(arrived) : MPI_Wait(&arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS) return {};
-    return ending{least[0], least[1] != 0};
-  }
-  [[nodiscard]] std::string named(std::string const& text) const {
-    return "mtf: rank " + std::to_string(rank_) + ": " + text;
-  }
-  [[noreturn]] void end_all(std::string const& text, int code) const {
-    print(named(text));
-    MPI_Abort(MPI_COMM_WORLD, code);
-    std::_Exit(code);
-  }
+  [[nodiscard]] MTF_MPI_CODE std::optional<ending> agree(bool failed);
+  [[nodiscard]] MTF_MPI_CODE std::string named(std::string const& text) const;
+  [[noreturn]] MTF_MPI_CODE void end_all(std::string const& text, int code) const;
+  MTF_MPI_CODE static void print(std::string const& line);
 
   bool owner_ = false;
   int rank_ = 0;
@@ -116,3 +61,7 @@ class mpi_environment {
 };
 
 }  // namespace mtf::mpi
+
+#if !defined(MTF_MPI_COMPILED)
+#include <mtf/mpi/code/environment.hpp>
+#endif

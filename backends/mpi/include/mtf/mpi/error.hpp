@@ -4,7 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include <mtf/backend/between_ranks.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/mpi/compiled.hpp>
 
 // MPI's own C++ bindings left the standard in MPI 3.0; without this Open MPI 4 declares them and wants a second
 // library.
@@ -26,13 +27,7 @@ struct mpi_error : std::runtime_error {
 namespace mpi {
 
 /// MPI's own words for an error code.
-inline std::string mpi_text(int code) {
-  std::string text(MPI_MAX_ERROR_STRING, '\0');
-  int length = 0;
-  if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) return "MPI error " + std::to_string(code);
-  text.resize(static_cast<std::size_t>(length));
-  return text;
-}
+MTF_MPI_CODE std::string mpi_text(int code);
 
 /// A call of MPI and the mesh axes it runs over, for the text of an error. `mesh` is a text such as "rows:2 cols:4".
 struct mpi_place {
@@ -41,13 +36,15 @@ struct mpi_place {
   axis_mask axes = 0;
 
   /// "MPI_Allreduce over rows:2 of mesh rows:2 cols:4"
-  [[nodiscard]] std::string text() const { return backend::place_text(call, axes, mesh); }
+  [[nodiscard]] MTF_MPI_CODE std::string text() const;
 };
 
 /// Throws if `code` is not MPI_SUCCESS.
-inline void mpi_check(int code, mpi_place const& at) {
-  if (code != MPI_SUCCESS) throw mpi_error(at.text() + " failed: " + mpi_text(code));
-}
+MTF_MPI_CODE void mpi_check(int code, mpi_place const& at);
 
 }  // namespace mpi
 }  // namespace mtf
+
+#if !defined(MTF_MPI_COMPILED)
+#include <mtf/mpi/code/error.hpp>
+#endif
