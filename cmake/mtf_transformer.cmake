@@ -1,6 +1,6 @@
 # Programs of the example's model, each for one config, mesh and layout.
 
-# mtf_add_transformer(TARGET MESH "rows:2;cols:2" LAYOUT "batch:rows;heads:cols"
+# mtf_add_transformer(TARGET MESH "data:2;model:2" LAYOUT "batch:data;heads:model"
 #                     [UPPER_LAYOUT "..."] [CONFIG header] [SOURCE file] [RANKS_AS_THREADS ON]): the program SOURCE (default: the
 # example's train.cpp, which links train-parts) for one mesh and layout, and one layout for the upper half of the layers if
 # that is another.

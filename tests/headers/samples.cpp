@@ -8,15 +8,15 @@ namespace samples {
 
 // dim.hpp, notation.hpp
 struct batch : mtf::dim<"batch", 64> {};
-struct rows : mtf::axis<"rows", 2> {};
-struct cols : mtf::axis<"cols", 2> {};
+struct data : mtf::axis<"data", 2> {};
+struct model : mtf::axis<"model", 2> {};
 struct hidden : mtf::dim<"hidden", 32> {};
 struct pixels : mtf::dim<"pixels", 16> {};
 struct digit : mtf::dim<"digit", 10> {};
-using my_mesh = mtf::mesh<rows, cols>;
-using where = mtf::layout<my_mesh, mtf::split<batch, rows>, mtf::split<hidden, cols>>;
-using upper = mtf::layout<my_mesh, mtf::split<batch, rows>>;
-using from_text = mtf::layout_of<"rows:2;cols:2", "batch:rows;hidden:cols", batch, hidden>;
+using my_mesh = mtf::mesh<data, model>;
+using where = mtf::layout<my_mesh, mtf::split<batch, data>, mtf::split<hidden, model>>;
+using upper = mtf::layout<my_mesh, mtf::split<batch, data>>;
+using from_text = mtf::layout_of<"data:2;model:2", "batch:data;hidden:model", batch, hidden>;
 
 // tensor.hpp
 template <template <class...> class Tensor>

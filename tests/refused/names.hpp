@@ -10,13 +10,13 @@ struct heads : mtf::dim<"heads", 16> {};
 struct vocab : mtf::dim<"vocab", 512> {};
 struct digit : mtf::dim<"digit", 10> {};
 
-struct rows : mtf::axis<"rows", 2> {};
-struct cols : mtf::axis<"cols", 4> {};
+struct data : mtf::axis<"data", 2> {};
+struct model : mtf::axis<"model", 4> {};
 struct pods : mtf::axis<"pods", 3> {};
 
-using machine = mtf::mesh<rows, cols>;
-using where = mtf::layout<machine, mtf::split<batch, rows>, mtf::split<hidden, cols>, mtf::split<heads, cols>>;
-using elsewhere = mtf::layout<machine, mtf::split<batch, cols>>;
+using machine = mtf::mesh<data, model>;
+using where = mtf::layout<machine, mtf::split<batch, data>, mtf::split<hidden, model>, mtf::split<heads, model>>;
+using elsewhere = mtf::layout<machine, mtf::split<batch, model>>;
 
 template <class... Dims>
 using tensor = mtf::place<float, where, mtf::trace>::tensor<Dims...>;

@@ -40,7 +40,7 @@ inline std::string mesh_text(mesh_shape const& mesh) {
   return s;
 }
 
-/// What is called, and over which axes of which mesh: "MPI_Allreduce over rows:2 of mesh rows:2 cols:4".
+/// What is called, and over which axes of which mesh: "MPI_Allreduce over data:2 of mesh data:2 model:4".
 inline std::string place_text(std::string_view call, axis_mask axes, std::string_view mesh) {
   std::string over;
   auto rest = mesh;

@@ -10,7 +10,7 @@
 
 namespace mtf {
 
-/// "[batch/rows, hidden]": a tensor's dimensions and the axes that split them.
+/// "[batch/data, hidden]": a tensor's dimensions and the axes that split them.
 inline std::string describe(sharding const& s, std::array<std::string_view, max_axes> const& axis_names) {
   std::string text = "[";
   for (int d = 0; d < s.ndim; ++d) {

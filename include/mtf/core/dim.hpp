@@ -2,7 +2,7 @@
 // Dimensions of tensors and axes of the machine: a name and a size each.
 //
 //   struct batch : mtf::dim<"batch", 64> {};
-//   struct rows  : mtf::axis<"rows", 2> {};
+//   struct data  : mtf::axis<"data", 2> {};
 //
 // Deriving a tag makes every compiler print `batch` in its messages.
 #include <concepts>

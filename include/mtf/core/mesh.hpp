@@ -65,7 +65,7 @@ struct mesh {
   }
   /// Whether it has an axis of this id and this size.
   static constexpr bool has(std::uint64_t id, int extent) { return ((Axes::id == id && Axes::size == extent) || ...); }
-  /// "rows:2 cols:4"
+  /// "data:2 model:4"
   static std::string text() {
     std::string s;
     ((s += (s.empty() ? "" : " ") + std::string(Axes::name) + ":" + std::to_string(Axes::size)), ...);

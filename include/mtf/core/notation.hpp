@@ -2,9 +2,9 @@
 // Mesh-TensorFlow's textual notation, parsed at compile time to layouts that say the same. Its axes are types of their
 // own: a program that has them from a text has no others.
 //
-//   mtf::layout_of<"rows:2;cols:2", "batch:rows;hidden:cols", batch, hidden>
+//   mtf::layout_of<"data:2;model:2", "batch:data;hidden:model", batch, hidden>
 //
-// "batch:pods+rows" splits one dimension over two axes, outermost first. Separators are ';', ',' or spaces.
+// "batch:pods+data" splits one dimension over two axes, outermost first. Separators are ';', ',' or spaces.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -213,7 +213,7 @@ struct parsed_layout {
 
 }  // namespace detail
 
-/// The mesh that a text such as "rows:2;cols:4" names. Refused: an axis without a number.
+/// The mesh that a text such as "data:2;model:4" names. Refused: an axis without a number.
 template <fixed_string Text>
 using mesh_of = typename detail::parsed_mesh<Text>::type;
 

@@ -312,7 +312,7 @@ struct require<error_unknown_name<N, K...>, By...> {
 template <class E, class... By>
 struct require<error_axis_without_size<E>, By...> {
   static_assert(never<E>,
-                MTF_SENTENCE("mtf: a textual mesh gives an axis no number of processors: write rows:2;cols:4", E));
+                MTF_SENTENCE("mtf: a textual mesh gives an axis no number of processors: write data:2;model:4", E));
 };
 template <class L, class... By>
 struct require<error_loss_is_not_scalar<L>, By...> {
@@ -346,13 +346,14 @@ template <class G, class... By>
 struct require<error_not_a_mesh<G>, By...> {
   static_assert(
       never<G>,
-      MTF_SENTENCE("mtf: a mesh is expected first, such as mtf::mesh<rows, cols>, or a layout's, where::mesh_type", G));
+      MTF_SENTENCE("mtf: a mesh is expected first, such as mtf::mesh<data, model>, or a layout's, where::mesh_type",
+                   G));
 };
 template <class... G, class... By>
 struct require<error_not_a_split<G...>, By...> {
   static_assert(never<G...>,
                 MTF_SENTENCE("mtf: a rule of a layout is a split, of a dimension, then the axes that split it: "
-                             "mtf::split<batch, rows>",
+                             "mtf::split<batch, data>",
                              G...));
 };
 template <class G, class E, class... By>

@@ -3,9 +3,9 @@
 
 struct batch : mtf::dim<"batch", 64> {};
 struct hidden : mtf::dim<"hidden", 1024> {};
-struct rows : mtf::axis<"rows", 2> {};
-struct cols : mtf::axis<"cols", 2> {};
+struct data : mtf::axis<"data", 2> {};
+struct model : mtf::axis<"model", 2> {};
 
-using where = mtf::layout<mtf::mesh<rows, cols>, mtf::split<batch, rows>, mtf::split<hidden, cols>>;
+using where = mtf::layout<mtf::mesh<data, model>, mtf::split<batch, data>, mtf::split<hidden, model>>;
 
 int main() { return sizeof(where) == 0; }

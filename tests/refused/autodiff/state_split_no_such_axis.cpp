@@ -1,6 +1,6 @@
 // An optimizer's state is split over an axis that the parameters' mesh lacks.
-// expect[GNU]: error_no_such_axis<pods, mtf::mesh<rows, cols>
-// expect[Clang]: error_no_such_axis<pods, mtf::mesh<rows, cols>
+// expect[GNU]: error_no_such_axis<pods, mtf::mesh<data, model>
+// expect[Clang]: error_no_such_axis<pods, mtf::mesh<data, model>
 // expect[NVIDIA]: error_no_such_axis<.*pods
 // expect: error: static assertion failed.*mtf: an optimizer's state is split over an axis that the parameters' mesh lacks
 #include "names.hpp"
@@ -14,7 +14,7 @@ struct mlp {
 using parameters = mlp<tensor>;
 
 #ifdef MTF_CONTROL
-using state_split = mtf::state_split_over<rows>;
+using state_split = mtf::state_split_over<data>;
 #else
 using state_split = mtf::state_split_over<pods>;
 #endif

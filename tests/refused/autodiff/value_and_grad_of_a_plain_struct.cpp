@@ -7,11 +7,11 @@
 
 #ifdef MTF_CONTROL
 template <template <class...> class Tensor>
-struct model {
+struct weights {
   Tensor<hidden, digit> w;
   MTF_FIELDS(w);
 };
-using parameters = model<mtf::place<float, where, mtf::trace>::tensor>;
+using parameters = weights<mtf::place<float, where, mtf::trace>::tensor>;
 #else
 struct parameters {
   tensor<hidden, digit> w;

@@ -6,13 +6,13 @@
 #include "names.hpp"
 
 template <template <class...> class Tensor>
-struct model {
+struct weights {
   Tensor<batch> w;
   MTF_FIELDS(w);
 };
 
 #ifdef MTF_CONTROL
-double f(model<mtf::place<float, where, mtf::trace>::tensor> const& p) {
+double f(weights<mtf::place<float, where, mtf::trace>::tensor> const& p) {
   auto const [value, gradients] = mtf::value_and_grad([](auto const& q) { return mtf::sum(q.w * q.w); })(p);
 #else
 double f(tensor<batch> const& p) {

@@ -6,9 +6,9 @@
 #include "names.hpp"
 
 #ifdef MTF_CONTROL
-using it = mtf::layout<machine, mtf::split<digit, rows>>;
+using it = mtf::layout<machine, mtf::split<digit, data>>;
 #else
-using it = mtf::layout<machine, mtf::split<digit, cols>>;
+using it = mtf::layout<machine, mtf::split<digit, model>>;
 #endif
 
 mtf::place<float, it>::tensor<digit> x;

@@ -10,7 +10,7 @@ struct small : mtf::dim<"small", 3> {};
 #ifdef MTF_CONTROL
 using it = mtf::layout<machine>;
 #else
-using it = mtf::layout<machine, mtf::split<small, cols> >;
+using it = mtf::layout<machine, mtf::split<small, model> >;
 #endif
 
 mtf::place<float, it>::tensor<small> x;

@@ -8,9 +8,9 @@
 struct odd : mtf::dim<"odd", 20> {};
 
 #ifdef MTF_CONTROL
-using it = mtf::layout<machine, mtf::split<odd, cols>>;
+using it = mtf::layout<machine, mtf::split<odd, model>>;
 #else
-using it = mtf::layout<machine, mtf::split<odd, rows, cols>>;
+using it = mtf::layout<machine, mtf::split<odd, data, model>>;
 #endif
 
 mtf::place<float, it>::tensor<odd> x;

@@ -6,9 +6,9 @@
 #include "names.hpp"
 
 #ifdef MTF_CONTROL
-using it = mtf::layout<machine, mtf::split<batch, rows, cols>>;
+using it = mtf::layout<machine, mtf::split<batch, data, model>>;
 #else
-using it = mtf::layout<machine, mtf::split<batch, rows>, mtf::split<batch, cols>>;
+using it = mtf::layout<machine, mtf::split<batch, data>, mtf::split<batch, model>>;
 #endif
 
 mtf::place<float, it>::tensor<batch> x;

@@ -1,14 +1,14 @@
 // A mesh names an axis twice.
-// expect[GNU]: error_axis_twice<rows>
-// expect[Clang]: error_axis_twice<rows>
-// expect[NVIDIA]: error_axis_twice<.*rows
+// expect[GNU]: error_axis_twice<data>
+// expect[Clang]: error_axis_twice<data>
+// expect[NVIDIA]: error_axis_twice<.*data
 // expect: error: static assertion failed.*mtf: a mesh, or one split, names an axis twice
 #include "names.hpp"
 
 #ifdef MTF_CONTROL
-using it = mtf::mesh<rows, cols>;
+using it = mtf::mesh<data, model>;
 #else
-using it = mtf::mesh<rows, cols, rows>;
+using it = mtf::mesh<data, model, data>;
 #endif
 
 constexpr int processors = it::size;

@@ -6,9 +6,9 @@
 #include "names.hpp"
 
 #ifdef MTF_CONTROL
-using it = mtf::layout_of<"rows:2;cols:4", "batch:rows+cols", batch>;
+using it = mtf::layout_of<"data:2;model:4", "batch:data+model", batch>;
 #else
-using it = mtf::layout_of<"rows:2;cols:4", "batch:rows;batch:cols", batch>;
+using it = mtf::layout_of<"data:2;model:4", "batch:data;batch:model", batch>;
 #endif
 
 mtf::place<float, it>::tensor<batch> x;

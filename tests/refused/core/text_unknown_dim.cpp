@@ -6,9 +6,9 @@
 #include "names.hpp"
 
 #ifdef MTF_CONTROL
-using it = mtf::layout_of<"rows:2;cols:4", "batch:rows;hidden:cols", batch, hidden>;
+using it = mtf::layout_of<"data:2;model:4", "batch:data;hidden:model", batch, hidden>;
 #else
-using it = mtf::layout_of<"rows:2;cols:4", "bacth:rows;hidden:cols", batch, hidden>;
+using it = mtf::layout_of<"data:2;model:4", "bacth:data;hidden:model", batch, hidden>;
 #endif
 
 mtf::place<float, it>::tensor<batch> x;

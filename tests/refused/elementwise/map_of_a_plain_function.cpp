@@ -6,9 +6,9 @@
 // expect[NVIDIA]: must have a constant value
 #include "names.hpp"
 
-using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
+using by_data = mtf::layout<machine, mtf::split<batch, data>>;
 template <template <class...> class Tensor>
-struct model {
+struct weights {
   Tensor<batch> w;
   MTF_FIELDS(w);
 };
@@ -20,4 +20,4 @@ auto const square = [](float x) { return x * x; };
 #endif
 
 constexpr auto total = [](auto const& p) { return mtf::sum(mtf::map(decltype(square){}, p.w)); };
-constexpr auto plan = mtf::plan_of<by_rows>(total, mtf::parameters<model>{});
+constexpr auto plan = mtf::plan_of<by_data>(total, mtf::parameters<weights>{});

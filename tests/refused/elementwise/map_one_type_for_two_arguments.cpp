@@ -6,9 +6,9 @@
 // expect[NVIDIA]: must have a constant value
 #include "names.hpp"
 
-using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
+using by_data = mtf::layout<machine, mtf::split<batch, data>>;
 template <template <class...> class Tensor>
-struct model {
+struct weights {
   Tensor<batch> w;
   MTF_FIELDS(w);
 };
@@ -30,4 +30,4 @@ struct product {
 #endif
 
 constexpr auto total = [](auto const& p, auto const& x) { return mtf::sum(mtf::map(product{}, p.w, x)); };
-constexpr auto plan = mtf::plan_of<by_rows>(total, mtf::parameters<model>{}, mtf::input<float, batch>{});
+constexpr auto plan = mtf::plan_of<by_data>(total, mtf::parameters<weights>{}, mtf::input<float, batch>{});

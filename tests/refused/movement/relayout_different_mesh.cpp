@@ -1,6 +1,6 @@
 // A relayout to another mesh.
-// expect[GNU]: error_different_meshes<mtf::mesh<rows, cols>, mtf::mesh<pods>
-// expect[Clang]: error_different_meshes<mtf::mesh<rows, cols>, mtf::mesh<pods>
+// expect[GNU]: error_different_meshes<mtf::mesh<data, model>, mtf::mesh<pods>
+// expect[Clang]: error_different_meshes<mtf::mesh<data, model>, mtf::mesh<pods>
 // expect[NVIDIA]: error_different_meshes<
 // expect: error: static assertion failed.*mtf: two operands live on different meshes
 #include "names.hpp"

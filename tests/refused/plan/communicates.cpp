@@ -1,7 +1,7 @@
 // A contraction over a split dimension, completed inside a scope that forbids communication.
-// expect[GNU]: error_communicates<mtf::collective::all_reduce, mtf::over<cols>, mtf::pass::forward>
-// expect[Clang]: error_communicates<mtf::collective::all_reduce, mtf::over<cols>, mtf::pass::forward>
-// expect[NVIDIA]: error_communicates<.*cols
+// expect[GNU]: error_communicates<mtf::collective::all_reduce, mtf::over<model>, mtf::pass::forward>
+// expect[Clang]: error_communicates<mtf::collective::all_reduce, mtf::over<model>, mtf::pass::forward>
+// expect[NVIDIA]: error_communicates<.*model
 // expect: error: static assertion failed.*mtf: a function inside without_communication communicates
 #include "names.hpp"
 

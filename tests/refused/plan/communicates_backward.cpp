@@ -1,7 +1,7 @@
 // Forward nothing is sent; backward the gradient that enters the norm is completed.
-// expect[GNU]: error_communicates<mtf::collective::all_reduce, mtf::over<cols>, mtf::pass::backward>
-// expect[Clang]: error_communicates<mtf::collective::all_reduce, mtf::over<cols>, mtf::pass::backward>
-// expect[NVIDIA]: error_communicates<.*cols
+// expect[GNU]: error_communicates<mtf::collective::all_reduce, mtf::over<model>, mtf::pass::backward>
+// expect[Clang]: error_communicates<mtf::collective::all_reduce, mtf::over<model>, mtf::pass::backward>
+// expect[NVIDIA]: error_communicates<.*model
 // expect: error: static assertion failed.*mtf: a function inside without_communication communicates
 #include "names.hpp"
 

@@ -5,7 +5,7 @@
 // expect: error: static assertion failed.*mtf: a plan has more collectives than mtf::max_collectives
 #include "names.hpp"
 
-using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
+using by_data = mtf::layout<machine, mtf::split<batch, data>>;
 #ifdef MTF_CONTROL
 constexpr int times = 512;
 #else
@@ -14,4 +14,4 @@ constexpr int times = 513;
 constexpr auto often = [](auto const& x) {
   for (int i = 0; i < times; ++i) static_cast<void>(mtf::complete(mtf::sum<batch>(x)));
 };
-constexpr auto plan = mtf::plan_of<by_rows>(often, mtf::input<float, batch, vocab>{});
+constexpr auto plan = mtf::plan_of<by_data>(often, mtf::input<float, batch, vocab>{});

@@ -7,9 +7,9 @@
 #include "names.hpp"
 #include <cstdio>
 
-using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
+using by_data = mtf::layout<machine, mtf::split<batch, data>>;
 template <template <class...> class Tensor>
-struct model {
+struct weights {
   Tensor<batch> w;
   MTF_FIELDS(w);
 };
@@ -20,5 +20,5 @@ constexpr auto total = [](auto const& p) {
 #endif
   return mtf::sum(p.w);
 };
-constexpr auto plan = mtf::plan_of<by_rows>(total, mtf::parameters<model>{});
+constexpr auto plan = mtf::plan_of<by_data>(total, mtf::parameters<weights>{});
 static_assert(plan.count() < 100);

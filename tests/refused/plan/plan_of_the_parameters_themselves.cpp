@@ -14,11 +14,11 @@ struct mlp {
 using parameters = mlp<mtf::place<float, where, mtf::trace>::tensor>;
 
 constexpr auto loss = [](auto const& p, auto const& x) { return mtf::mean(mtf::einsum<batch, digit>(x, p.w) + p.b); };
-using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
+using by_data = mtf::layout<machine, mtf::split<batch, data>>;
 
 #ifdef MTF_CONTROL
-constexpr auto plan = mtf::plan_of<by_rows>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, hidden>{});
+constexpr auto plan = mtf::plan_of<by_data>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, hidden>{});
 #else
-constexpr auto plan = mtf::plan_of<by_rows>(loss, parameters{}, mtf::input<float, batch, hidden>{});
+constexpr auto plan = mtf::plan_of<by_data>(loss, parameters{}, mtf::input<float, batch, hidden>{});
 #endif
 static_assert(plan.bytes_sent_per_rank() < 1000000);

@@ -7,9 +7,9 @@
 
 using mtf::operator""_KiB;
 
-using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
+using by_data = mtf::layout<machine, mtf::split<batch, data>>;
 constexpr auto total = [](auto const& x) { return mtf::exp(mtf::sum<batch>(x)); };
-constexpr auto plan = mtf::plan_of<by_rows>(total, mtf::input<double, batch, sequence, vocab>{});
+constexpr auto plan = mtf::plan_of<by_data>(total, mtf::input<double, batch, sequence, vocab>{});
 #ifdef MTF_CONTROL
 static_assert(mtf::within_budget<plan, mtf::budget{.bytes_sent = 128_KiB, .collectives = 1}>());
 #else

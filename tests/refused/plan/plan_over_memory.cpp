@@ -5,9 +5,9 @@
 // expect: error: static assertion failed.*mtf: a plan is over its budget
 #include "names.hpp"
 
-using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
+using by_data = mtf::layout<machine, mtf::split<batch, data>>;
 constexpr auto square = [](auto const& x) { return mtf::square(x); };
-constexpr auto plan = mtf::plan_of<by_rows>(square, mtf::input<float, batch, sequence, vocab>{});
+constexpr auto plan = mtf::plan_of<by_data>(square, mtf::input<float, batch, sequence, vocab>{});
 #ifdef MTF_CONTROL
 static_assert(mtf::within_budget<plan, mtf::budget{.memory = plan.peak_bytes}>());
 #else

@@ -23,8 +23,8 @@ struct mlp {
   MTF_FIELDS(layers, last);
 };
 
-using by_rows = mtf::layout<machine, mtf::split<batch, rows>>;
+using by_data = mtf::layout<machine, mtf::split<batch, data>>;
 constexpr auto loss = [](auto const& p, auto const& x) {
   return mtf::mean(mtf::einsum<batch, digit>(x, p.layers[1].w) + p.layers[2].b[0] + p.last);
 };
-constexpr auto plan = mtf::plan_of<by_rows>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, hidden>{});
+constexpr auto plan = mtf::plan_of<by_data>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, hidden>{});
