@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 packages=(
   g++-12 clang-19 libomp-19-dev cmake ninja-build ca-certificates          # compilers and build
-  clang-format-19                                                          # the format that scripts/check-format.sh holds to
+  clang-format-19 clang-tidy-19                                            # scripts/check-format.sh, scripts/check-tidy.sh
   doxygen                                                                  # the API reference, scripts/api-reference.sh
   libboost-dev libdnnl-dev librandom123-dev libopenmpi-dev openmpi-bin     # what mtf itself uses
   libmpich-dev mpich                                                       # preset mpich; mpicxx and mpirun stay Open MPI's

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests: the format, g++ 12, clang++ 19, sanitizers (the tests of one rank, the ranks as threads), what needs an MPI once more
+# All tests: the format, clang-tidy over what changed, g++ 12, clang++ 19, sanitizers (the tests of one rank, the ranks as threads), what needs an MPI once more
 # with MPICH, and everything compiled for CUDA where nvcc is.
 #   scripts/test.sh            all of it
 #   scripts/test.sh --quick    g++ only, and of its tests those that need few programs
@@ -55,6 +55,7 @@ stage "format" scripts/check-format.sh
 if $quick; then
   preset quick gcc
 else
+  stage "tidy" scripts/check-tidy.sh
   preset gcc
   preset clang
   preset sanitize

@@ -1,6 +1,7 @@
 #pragma once
 // Everything but the backends: dimensions, meshes, layouts, operations, derivatives, optimizers, plans. Needs
 // Boost.Hana only.
+// IWYU pragma: begin_exports
 #include <mtf/autodiff/gradient.hpp>
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
@@ -64,3 +65,4 @@
 #include <mtf/train/scan.hpp>
 #include <mtf/train/schedules.hpp>
 #include <mtf/version.hpp>
+// IWYU pragma: end_exports

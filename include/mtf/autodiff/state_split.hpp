@@ -8,8 +8,6 @@
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/dim.hpp>
-#include <mtf/core/layout.hpp>
-#include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
 #include <mtf/core/sharding.hpp>

@@ -8,7 +8,6 @@
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
-#include <mtf/core/mesh_shape.hpp>
 
 namespace mtf::backend {
 

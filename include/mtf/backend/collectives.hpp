@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <mtf/core/element.hpp>
-#include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
 
 namespace mtf {

@@ -2,7 +2,6 @@
 // What a backend is: memory, collectives between its ranks, notes of what is going on, and `run`, which does a
 // primitive. How to write one: docs/design.md, "Writing a backend"; backend/host.hpp has all but `run` for memory of
 // the host.
-#include <array>
 #include <concepts>
 #include <cstddef>
 

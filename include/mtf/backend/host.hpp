@@ -1,6 +1,5 @@
 #pragma once
 // What a backend needs besides `run` where its memory is the host's and its work is done when `run` returns.
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <new>

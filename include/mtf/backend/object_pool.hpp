@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <new>
 
-#include <mtf/core/dim.hpp>
-
 namespace mtf::backend {
 
 /// Memory for the library's own small objects of one rank, in free lists by size: `new` costs more. Large ones are the

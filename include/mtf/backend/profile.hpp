@@ -2,7 +2,6 @@
 // Where the time goes, by operation: what each primitive of the backend computed and moved, and how long it took.
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>

@@ -9,7 +9,6 @@
 #include <mtf/backend/between_ranks.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/core/element.hpp>
-#include <mtf/math/functions.hpp>
 
 namespace mtf::backend {
 

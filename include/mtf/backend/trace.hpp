@@ -1,7 +1,6 @@
 #pragma once
 // The backend that holds no data. Operations on it type-check with the core alone, and run in constant expressions:
 // what remains is the list of their collectives (mtf/plan/plan.hpp). A type without a backend has this one.
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -12,7 +11,6 @@
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
-#include <mtf/backend/work.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 

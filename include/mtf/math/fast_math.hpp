@@ -166,7 +166,7 @@ MTF_INLINE float fast_sqrt(float x) {
   bool const subnormal = x < 0x1p-126F;
   float const s = x * (subnormal ? 0x1p24F : 1.0F), half = 0.5F * s;
   constexpr std::uint32_t start = 0x5f375a86U;
-  float r = std::bit_cast<float>(start - (std::bit_cast<std::uint32_t>(s) >> 1U));  // about 1 / sqrt(s)
+  auto r = std::bit_cast<float>(start - (std::bit_cast<std::uint32_t>(s) >> 1U));  // about 1 / sqrt(s)
   r = r * (1.5F - half * r * r);
   r = r * (1.5F - half * r * r);
   float root = s * r;

@@ -4,7 +4,6 @@
 #include <limits>
 #include <type_traits>
 
-#include <mtf/backend/collectives.hpp>
 #include <mtf/core/verdict.hpp>
 
 namespace mtf {

@@ -5,15 +5,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/describe.hpp>
-#include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
-#include <mtf/core/sharding.hpp>
 #include <mtf/plan/plan.hpp>
 
 namespace mtf {

@@ -12,8 +12,7 @@
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/dim.hpp>
 #include <mtf/core/layout.hpp>
-#include <mtf/core/mesh.hpp>
-#include <mtf/core/shape.hpp>
+#include <mtf/core/limits.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/callable.hpp>
 #include <mtf/detail/core/pack.hpp>
@@ -22,7 +21,6 @@
 #include <mtf/plan/plan.hpp>
 #include <mtf/tensor/params.hpp>
 #include <mtf/tensor/place.hpp>
-#include <mtf/tensor/tensor.hpp>
 #include <mtf/train/global_norm.hpp>
 
 namespace mtf {

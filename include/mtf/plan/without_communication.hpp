@@ -7,9 +7,7 @@
 #include <mtf/core/dim.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/mesh.hpp>
-#include <mtf/core/notation.hpp>
 #include <mtf/core/partial.hpp>
-#include <mtf/core/shape.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/callable.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>

@@ -2,11 +2,13 @@
 // What tensors do at run time depends on the backend and the element type alone, so it is the same in every program:
 // carrying out collectives, collecting and completing gradients. A backend's compiled library has it, and programs that
 // link that library only declare it.
+// IWYU pragma: begin_exports: the macros use them
 #include <mtf/backend/buffer.hpp>
 #include <mtf/detail/sharding/execute.hpp>
 #include <mtf/detail/tape/completion.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/tape.hpp>
+// IWYU pragma: end_exports
 
 // At global scope, where BACKEND is complete. EACH: `extern template` in programs, `template` in the library.
 #define MTF_COMPILED_TENSORS(EACH, BACKEND)                   \

@@ -1,5 +1,6 @@
 #pragma once
 // Where the tensors of a structure lie.
+#include <mtf/backend/trace.hpp>
 #include <mtf/core/layout.hpp>
 #include <mtf/core/partial.hpp>
 #include <mtf/core/shape.hpp>

@@ -8,11 +8,8 @@
 
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/error.hpp>
-#include <mtf/core/layout.hpp>
-#include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
-#include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/tape/value.hpp>

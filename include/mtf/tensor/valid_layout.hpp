@@ -3,10 +3,8 @@
 #include <cstddef>
 
 #include <mtf/core/layout.hpp>
-#include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
-#include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/sharding/finding.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 // Where a loss of NaN comes from.
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <mtf/backend/watch.hpp>
 #include <mtf/core/describe.hpp>
 #include <mtf/core/element.hpp>
+#include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/tensor/params.hpp>
 

@@ -16,7 +16,6 @@
 #include <mtf/detail/tensor/sharding_of.hpp>
 #include <mtf/math/fast_math.hpp>
 #include <mtf/tensor/params.hpp>
-#include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
 

@@ -15,7 +15,6 @@
 #include <mtf/math/fast_math.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/tensor/params.hpp>
-#include <mtf/tensor/tensor.hpp>
 #include <mtf/train/global_norm.hpp>
 
 namespace mtf {

@@ -1,7 +1,6 @@
 #pragma once
 // Picking types from packs.
 #include <cstddef>
-#include <type_traits>
 #include <utility>
 
 namespace mtf::detail {

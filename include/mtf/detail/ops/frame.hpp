@@ -2,6 +2,7 @@
 // What every operation needs: names and verdicts, shardings and the loops over shards, the backend's memory and
 // profiling scopes, the tape, and the way from shardings back to tensor types. The header of an operation includes
 // this, what else it uses, and the operations that it is composed of.
+// IWYU pragma: begin_exports
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/ref.hpp>
@@ -26,3 +27,4 @@
 #include <mtf/detail/tensor/result.hpp>
 #include <mtf/tensor/tensor.hpp>
 #include <mtf/tensor/valid_layout.hpp>
+// IWYU pragma: end_exports

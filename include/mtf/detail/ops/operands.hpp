@@ -4,9 +4,8 @@
 #include <type_traits>
 
 #include <mtf/core/element.hpp>
-#include <mtf/core/layout.hpp>
+#include <mtf/core/limits.hpp>
 #include <mtf/core/linearity.hpp>
-#include <mtf/core/mesh.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/sharding/finding.hpp>

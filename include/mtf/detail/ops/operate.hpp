@@ -1,9 +1,10 @@
 #pragma once
 // How every operation is called: from tensor types to values, and from the result's sharding back to a type.
-#include <type_traits>
 
+#include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/ops/operands.hpp>
 #include <mtf/detail/ops/operation.hpp>
 #include <mtf/detail/tensor/result.hpp>

@@ -2,7 +2,6 @@
 // Reverse mode: operations on tracked values leave nodes; running them backwards collects gradients in slots. The axes
 // over which a gradient is partial are run-time values, on a trace as well (docs/design.md, "Gradients know their
 // partial axes at run time").
-#include <array>
 #include <cstddef>
 #include <utility>
 #include <vector>

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <mtf/core/layout.hpp>
-#include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
 #include <mtf/core/shape.hpp>

@@ -1,6 +1,5 @@
 #pragma once
 // From names to values: the sharding of a shape under a layout.
-#include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
 #include <mtf/core/shape.hpp>

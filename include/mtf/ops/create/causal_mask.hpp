@@ -4,7 +4,7 @@
 
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/create/iota.hpp>
-#include <mtf/ops/elementwise/elementwise.hpp>
+#include <mtf/ops/elementwise/elementwise.hpp>  // IWYU pragma: keep (operators)
 
 namespace mtf {
 

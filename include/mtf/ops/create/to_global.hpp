@@ -2,7 +2,6 @@
 // Tensors back on the host.
 #include <vector>
 
-#include <mtf/core/mesh.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/movement/complete.hpp>
 #include <mtf/ops/movement/relayout.hpp>

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <mtf/core/mesh.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/detail/sharding/execute.hpp>
 #include <mtf/detail/sharding/relayout_rule.hpp>

@@ -1,5 +1,6 @@
 #pragma once
 // The same tensor in another order of its dimensions.
+#include <cstddef>
 #include <type_traits>
 
 #include <mtf/backend/primitives/pointwise.hpp>

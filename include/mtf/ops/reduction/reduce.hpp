@@ -4,14 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/primitives/product.hpp>
 #include <mtf/backend/primitives/reduction.hpp>
 #include <mtf/core/host_device.hpp>
 #include <mtf/detail/ops/frame.hpp>
-#include <mtf/ops/elementwise/elementwise.hpp>
+#include <mtf/ops/elementwise/elementwise.hpp>  // IWYU pragma: keep (operators)
 #include <mtf/ops/movement/cast.hpp>
 
 namespace mtf {

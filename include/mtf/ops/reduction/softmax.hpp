@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include <mtf/backend/primitives/log_softmax.hpp>
 #include <mtf/backend/primitives/softmax.hpp>
