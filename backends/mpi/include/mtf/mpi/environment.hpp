@@ -45,9 +45,7 @@ class mpi_environment {
     int first_failed;  // size_ if no rank failed
     bool all_failed;
   };
-  // How all ranks end; each calls this once. Empty if this rank failed and not all others have ended in time. Ranks
-  // wait here and not in MPI_Finalize for others that may still fail: MPI_Abort then hangs at times (mpirun of Open MPI
-  // 4.1.4).
+  // How all ranks end; each calls this once. Empty if this rank failed and not all others have ended in time.
   [[nodiscard]] MTF_MPI_CODE std::optional<ending> agree(bool failed);
   [[nodiscard]] MTF_MPI_CODE std::string named(std::string const& text) const;
   [[noreturn]] MTF_MPI_CODE void end_all(std::string const& text, int code) const;

@@ -83,7 +83,8 @@ void mpi_collectives::do_all_reduce(axis_mask axes, combine op, element type, vo
 }
 collectives::handle mpi_collectives::do_start_all_reduce(axis_mask axes, combine op, element type, void const* in,
                                                          void* out, std::size_t count) {
-  if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {  // no other processor would do it meanwhile
+  // Done at once: no other processor would do it meanwhile.
+  if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {
     node->all_reduce(op, type, in, out, count);
     return handle(new mpi::mpi_request(at("MPI_Iallreduce", axes)));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// How MPI starts and ends, and with it the ranks.
+// How MPI is initialized and finalized, and how ranks end.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -62,7 +62,7 @@ int mpi_environment::leave_by_exception() {
   }
 }
 
-// MPI's own end is no place to wait in for ranks that may still fail: MPI_Abort then hangs at times (mpirun of Open
+// Ranks wait here and not in MPI_Finalize for others that may still fail: MPI_Abort then hangs at times (mpirun of Open
 // MPI 4.1.4).
 std::optional<mpi_environment::ending> mpi_environment::agree(bool failed) {
   left_ = true;
