@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All tests: the format, clang-tidy over what changed, g++ 12, clang++ 19, sanitizers (the tests of one rank, the ranks as threads), what needs an MPI once more
-# with MPICH, and everything compiled for CUDA where nvcc is.
+# All tests: the format, clang-tidy over what changed, g++ 12, clang++ 19, sanitizers (the tests of one rank, the ranks as
+# threads), what needs an MPI once more with MPICH, and everything compiled for CUDA where nvcc is.
 #   scripts/test.sh            all of it
 #   scripts/test.sh --quick    g++ only, and of its tests those that need few programs
 # Stops at the first stage that fails, says which, and closes with the minutes that each stage took.
