@@ -9,27 +9,10 @@ target_compile_options(mtf_program_flags INTERFACE -fno-math-errno -fno-trapping
 set(mtf_program_libraries ${mtf_targets} $<TARGET_NAME_IF_EXISTS:mtf_kokkos_compiled>
   $<TARGET_NAME_IF_EXISTS:mtf_mpi_compiled> mtf_warnings mtf_program_flags)
 
-# Where results matter and speed does not, as in CI's second compiler, most of a build's time can be saved.
-set(MTF_PROGRAM_OPTIMIZATION "" CACHE STRING
-  "Such as -O0: of all of mtf's own programs but the kernels' tests. Empty: examples as users build them, tests -O1")
-function(mtf_optimize target usually)
-  if(target MATCHES "kernels|fast_math")
-    return()  # as users build
-  endif()
-  set(flag "${usually}")
-  if(MTF_PROGRAM_OPTIMIZATION)
-    set(flag "${MTF_PROGRAM_OPTIMIZATION}")
-  endif()
-  if(flag)
-    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:${flag}>)
-  endif()
-endfunction()
-
 # mtf_add_program(TARGET SOURCES...): an executable.
 function(mtf_add_program target)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${mtf_program_libraries})
-  mtf_optimize(${target} "")
 endfunction()
 
 # mtf_marker(FILE WORD OUT): what follows `// WORD: ` within a source's first lines, as a list; empty when not there.
