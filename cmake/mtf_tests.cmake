@@ -21,17 +21,28 @@ add_custom_target(mtf_local_tests)
 add_custom_target(mtf_mesh_tests)
 add_custom_target(mtf_threads_tests)
 
-# In tests results matter, not speed, and -O3 takes three times as long to compile. The kernels' tests are as users build.
+# In tests results matter, not speed, and -O3 takes three times as long to compile. The kernels' tests are as users build;
+# those that run longer than they compile take -O1 in any case.
 set(MTF_TEST_OPTIMIZATION -O1 CACHE STRING "How tests are optimized; against compiled libraries that are so in full")
+function(mtf_test_optimization target flag)
+  set(${flag} "${MTF_TEST_OPTIMIZATION}" PARENT_SCOPE)
+  if(target MATCHES "kernels|fast_math")
+    set(${flag} "" PARENT_SCOPE)
+  elseif(target MATCHES "laws|optimizers|collectives|protocol|sweep")
+    set(${flag} -O1 PARENT_SCOPE)
+  endif()
+endfunction()
 function(mtf_optimize_as_test target)
-  if(NOT target MATCHES "kernels|fast_math")
-    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:${MTF_TEST_OPTIMIZATION}>)
+  mtf_test_optimization(${target} flag)
+  if(flag)
+    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:${flag}>)
   endif()
 endfunction()
 
 # The library's headers are parsed once for all tests that are compiled alike. nvcc_wrapper precompiles nothing.
 function(mtf_share_headers target)
-  if(target MATCHES "kernels|fast_math" OR Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP)
+  mtf_test_optimization(${target} flag)
+  if(NOT flag STREQUAL MTF_TEST_OPTIMIZATION OR Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP)
     return()
   endif()
   if(NOT TARGET mtf_test_headers)

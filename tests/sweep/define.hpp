@@ -15,6 +15,10 @@
 #define MTF_SWEEP_SLICES 0
 #define MTF_SWEEP_SLICE 0
 #endif
+// Of the sample that ctest runs, each how manyth case.
+#ifndef MTF_SWEEP_EVERY
+#define MTF_SWEEP_EVERY 1
+#endif
 
 #define SWEEP_OPERANDS(...) mtf::detail::list<__VA_ARGS__>
 #define SWEEP_HEAD(OPERANDS)                \
@@ -68,10 +72,11 @@ constexpr budget budget_on(int mesh) {
 
 template <class Op, int Mesh>
 std::span<typed_case const> cases_on() {
-  constexpr bool sliced = MTF_SWEEP_SLICES > 0 && Mesh > 0;  // every slice compares with one rank
+  constexpr int slices = Mesh == 0 ? 1 : MTF_SWEEP_SLICES > 0 ? MTF_SWEEP_SLICES : MTF_SWEEP_EVERY;
+  constexpr int slice = slices > 1 ? MTF_SWEEP_SLICE : 0;  // every slice compares with one rank
   return table<Op, Mesh,
-               chosen<signature_of<Op>(), Mesh, budget_on(Mesh), Op::phase + (special ? sizeof(element) : 0),
-                      sliced ? MTF_SWEEP_SLICE : 0, sliced ? MTF_SWEEP_SLICES : 1>>;
+               chosen<signature_of<Op>(), Mesh, budget_on(Mesh), Op::phase + (special ? sizeof(element) : 0), slice,
+                      slices>>;
 }
 template <class Op, int... Mesh>
 std::vector<std::span<typed_case const>> cases_on_all(std::integer_sequence<int, Mesh...>) {
