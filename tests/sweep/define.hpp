@@ -74,9 +74,9 @@ template <class Op, int Mesh>
 std::span<typed_case const> cases_on() {
   constexpr int slices = Mesh == 0 ? 1 : MTF_SWEEP_SLICES > 0 ? MTF_SWEEP_SLICES : MTF_SWEEP_EVERY;
   constexpr int slice = slices > 1 ? MTF_SWEEP_SLICE : 0;  // every slice compares with one rank
-  return table<Op, Mesh,
-               chosen<signature_of<Op>(), Mesh, budget_on(Mesh), Op::phase + (special ? sizeof(element) : 0), slice,
-                      slices>>;
+  return table<
+      Op, Mesh,
+      chosen<signature_of<Op>(), Mesh, budget_on(Mesh), Op::phase + (special ? sizeof(element) : 0), slice, slices>>;
 }
 template <class Op, int... Mesh>
 std::vector<std::span<typed_case const>> cases_on_all(std::integer_sequence<int, Mesh...>) {
