@@ -21,6 +21,9 @@ add_custom_target(mtf_local_tests)
 add_custom_target(mtf_mesh_tests)
 add_custom_target(mtf_threads_tests)
 
+# These pass through the same code as others that a second compiler does build.
+option(MTF_SECOND_COMPILER "Leave out the longest tests, which are marked `// compilers: first`" OFF)
+
 # In tests results matter, not speed, and -O3 takes three times as long to compile. The kernels' tests are as users build;
 # those that run longer than they compile take -O1 in any case.
 set(MTF_TEST_OPTIMIZATION -O1 CACHE STRING "How tests are optimized; against compiled libraries that are so in full")
@@ -36,6 +39,10 @@ function(mtf_optimize_as_test target)
   mtf_test_optimization(${target} flag)
   if(flag)
     target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:${flag}>)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT Kokkos_ENABLE_CUDA)
+    # A tenth of GCC's time would go to collecting garbage from 128 MiB on.
+    target_compile_options(${target} PRIVATE --param=ggc-min-heapsize=2000000)
   endif()
 endfunction()
 

@@ -84,6 +84,10 @@ void report::say(std::string const& line) {
   line_is_open_ = false;
 }
 
+void report::profile(mtf::profile_table const& of, double seconds, mtf::machine_limits const& limits) {
+  say("\nthe training steps, on rank 0:\n" + mtf::describe(of, seconds, limits));
+}
+
 void report::step(progress const& p) {
   log_.write(nlohmann::json{{"step", p.step},
                             {"loss", p.loss},

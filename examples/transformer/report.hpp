@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <mtf/backend/profile.hpp>
+
 namespace transformer {
 
 struct progress {
@@ -53,6 +55,8 @@ class report {
   /// A training step: logged, and shown on a terminal, over the last line.
   void step(progress const& p);
   void evaluation(progress const& p);
+  /// Where the time of the training steps went.
+  void profile(mtf::profile_table const& of, double seconds, mtf::machine_limits const& limits);
   /// The validation figures so far against the steps, in rows of characters; `reference` is drawn as a dashed line.
   void plot(double reference, char const* name);
   /// The last files: the same as an SVG file, and the log as it is.

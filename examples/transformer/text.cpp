@@ -69,4 +69,15 @@ void text::add(std::int64_t at, sample_batch& to) const {
   }
 }
 
+char drawn_byte(std::span<float const> logits, double uniform, double temperature) {
+  double const largest = *std::max_element(logits.begin(), logits.end());
+  std::vector<double> weight(logits.size());
+  double total = 0;
+  for (std::size_t v = 0; v < weight.size(); ++v) total += weight[v] = std::exp((logits[v] - largest) / temperature);
+  double left = total * uniform;
+  std::size_t drawn = 0;
+  while (drawn + 1 < weight.size() && (left -= weight[drawn]) >= 0) ++drawn;
+  return static_cast<char>(drawn);
+}
+
 }  // namespace transformer

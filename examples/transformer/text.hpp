@@ -1,6 +1,7 @@
 #pragma once
 // A text as bytes: its training and validation parts, and batches drawn from them.
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,8 @@ class text {
   std::int64_t sequence_;
   std::int64_t validation_ = 0;
 };
+
+/// The byte that a number of [0, 1) draws from the softmax of `logits` at `temperature`.
+char drawn_byte(std::span<float const> logits, double uniform, double temperature);
 
 }  // namespace transformer

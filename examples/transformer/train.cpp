@@ -49,15 +49,8 @@ std::string generate(Backend& machine, parameters_on<Backend> const& p, int coun
           static_cast<unsigned char>(written[written.size() - static_cast<std::size_t>(seen - i)]);
     auto const logits =
         mtf::to_global(model_type::logits(p, mtf::from_global<tokens_on<Backend>, config::vocab>(machine, ids)));
-    float const* row = logits.data() + (seen - 1) * vocab;
-    std::array<double, static_cast<std::size_t>(vocab)> weight{};
-    float const largest = *std::max_element(row, row + vocab);
-    double total = 0;
-    for (std::size_t v = 0; v < weight.size(); ++v) total += weight[v] = std::exp((row[v] - largest) / 0.8);
-    double left = total * static_cast<double>(key.of(static_cast<std::uint64_t>(n)).bits() >> 11U) * 0x1p-53;
-    std::size_t drawn = 0;
-    while (drawn + 1 < weight.size() && (left -= weight[drawn]) >= 0) ++drawn;
-    written += static_cast<char>(drawn);
+    double const uniform = static_cast<double>(key.of(static_cast<std::uint64_t>(n)).bits() >> 11U) * 0x1p-53;
+    written += drawn_byte({logits.data() + (seen - 1) * vocab, static_cast<std::size_t>(vocab)}, uniform, 0.8);
   }
   return written;
 }
@@ -165,7 +158,7 @@ int train(Backend& machine, options const& o) {
                 "\nvalidation %.3f bits per byte; a unigram model has %.3f; peak memory %.1f MB a rank",
                 now.validation_bits, unigram, static_cast<double>(machine.memory().peak) / 1e6);
   out.say(line.data());
-  if (o.profile) out.say("\nthe training steps, on rank 0:\n" + mtf::describe(profile, trained, limits));
+  if (o.profile) out.profile(profile, trained, limits);
   if (o.sample > 0) {
     auto const written = generate(machine, p, o.sample, seed.of("sample"));
     out.say("\n--- a sample ---\n" + written + "\n----------------");

@@ -1,4 +1,5 @@
 // ranks: 1 2
+// compilers: first
 #include "model_layouts.hpp"
 
 TEST_CASE("layouts of one and two ranks") {

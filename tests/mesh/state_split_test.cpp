@@ -1,4 +1,5 @@
 // ranks: 1 2 4 8
+// compilers: first
 // An optimizer whose state is split further does what one with whole state does: the same parameters on every rank that
 // has them, the same norms; it sends what was planned, and holds its share of the state.
 #include "mpi_main.hpp"

@@ -2,6 +2,7 @@
 // memory, are added in place, are partial over different axes, and are completed while others are computed. On one rank
 // they equal differences; on the ranks of a mesh, completed in every way that there is, they equal those of one rank.
 // ranks: threads
+// compilers: first
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

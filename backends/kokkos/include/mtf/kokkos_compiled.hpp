@@ -1,7 +1,7 @@
 #pragma once
 // What is the same in every program besides kernels (runtime/compiled.hpp): the backend, what tensors on it do at run
-// time, and the commonest elementwise functions. mtf::kokkos_compiled has it, for float, double and bfloat16; programs
-// that link it declare it here.
+// time, the commonest operations and elementwise functions. mtf::kokkos_compiled has it, for float, double and
+// bfloat16; programs that link it declare it here.
 #if defined(MTF_KOKKOS_COMPILED)
 #include <cstdint>
 
@@ -9,6 +9,7 @@
 #include <mtf/kokkos/kernels/map.hpp>
 #include <mtf/kokkos/runtime/backend.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
+#include <mtf/ops/compiled.hpp>
 #include <mtf/ops/elementwise/functions.hpp>
 #include <mtf/tensor/compiled.hpp>
 
@@ -36,7 +37,8 @@
   MTF_COMPILED_MAP(EXEC, EACH, mtf::functions::relu, T, T)                                \
   MTF_COMPILED_MAP(EXEC, EACH, mtf::functions::gelu, T, T)                                \
   MTF_COMPILED_ELEMENTS(EACH, mtf::kokkos_backend<EXEC>, T)                               \
-  MTF_COMPILED_GRADIENTS(EACH, mtf::kokkos_backend<EXEC>, T)
+  MTF_COMPILED_GRADIENTS(EACH, mtf::kokkos_backend<EXEC>, T)                              \
+  MTF_COMPILED_OPERATIONS(EACH, mtf::kokkos_backend<EXEC>, T)
 
 MTF_BACKEND_CODE class mtf::kokkos::memory_pool<Kokkos::DefaultExecutionSpace::memory_space>;
 MTF_ON_EACH_SPACE(MTF_COMPILED_BACKEND_ON)

@@ -203,9 +203,9 @@ constexpr Backend& backend_of_first(value<Backend, T> const& x, More const&...) 
   return x.backend();
 }
 
-/// Runs an operation; its result has elements R. Leaves a node on the tape if an operand is tracked.
+/// What `run` does.
 template <class R, class Operation, class Backend, class... T>
-constexpr value<Backend, R> run(Operation const& o, value<Backend, T> const&... operands) {
+constexpr value<Backend, R> run_anywhere(Operation const& o, value<Backend, T> const&... operands) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     auto const& w = *o.work;
     Backend& b = backend_of_first(operands...);
@@ -222,6 +222,22 @@ constexpr value<Backend, R> run(Operation const& o, value<Backend, T> const&... 
              [&](auto const& slot) { return operation_node<Operation, Backend, R, T...>(o, slot, pass); });
     return result;
   }(std::index_sequence_for<T...>{});
+}
+
+/// What `run` does on a backend that holds data. Its compiled library has the commonest ones (mtf/ops/compiled.hpp), so
+/// this is neither constexpr nor inline: either would have every program compile it again.
+template <class R, class Operation, class Backend, class... T>
+value<Backend, R> run_on_data(Operation const& o, value<Backend, T> const&... operands) {
+  return run_anywhere<R>(o, operands...);
+}
+
+/// Runs an operation; its result has elements R. Leaves a node on the tape if an operand is tracked.
+template <class R, class Operation, class Backend, class... T>
+constexpr value<Backend, R> run(Operation const& o, value<Backend, T> const&... operands) {
+  if constexpr (Backend::holds_data)
+    return run_on_data<R>(o, operands...);
+  else
+    return run_anywhere<R>(o, operands...);
 }
 
 }  // namespace mtf::detail
