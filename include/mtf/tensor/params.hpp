@@ -13,7 +13,6 @@
 #include <boost/hana/accessors.hpp>
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/pair.hpp>
-#include <boost/hana/string.hpp>
 #include <boost/hana/tuple.hpp>
 
 #include <mtf/backend/scope.hpp>
@@ -30,8 +29,8 @@
 #define MTF_FOR_EACH_STEP(MACRO, A, ...) MACRO(A) __VA_OPT__(, MTF_FOR_EACH_AGAIN MTF_PARENS(MACRO, __VA_ARGS__))
 #define MTF_FOR_EACH_AGAIN() MTF_FOR_EACH_STEP
 
-#define MTF_ACCESSOR(NAME)                           \
-  ::boost::hana::make_pair(BOOST_HANA_STRING(#NAME), \
+#define MTF_ACCESSOR(NAME)                                                  \
+  ::boost::hana::make_pair(::mtf::detail::field_name{[] { return #NAME; }}, \
                            [](auto&& s) -> decltype(auto) { return (static_cast<decltype(s)&&>(s).NAME); })
 
 /// Inside a structure of tensors, names its fields in order: tensors, other such structures, or std::arrays of these.
@@ -48,6 +47,14 @@ template <class S>
 inline constexpr bool is_array = false;
 template <class T, std::size_t N>
 inline constexpr bool is_array<std::array<T, N>> = true;
+
+/// What a field is called, as a type: `Name`, a function without state, returns it. (Hana's own strings take a
+/// character for a template argument, and longer to include.)
+template <class Name>
+struct field_name {
+  constexpr explicit field_name(Name) {}
+  static constexpr char const* c_str() { return Name{}(); }
+};
 
 template <class S>
 concept fields = requires { typename S::hana_accessors_impl; };
