@@ -1,8 +1,10 @@
 #pragma once
-// Marks functions that run inside kernels: host and device under nvcc and hipcc, plain functions elsewhere.
+// Marks functions that run inside kernels.
 #if defined(__CUDACC__) || defined(__HIPCC__)
-#define MTF_FUNCTION __host__ __device__
+#define MTF_FUNCTION __host__ __device__ __attribute__((always_inline)) inline
 #else
-/// In front of functions that run inside kernels: host and device under nvcc and hipcc, nothing elsewhere.
-#define MTF_FUNCTION
+/// In front of functions that run inside kernels: for host and device under nvcc and hipcc, and inlined always. One
+/// call keeps the whole loop around it from being vectorized, and GCC keeps one of what is used twice, such as the
+/// function whose derivatives in two operands a kernel computes.
+#define MTF_FUNCTION __attribute__((always_inline)) inline
 #endif

@@ -16,34 +16,31 @@
 #define MTF_DEVICE_PASS
 #endif
 
-// Out of line, one call keeps the whole loop around it from being vectorized.
-#define MTF_INLINE [[gnu::always_inline]] MTF_FUNCTION inline
-
 namespace mtf::math {
 
 // The standard library's functions. As builtins: <cmath>, with all of its special functions, would be a fifth of what
 // including mtf costs.
 #if defined(MTF_DEVICE_PASS)
-MTF_INLINE double fast_exp(double x) { return ::exp(x); }
-MTF_INLINE double fast_log(double x) { return ::log(x); }
-MTF_INLINE double fast_tanh(double x) { return ::tanh(x); }
-MTF_INLINE double library_sqrt(double x) { return ::sqrt(x); }
-MTF_INLINE double library_floor(double x) { return ::floor(x); }
-MTF_INLINE float library_floor(float x) { return ::floorf(x); }
-MTF_INLINE float library_sqrt(float x) { return ::sqrtf(x); }
+MTF_FUNCTION double fast_exp(double x) { return ::exp(x); }
+MTF_FUNCTION double fast_log(double x) { return ::log(x); }
+MTF_FUNCTION double fast_tanh(double x) { return ::tanh(x); }
+MTF_FUNCTION double library_sqrt(double x) { return ::sqrt(x); }
+MTF_FUNCTION double library_floor(double x) { return ::floor(x); }
+MTF_FUNCTION float library_floor(float x) { return ::floorf(x); }
+MTF_FUNCTION float library_sqrt(float x) { return ::sqrtf(x); }
 #else
-MTF_INLINE double fast_exp(double x) { return __builtin_exp(x); }
-MTF_INLINE double fast_log(double x) { return __builtin_log(x); }
-MTF_INLINE double fast_tanh(double x) { return __builtin_tanh(x); }
+MTF_FUNCTION double fast_exp(double x) { return __builtin_exp(x); }
+MTF_FUNCTION double fast_log(double x) { return __builtin_log(x); }
+MTF_FUNCTION double fast_tanh(double x) { return __builtin_tanh(x); }
 /// The standard library's square root.
-MTF_INLINE double library_sqrt(double x) { return __builtin_sqrt(x); }
+MTF_FUNCTION double library_sqrt(double x) { return __builtin_sqrt(x); }
 /// The standard library's: the largest whole number that is not larger.
-MTF_INLINE double library_floor(double x) { return __builtin_floor(x); }
-MTF_INLINE float library_floor(float x) { return __builtin_floorf(x); }
-MTF_INLINE float library_sqrt(float x) { return __builtin_sqrtf(x); }
+MTF_FUNCTION double library_floor(double x) { return __builtin_floor(x); }
+MTF_FUNCTION float library_floor(float x) { return __builtin_floorf(x); }
+MTF_FUNCTION float library_sqrt(float x) { return __builtin_sqrtf(x); }
 #endif
-MTF_INLINE double fast_exp_down(double x) { return fast_exp(x); }
-MTF_INLINE double fast_sqrt(double x) { return library_sqrt(x); }
+MTF_FUNCTION double fast_exp_down(double x) { return fast_exp(x); }
+MTF_FUNCTION double fast_sqrt(double x) { return library_sqrt(x); }
 /// The standard library's cosine.
 inline double library_cos(double x) { return __builtin_cos(x); }
 /// The standard library's x^y.
@@ -51,11 +48,11 @@ inline double library_pow(double x, double y) { return __builtin_pow(x, y); }
 
 #if defined(MTF_DEVICE_PASS)
 
-MTF_INLINE float fast_exp(float x) { return ::expf(x); }
-MTF_INLINE float fast_exp_down(float x) { return ::expf(x); }
-MTF_INLINE float fast_log(float x) { return ::logf(x); }
-MTF_INLINE float fast_tanh(float x) { return ::tanhf(x); }
-MTF_INLINE float fast_sqrt(float x) { return ::sqrtf(x); }
+MTF_FUNCTION float fast_exp(float x) { return ::expf(x); }
+MTF_FUNCTION float fast_exp_down(float x) { return ::expf(x); }
+MTF_FUNCTION float fast_log(float x) { return ::logf(x); }
+MTF_FUNCTION float fast_tanh(float x) { return ::tanhf(x); }
+MTF_FUNCTION float fast_sqrt(float x) { return ::sqrtf(x); }
 
 #else
 
@@ -69,10 +66,10 @@ inline constexpr float ln2_low = 0x1.7f7d1cp-20F;
 inline constexpr float rounding_shift = 0x1.8p23F;
 
 /// The float whose exponent is in the lowest eight bits, with its bias: 2^(biased - 127) for 0 < biased < 255, 0 for 0.
-MTF_INLINE float power_of_two(std::uint32_t biased) { return std::bit_cast<float>(biased << 23U); }
+MTF_FUNCTION float power_of_two(std::uint32_t biased) { return std::bit_cast<float>(biased << 23U); }
 
 /// e^(x - n ln 2) for the integer n nearest to x / ln 2.
-MTF_INLINE float exp_of_rest(float x, float n) {
+MTF_FUNCTION float exp_of_rest(float x, float n) {
   float r = x - n * ln2_high;
   r = r - n * ln2_low;
   float p = 0x1.6ac732p-10F;
@@ -85,7 +82,7 @@ MTF_INLINE float exp_of_rest(float x, float n) {
 }
 
 /// e^x to 1.02 ulp, with gradual underflow and overflow to infinity.
-MTF_INLINE float fast_exp(float x) {
+MTF_FUNCTION float fast_exp(float x) {
   constexpr float lowest = -104.0F, highest = 89.0F;  // beyond them the result is 0 or infinity all the same
   x = x < lowest ? lowest : x;
   x = x > highest ? highest : x;
@@ -98,13 +95,13 @@ MTF_INLINE float fast_exp(float x) {
 }
 
 /// condition ? a : b without a branch: GCC moves what only one side needs into a branch, and then does not vectorize.
-MTF_INLINE float bitwise_select(bool condition, float a, float b) {
+MTF_FUNCTION float bitwise_select(bool condition, float a, float b) {
   std::uint32_t const mask = 0U - static_cast<std::uint32_t>(condition);
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) | (std::bit_cast<std::uint32_t>(b) & ~mask));
 }
 
 /// fast_exp for x < 88 in less time: 0 below -87.69.
-MTF_INLINE float fast_exp_down(float x) {
+MTF_FUNCTION float fast_exp_down(float x) {
   constexpr float lowest = -88.0F;  // where 2^n has no exponent left and is 0
   x = x < lowest ? lowest : x;
   constexpr float shift = rounding_shift + 127.0F;
@@ -114,7 +111,7 @@ MTF_INLINE float fast_exp_down(float x) {
 }
 
 /// The natural logarithm to 0.86 ulp; of 0 -infinity, of negative numbers NaN.
-MTF_INLINE float fast_log(float x) {
+MTF_FUNCTION float fast_log(float x) {
   std::uint32_t const lift = x < 0x1p-126F ? 23U : 0U;
   auto const bits = std::bit_cast<std::uint32_t>(x * power_of_two(lift + 127U));
   // The mantissa in [sqrt(1/2), sqrt(2)), so that the logarithm of numbers near 1 does not cancel.
@@ -143,7 +140,7 @@ MTF_INLINE float fast_log(float x) {
 
 /// The hyperbolic tangent to 5.7 ulp (4.9 where multiply-adds are fused), odd, 1 from 7.96 on and never beyond: a
 /// rational approximation. (One by fast_exp is slower, and cancels near 0.)
-MTF_INLINE float fast_tanh(float x) {
+MTF_FUNCTION float fast_tanh(float x) {
   constexpr float bound = 0x1.f99eb8p5F;
   float const square = x * x, z = square > bound ? bound : square;
   float p = 0x1.085a94p-26F;
@@ -162,7 +159,7 @@ MTF_INLINE float fast_tanh(float x) {
 }
 
 /// The square root to 0.85 ulp; of -0 -0, of negative numbers NaN.
-MTF_INLINE float fast_sqrt(float x) {
+MTF_FUNCTION float fast_sqrt(float x) {
   bool const subnormal = x < 0x1p-126F;
   float const s = x * (subnormal ? 0x1p24F : 1.0F), half = 0.5F * s;
   constexpr std::uint32_t start = 0x5f375a86U;

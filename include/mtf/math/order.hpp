@@ -24,13 +24,13 @@ inline constexpr auto order_shift =
 
 /// The bits with those of the magnitude inverted if the sign is set.
 template <class I>
-MTF_INLINE constexpr I with_magnitude_in_order(I bits) {
+MTF_FUNCTION constexpr I with_magnitude_in_order(I bits) {
   return bits ^ ((bits >> (8 * static_cast<int>(sizeof(I)) - 1)) & std::numeric_limits<I>::max());
 }
 
 /// The place of x; of an integer or bool itself.
 template <class T>
-MTF_INLINE constexpr order_t<T> order_of(T x) {
+MTF_FUNCTION constexpr order_t<T> order_of(T x) {
   if constexpr (std::is_floating_point_v<T>)
     return static_cast<order_t<T>>(
         static_cast<std::make_unsigned_t<order_t<T>>>(with_magnitude_in_order(std::bit_cast<order_t<T>>(x))) +
@@ -40,7 +40,7 @@ MTF_INLINE constexpr order_t<T> order_of(T x) {
 }
 /// The number whose place it is.
 template <class T>
-MTF_INLINE constexpr T number_at(order_t<T> place) {
+MTF_FUNCTION constexpr T number_at(order_t<T> place) {
   if constexpr (std::is_floating_point_v<T>)
     return std::bit_cast<T>(with_magnitude_in_order(
         static_cast<order_t<T>>(static_cast<std::make_unsigned_t<order_t<T>>>(place) - order_shift<T>)));
@@ -49,7 +49,7 @@ MTF_INLINE constexpr T number_at(order_t<T> place) {
 }
 /// Numbers in reverse order; its own inverse.
 template <class T>
-MTF_INLINE constexpr T reversed(T x) {
+MTF_FUNCTION constexpr T reversed(T x) {
   if constexpr (std::is_same_v<T, bool>)
     return !x;
   else if constexpr (std::is_integral_v<T>)
@@ -60,12 +60,12 @@ MTF_INLINE constexpr T reversed(T x) {
 
 /// The larger of two numbers of one type, in the order of `order_of`.
 template <class T>
-MTF_INLINE constexpr T larger(T a, T b) {
+MTF_FUNCTION constexpr T larger(T a, T b) {
   return order_of(a) < order_of(b) ? b : a;
 }
 /// The smaller of two numbers of one type: NaN if one is NaN.
 template <class T>
-MTF_INLINE constexpr T smaller(T a, T b) {
+MTF_FUNCTION constexpr T smaller(T a, T b) {
   return order_of(reversed(a)) < order_of(reversed(b)) ? b : a;
 }
 

@@ -24,7 +24,7 @@ template <class T>
 struct strided_rows {
   T* at;
   index stride;
-  [[nodiscard]] MTF_INLINE T* operator[](index r) const { return at + r * stride; }
+  [[nodiscard]] MTF_FUNCTION T* operator[](index r) const { return at + r * stride; }
 };
 
 /// A matrix split into panels of two vectors' columns: element (k, j) of panel p lies at p * rows * width + k * width +

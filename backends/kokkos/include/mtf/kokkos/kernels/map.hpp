@@ -90,7 +90,7 @@ struct map_kernel<std::index_sequence<I...>, F, R, T...> {
     });
   }
 
-  MTF_FLATTEN static void compute(F f, index m, R* y, T const*... x) {
+  static void compute(F f, index m, R* y, T const*... x) {
     MTF_SIMD
     for (index j = 0; j < m; ++j) y[j] = convert<R>(f(load(x[j])...));
   }
@@ -177,7 +177,7 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
     }
   }
   template <std::size_t J, class D>
-  MTF_FLATTEN static void compute(F f, index m, D* d, R const* g, T const*... x) {
+  static void compute(F f, index m, D* d, R const* g, T const*... x) {
     MTF_SIMD
     for (index j = 0; j < m; ++j) d[j] = convert<D>(term<J, D>(f, load(g[j]), load(x[j])...));
   }
@@ -188,7 +188,7 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
   [[nodiscard]] bool several() const {
     return ((dx[I] != nullptr ? 1 : 0) + ...) + 2 * ((row_sums[I] != nullptr ? 1 : 0) + ...) > 1;
   }
-  MTF_FLATTEN static void compute_all(F f, index m, R const* g, T const*... x, compute_t<T>*... terms) {
+  static void compute_all(F f, index m, R const* g, T const*... x, compute_t<T>*... terms) {
     MTF_SIMD
     for (index j = 0; j < m; ++j)
       [&](auto... term) MTF_INLINE_LAMBDA { ((terms[j] = term), ...); }(term<I, T>(f, load(g[j]), load(x[j])...)...);

@@ -12,7 +12,7 @@ namespace mtf::kokkos {
 
 /// The sum of (x - center)^2 over a row.
 template <class Team, class T, class A = compute_t<T>>
-MTF_INLINE A square_sum_of(Team const& team, index n, T const* in, A center) {
+MTF_FUNCTION A square_sum_of(Team const& team, index n, T const* in, A center) {
   return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA {
     A const d = load(in[j]) - center;
     return d * d;
@@ -21,8 +21,8 @@ MTF_INLINE A square_sum_of(Team const& team, index n, T const* in, A center) {
 
 /// y = (x - center) * factor * gamma + beta over a row; beta may be null.
 template <class Team, class T, class A = compute_t<T>>
-MTF_INLINE void write_norm(Team const& team, index n, T* y, T const* x, T const* gamma, T const* beta, A center,
-                           A factor) {
+MTF_FUNCTION void write_norm(Team const& team, index n, T* y, T const* x, T const* gamma, T const* beta, A center,
+                             A factor) {
   if (beta != nullptr)
     team.each(n, [=](index j) MTF_INLINE_LAMBDA {
       y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j]) + load(beta[j]));

@@ -73,7 +73,7 @@ inline void philox_pairs(std::uint64_t key, std::uint64_t const (&counter)[philo
 }
 
 /// A number in [0, 1) from 52 bits of a pair of words; the first word, the lower half, gives the higher bits.
-MTF_INLINE double unit_interval(std::uint64_t words) {
+MTF_FUNCTION double unit_interval(std::uint64_t words) {
   std::uint64_t const turned = words << 32U | words >> 32U;
   return Kokkos::bit_cast<double>(turned >> 12U | 0x3ff0000000000000ULL) - 1.0;
 }
@@ -82,7 +82,7 @@ MTF_INLINE double unit_interval(std::uint64_t words) {
 // scripts/derive_fast_math.py prints them; tests/local/fast_math_test.cpp holds both to their errors.
 
 /// The natural logarithm of 0 < x <= 1 to 3.5e-14 of itself.
-MTF_INLINE double log_of_unit(double x) {
+MTF_FUNCTION double log_of_unit(double x) {
   // x = 2^e m with m in [sqrt(1/2), sqrt(2)), log m = 2 artanh((m - 1) / (m + 1)); the series to the 15th power.
   constexpr std::uint64_t root = 0x3fe6a09e667f3bcdULL, mantissa = 0x000fffffffffffffULL;
   std::uint64_t const from_root = Kokkos::bit_cast<std::uint64_t>(x) - root;
@@ -102,7 +102,7 @@ MTF_INLINE double log_of_unit(double x) {
 }
 
 /// cos(2 pi x) for 0 <= x < 1, to 4.5e-14.
-MTF_INLINE double cosine_of_turns(double x) {
+MTF_FUNCTION double cosine_of_turns(double x) {
   double const y = (x < 0.5 ? x : 1.0 - x) - 0.25;  // the cosine is -sin(2 pi y), -1/4 <= y <= 1/4
   double const a = 6.28318530717958647693 * y, z = a * a;
   double p = 2.8114572543455206e-15;  // the series to a^17
@@ -117,33 +117,33 @@ MTF_INLINE double cosine_of_turns(double x) {
 }
 
 /// A standard normal number by Box and Muller's transformation.
-MTF_INLINE double normal_from(std::uint64_t first, std::uint64_t second) {
+MTF_FUNCTION double normal_from(std::uint64_t first, std::uint64_t second) {
   return Kokkos::sqrt(-2.0 * log_of_unit(1.0 - unit_interval(first))) * cosine_of_turns(unit_interval(second));
 }
 
 struct uniform_numbers {
   double low, range;
-  MTF_INLINE double operator()(std::uint64_t first, std::uint64_t /*second*/) const {
+  MTF_FUNCTION double operator()(std::uint64_t first, std::uint64_t /*second*/) const {
     return low + range * unit_interval(first);
   }
-  [[nodiscard]] MTF_INLINE static bool drawn_again(double) { return false; }
+  [[nodiscard]] MTF_FUNCTION static bool drawn_again(double) { return false; }
 };
 
 struct normal_numbers {
   double mean, stddev;
-  MTF_INLINE double operator()(std::uint64_t first, std::uint64_t second) const {
+  MTF_FUNCTION double operator()(std::uint64_t first, std::uint64_t second) const {
     return mean + stddev * normal_from(first, second);
   }
-  [[nodiscard]] MTF_INLINE static bool drawn_again(double) { return false; }
+  [[nodiscard]] MTF_FUNCTION static bool drawn_again(double) { return false; }
 };
 
 /// Draws again what lies beyond two standard deviations.
 struct truncated_normal_numbers {
   double mean, stddev;
-  MTF_INLINE double operator()(std::uint64_t first, std::uint64_t second) const {
+  MTF_FUNCTION double operator()(std::uint64_t first, std::uint64_t second) const {
     return mean + stddev * normal_from(first, second);
   }
-  [[nodiscard]] MTF_INLINE bool drawn_again(double x) const { return x < mean - 2 * stddev || x > mean + 2 * stddev; }
+  [[nodiscard]] MTF_FUNCTION bool drawn_again(double x) const { return x < mean - 2 * stddev || x > mean + 2 * stddev; }
 };
 
 template <class T, class Numbers>

@@ -54,20 +54,20 @@ struct row_numbers_body {
 // if several kernels share one, GCC keeps it out of line, and does not vectorize the loop around the call.
 
 template <class Team, class T, class A = compute_t<T>>
-MTF_INLINE A max_of(Team const& team, index n, T const* in, A scale = 1) {
+MTF_FUNCTION A max_of(Team const& team, index n, T const* in, A scale = 1) {
   return team.template max<A>(n, [=](index j) MTF_INLINE_LAMBDA { return scale * load(in[j]); });
 }
 template <class Team, class T, class A = compute_t<T>, class... Next>
-MTF_INLINE A exp_sum_of(Team const& team, index n, T const* in, A shift, A scale, Next const*... next) {
+MTF_FUNCTION A exp_sum_of(Team const& team, index n, T const* in, A shift, A scale, Next const*... next) {
   return team.template sum<A>(
       n, [=](index j) MTF_INLINE_LAMBDA { return fast_exp_down(scale * load(in[j]) - shift); }, next...);
 }
 template <class Team, class T, class A = compute_t<T>>
-MTF_INLINE A sum_of(Team const& team, index n, T const* in) {
+MTF_FUNCTION A sum_of(Team const& team, index n, T const* in) {
   return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return load(in[j]); });
 }
 template <class Team, class T, class A = compute_t<T>>
-MTF_INLINE A dot_of(Team const& team, index n, T const* a, T const* b) {
+MTF_FUNCTION A dot_of(Team const& team, index n, T const* a, T const* b) {
   return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return load(a[j]) * load(b[j]); });
 }
 

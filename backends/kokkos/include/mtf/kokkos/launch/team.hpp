@@ -62,19 +62,19 @@ class lanes_of {
  public:
   static constexpr index count = 128 / static_cast<index>(sizeof(A));
 
-  MTF_INLINE lanes_of() {
+  MTF_FUNCTION lanes_of() {
     for (A& p : part_) p = Op::template neutral<A>();
   }
-  MTF_INLINE void take(index lane, A x) { part_[lane] = Op::of(part_[lane], x); }
+  MTF_FUNCTION void take(index lane, A x) { part_[lane] = Op::of(part_[lane], x); }
   /// All lanes and `rest` together.
-  [[nodiscard]] MTF_INLINE A result(A rest) {
+  [[nodiscard]] MTF_FUNCTION A result(A rest) {
     halve<count / 2>();
     return Op::of(rest, part_[0]);
   }
 
  private:
   template <index Half>
-  MTF_INLINE void halve() {
+  MTF_FUNCTION void halve() {
     MTF_SIMD
     for (index l = 0; l < Half; ++l) part_[l] = Op::of(part_[l], part_[l + Half]);
     if constexpr (Half > 1) halve<Half / 2>();
@@ -84,12 +84,12 @@ class lanes_of {
 
 struct host_team {
   template <class F>
-  MTF_INLINE void each(index n, F f) const {
+  MTF_FUNCTION void each(index n, F f) const {
     MTF_SIMD
     for (index j = 0; j < n; ++j) f(j);
   }
   template <class Op, class A, class F, class... T>
-  [[nodiscard]] MTF_INLINE A reduce(index n, F f, T*... next) const {
+  [[nodiscard]] MTF_FUNCTION A reduce(index n, F f, T*... next) const {
     lanes_of<Op, A> part;
     constexpr index lanes = lanes_of<Op, A>::count;
     index j = 0;
@@ -108,16 +108,16 @@ struct host_team {
     return part.result(rest);
   }
   template <class A, class F, class... T>
-  [[nodiscard]] MTF_INLINE A sum(index n, F f, T*... next) const {
+  [[nodiscard]] MTF_FUNCTION A sum(index n, F f, T*... next) const {
     return reduce<sum_op, A>(n, f, next...);
   }
   template <class A, class F>
-  [[nodiscard]] MTF_INLINE A max(index n, F f) const {
+  [[nodiscard]] MTF_FUNCTION A max(index n, F f) const {
     return reduce<max_op, A>(n, f);
   }
   /// f returns two<A>.
   template <class A, class F, class... T>
-  [[nodiscard]] MTF_INLINE two<A> sum2(index n, F f, T*... next) const {
+  [[nodiscard]] MTF_FUNCTION two<A> sum2(index n, F f, T*... next) const {
     lanes_of<sum_op, A> first, second;
     constexpr index lanes = lanes_of<sum_op, A>::count / 2;
     index j = 0;
@@ -136,13 +136,13 @@ struct host_team {
   }
   /// f(), by one thread of the team.
   template <class F>
-  MTF_INLINE void once(F f) const {
+  MTF_FUNCTION void once(F f) const {
     f();
   }
 
  private:
   template <index Elements, class T>
-  MTF_INLINE static void fetch(T* p) {
+  MTF_FUNCTION static void fetch(T* p) {
     constexpr index bytes = Elements * static_cast<index>(sizeof(T)), line = 64;
     for (index b = 0; b < bytes; b += line)
       __builtin_prefetch(reinterpret_cast<char const*>(p) + b, std::is_const_v<T> ? 0 : 1);

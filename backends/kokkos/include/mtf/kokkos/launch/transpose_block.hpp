@@ -19,7 +19,7 @@ struct vector_of_8 {
 
 /// to[i * to_stride + j] = from[i + j * from_stride] for i, j < 8; T has 2, 4 or 8 bytes.
 template <class T>
-MTF_INLINE void transpose_block(T* to, index to_stride, T const* from, index from_stride) {
+MTF_FUNCTION void transpose_block(T* to, index to_stride, T const* from, index from_stride) {
   using bits = std::conditional_t<sizeof(T) == 2, std::uint16_t,
                                   std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
   using vector = typename vector_of_8<bits>::type;

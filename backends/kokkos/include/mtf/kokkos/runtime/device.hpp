@@ -19,10 +19,6 @@
 #define MTF_SIMD
 #endif
 
-// Before a loop's function: all that it calls is inlined, however large (the user's function, its derivative). GCC
-// otherwise keeps a call for what is used twice, and one call keeps the whole loop from being vectorized.
-#define MTF_FLATTEN [[gnu::flatten]]
-
 // Behind a lambda's parameters, where GCC, Clang and nvcc take it.
 #define MTF_INLINE_LAMBDA __attribute__((always_inline))
 
