@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include <mtf/math/fast_math.hpp>
+#include <mtf/core/host_device.hpp>
 
 namespace mtf::math {
 
