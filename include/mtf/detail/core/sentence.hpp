@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
-#if defined(__cpp_static_assert) && __cpp_static_assert >= 202306L
+// Clang 21 announces it in C++20 too, as an extension that it warns of.
+#if __cplusplus > 202302L && defined(__cpp_static_assert) && __cpp_static_assert >= 202306L
 #define MTF_SENTENCE(TEXT, ...) ::mtf::detail::sentence<__VA_ARGS__>(TEXT)
 #else
 #define MTF_SENTENCE(TEXT, ...) TEXT
