@@ -1,5 +1,6 @@
 # Checks that a program does not compile, and for the right reason:
-#   cmake -D COMPILER=g++ -D COMPILER_ID=GNU -D INCLUDES=include -D CASE=case.cpp -P expect_compile_error.cmake
+#   cmake -D COMPILER=g++ -D COMPILER_ID=GNU -D INCLUDES=include -D CASE=case.cpp [-D COMPILED_HEADERS=flags]
+#     -P expect_compile_error.cmake
 # 1. With -DMTF_CONTROL the case compiles: nothing but the line under test is wrong with it.
 # 2. Without, it does not, and not for an internal error or a missing file.
 # 3. The compiler's output matches each line `// expect: REGEX` of the case, and each `// expect[ID]: REGEX` whose ID
@@ -19,7 +20,7 @@ endforeach()
 if(COMPILER_ID STREQUAL "NVIDIA")
   list(APPEND command -c -o "${OBJECT}" "${CASE}")  # nvcc has no -fsyntax-only
 else()
-  list(APPEND command -fsyntax-only -fdiagnostics-color=never "${CASE}")
+  list(APPEND command -fsyntax-only -fdiagnostics-color=never ${COMPILED_HEADERS} "${CASE}")
 endif()
 
 execute_process(COMMAND ${command} -DMTF_CONTROL RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)

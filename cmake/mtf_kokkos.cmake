@@ -1,6 +1,6 @@
 # Makes Kokkos::kokkos: an installed Kokkos 5 (or one that the enclosing project has), else the release built with mtf.
 # Where mtf is the whole project, that is built once for each compiler and set of options, and kept in the download cache.
-if(Kokkos_DIR MATCHES "/kokkos-[0-9.]+-built/")
+if(PROJECT_IS_TOP_LEVEL AND Kokkos_DIR MATCHES "/kokkos-[0-9.]+-built/")
   unset(Kokkos_DIR CACHE)  # kept by an earlier configuration, perhaps of other options
 endif()
 if(NOT TARGET Kokkos::kokkos)

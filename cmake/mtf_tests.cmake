@@ -21,15 +21,14 @@ add_custom_target(mtf_local_tests)
 add_custom_target(mtf_mesh_tests)
 add_custom_target(mtf_threads_tests)
 
-# These pass through the same code as others that a second compiler does build.
-option(MTF_SECOND_COMPILER "Leave out the longest tests, which are marked `// compilers: first`" OFF)
+# What is left out passes through the same code as the rest: tests marked `// compilers: first`, layouts of the example.
+option(MTF_SECOND_COMPILER "Leave out what a first compiler has tested: see CONTRIBUTING.md" OFF)
 
-# In tests results matter, not speed, and -O3 takes three times as long to compile. The kernels' tests are as users build;
-# those that run longer than they compile take -O1 in any case.
-set(MTF_TEST_OPTIMIZATION -O1 CACHE STRING "How tests are optimized; against compiled libraries that are so in full")
+# In tests results matter, not speed, and -O3 takes several times as long to compile. The compiled libraries are optimized
+# in full; the kernels' tests are as users build; those that run longer than they compile take -O1.
 function(mtf_test_optimization target flag)
-  set(${flag} "${MTF_TEST_OPTIMIZATION}" PARENT_SCOPE)
-  if(target MATCHES "kernels|fast_math")
+  set(${flag} -O0 PARENT_SCOPE)
+  if(target MATCHES "kernels|fast_math" OR Kokkos_ENABLE_CUDA)  # the preset cuda optimizes nothing
     set(${flag} "" PARENT_SCOPE)
   elseif(target MATCHES "laws|optimizers|collectives|protocol|sweep")
     set(${flag} -O1 PARENT_SCOPE)
@@ -49,7 +48,7 @@ endfunction()
 # The library's headers are parsed once for all tests that are compiled alike. nvcc_wrapper precompiles nothing.
 function(mtf_share_headers target)
   mtf_test_optimization(${target} flag)
-  if(NOT flag STREQUAL MTF_TEST_OPTIMIZATION OR Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP)
+  if(NOT flag STREQUAL "-O0" OR Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP)
     return()
   endif()
   if(NOT TARGET mtf_test_headers)
@@ -83,6 +82,7 @@ function(mtf_add_test_program target)
       add_library(mtf_${room}_main OBJECT "${main}")
       target_link_libraries(mtf_${room}_main PRIVATE ${mtf_program_libraries} doctest::doctest)
       target_include_directories(mtf_${room}_main PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+      mtf_optimize_as_test(mtf_${room}_main)
     endif()
     target_link_libraries(${target} PRIVATE mtf_${room}_main)
   endif()
@@ -153,7 +153,8 @@ function(mtf_add_mesh_script)
 endfunction()
 
 # mtf_add_refused_tests(DIR): each .cpp below DIR is a program that must not compile; expect_compile_error.cmake says how it
-# tells. It sees only the headers of the core and of the threads.
+# tells. It sees only the headers of the core and of the threads. DIR/names.hpp, which the cases share, is precompiled by
+# the test refused.headers: parsing it is most of what a case costs.
 function(mtf_add_refused_tests dir)
   set(id "${CMAKE_CXX_COMPILER_ID}")
   if(Kokkos_ENABLE_CUDA)
@@ -164,18 +165,40 @@ function(mtf_add_refused_tests dir)
      OR (id STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 14))
     set(computes_sentences true)
   endif()
+  set(includes "${dir};${PROJECT_SOURCE_DIR}/include;${PROJECT_SOURCE_DIR}/backends/threads/include;$<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>")
+  set(header "${CMAKE_CURRENT_BINARY_DIR}/refused_headers.hpp")
+  file(CONFIGURE OUTPUT "${header}" CONTENT "#include \"names.hpp\"\n")
+  if(id STREQUAL "GNU")
+    set(precompiled "${header}.gch")
+    set(use_precompiled "-Winvalid-pch;-include;${header}")
+  elseif(id STREQUAL "Clang")
+    set(precompiled "${header}.pch")
+    set(use_precompiled "-include-pch;${precompiled}")
+  endif()
+  if(precompiled)
+    add_test(NAME refused.headers COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 "-I$<JOIN:${includes},;-I>" -x c++-header
+      "${header}" -o "${precompiled}" COMMAND_EXPAND_LISTS)
+    set_tests_properties(refused.headers PROPERTIES LABELS refused FIXTURES_SETUP refused_headers)
+  endif()
   foreach(case IN LISTS cases)
     get_filename_component(name "${case}" NAME_WE)
     file(STRINGS "${case}" of_cxx26 REGEX "expect.c..26")
+    file(STRINGS "${case}" of_names REGEX "^#include \"names.hpp\"")
     set(standard c++20)
+    set(compiled_headers "")
     if(of_cxx26 AND computes_sentences)
       set(standard c++26)
+    elseif(of_names)
+      set(compiled_headers "${use_precompiled}")
     endif()
     add_test(NAME refused.${name} COMMAND "${CMAKE_COMMAND}" -D STANDARD=${standard}
       -D "COMPILER=${CMAKE_CXX_COMPILER}" -D "COMPILER_ID=${id}" -D "CASE=${case}"
-      -D "INCLUDES=${dir};${PROJECT_SOURCE_DIR}/include;${PROJECT_SOURCE_DIR}/backends/threads/include;$<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>"
+      -D "INCLUDES=${includes}" -D "COMPILED_HEADERS=${compiled_headers}"
       -D "OBJECT=${CMAKE_CURRENT_BINARY_DIR}/${name}.o"
       -P "${PROJECT_SOURCE_DIR}/cmake/expect_compile_error.cmake")
     set_tests_properties(refused.${name} PROPERTIES LABELS refused TIMEOUT 120)
+    if(compiled_headers)
+      set_tests_properties(refused.${name} PROPERTIES FIXTURES_REQUIRED refused_headers)
+    endif()
   endforeach()
 endfunction()

@@ -38,7 +38,7 @@ function named(kind, scope, name, member, documented,    id) {
   if (name ~ /^operator|^~|</ || scope ~ /</ || kind == "friend") return
   if (member && (kind == "variable" || name == last(scope) || name == "checked")) return
   if (member && (name in backend_has || scope ~ /^mtf::primitives::/)) return
-  if (kind == "define" && name ~ /^MTF_(EXPAND[0-9]*|FOR_EACH_(STEP|AGAIN)|PARENS|ACCESSOR)$/) return
+  if (kind == "define" && name ~ /^MTF_(EXPAND[0-9]*|FOR_EACH_(STEP|AGAIN)|PARENS|ACCESSOR|VISIT|FIELD_TYPE)$/) return
   if (kind == "define" && name ~ /^MTF_(COMPARE|DEFINE|SENTENCE|COMPILED.*|SIMD)$|^R123_|_SKIP_MPICXX$/) return
   id = scope (scope == "" ? "" : "::") name
   ++seen

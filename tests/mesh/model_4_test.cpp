@@ -1,4 +1,5 @@
 // ranks: 4
+// compilers: first
 #include "model_layouts.hpp"
 
 TEST_CASE("layouts of four ranks") {

@@ -220,34 +220,40 @@ using over_batch = mtf::state_split_over<batch>;
 template <mtf::fixed_string Name, int Size>
 using over_axis = mtf::state_split_over<mtf::axis<Name, Size>>;
 
-// Ten matrices in five layers, `last` and `unused`: eleven at most are divided.
-TEST_CASE_TEMPLATE("state that is split further, one and two ranks", T, float, double) {
-  equals_whole<T, rules<"data:1", "batch:data">, over_batch>(1, 0);
-  equals_whole<T, rules<"data:2", "batch:data">, over_batch>(1, 11);
-  equals_whole<T, rules<"data:2", "">, over_axis<"data", 2>>(1,
-                                                             11);  // complete gradients: nothing but parameters is sent
-  equals_whole<T, rules<"model:2", "wide:model">, over_axis<"model", 2>>(1, 0);
-  equals_whole<T, rules<"model:2", "in:model">, over_axis<"model", 2>>(1, 0);
+// Ten matrices in five layers, `last` and `unused`: eleven at most are divided. With float, of which plans are, all
+// layouts; with double one of each kind.
+TEST_CASE("state that is split further, one and two ranks") {
+  equals_whole<float, rules<"data:1", "batch:data">, over_batch>(1, 0);
+  equals_whole<float, rules<"data:2", "batch:data">, over_batch>(1, 11);
+  equals_whole<double, rules<"data:2", "batch:data">, over_batch>(1, 11);
+  equals_whole<float, rules<"data:2", "">, over_axis<"data", 2>>(1,
+                                                                 11);  // complete gradients: only parameters are sent
+  equals_whole<float, rules<"model:2", "wide:model">, over_axis<"model", 2>>(1, 0);
+  equals_whole<float, rules<"model:2", "in:model">, over_axis<"model", 2>>(1, 0);
 }
-TEST_CASE_TEMPLATE("state that is split further, four ranks", T, float, double) {
-  equals_whole<T, rules<"data:4", "batch:data">, over_batch>(1, 11);
-  equals_whole<T, rules<"data:2;model:2", "batch:data;wide:model">, over_batch>(1, 11);
-  equals_whole<T, rules<"model:2;data:2", "batch:data;in:model">, over_batch>(2, 11);
-  equals_whole<T, rules<"pods:2;data:2", "batch:data+pods">, over_batch>(3, 11);
-  equals_whole<T, rules<"pods:2;data:2", "batch:pods+data">, over_axis<"data", 2>>(
-      2, 11);  // the pods' sums are taken after
+TEST_CASE("state that is split further, four ranks") {
+  equals_whole<float, rules<"data:4", "batch:data">, over_batch>(1, 11);
+  equals_whole<float, rules<"data:2;model:2", "batch:data;wide:model">, over_batch>(1, 11);
+  equals_whole<double, rules<"data:2;model:2", "batch:data;wide:model">, over_batch>(1, 11);
+  equals_whole<float, rules<"model:2;data:2", "batch:data;in:model">, over_batch>(2, 11);
+  equals_whole<float, rules<"pods:2;data:2", "batch:data+pods">, over_batch>(3, 11);
+  // The pods' sums are taken after.
+  equals_whole<float, rules<"pods:2;data:2", "batch:pods+data">, over_axis<"data", 2>>(2, 11);
+  equals_whole<double, rules<"pods:2;data:2", "batch:pods+data">, over_axis<"data", 2>>(2, 11);
 }
-TEST_CASE_TEMPLATE("state that is split further, eight ranks", T, float, double) {
-  equals_whole<T, rules<"pods:2;model:2;data:2", "batch:pods+data;wide:model">, over_batch>(5, 11);
-  equals_whole<T, rules<"data:2;model:4", "batch:data;wide:model">, over_batch>(1, std::is_same_v<T, float> ? 0 : 11);
+TEST_CASE("state that is split further, eight ranks") {
+  equals_whole<float, rules<"pods:2;model:2;data:2", "batch:pods+data;wide:model">, over_batch>(5, 11);
+  equals_whole<float, rules<"data:2;model:4", "batch:data;wide:model">, over_batch>(1, 0);
+  equals_whole<double, rules<"data:2;model:4", "batch:data;wide:model">, over_batch>(1, 11);
 }
 
 struct nodes : mtf::axis<"nodes", 2> {};
 struct inside : mtf::axis<"inside", 2, mtf::link::node> {};
-TEST_CASE_TEMPLATE("state that is split further over axes inside and between nodes", T, float, double) {
+TEST_CASE("state that is split further over axes inside and between nodes") {
   using layout = mtf::layout<mtf::mesh<nodes, inside>, mtf::split<batch, nodes, inside>>;
-  equals_whole<T, layout, over_batch>(3, 11);
-  equals_whole<T, layout, mtf::state_split_over<inside>>(2, 11);
+  equals_whole<float, layout, over_batch>(3, 11);
+  equals_whole<double, layout, over_batch>(3, 11);
+  equals_whole<float, layout, mtf::state_split_over<inside>>(2, 11);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Optimizers of ranks that are threads.
 // ranks: threads
+// compilers: first
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

@@ -1,23 +1,21 @@
 #pragma once
 // Structures of tensors: one description, `template <template <class...> class Tensor> struct mlp`, of which
-// parameters, gradients and optimizer state are instances. MTF_FIELDS makes it a Boost.Hana Struct, so that it can be
-// walked.
+// parameters, gradients and optimizer state are instances. MTF_FIELDS lists its fields, so that it can be walked, and
+// makes it a Boost.Hana Struct.
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
-#include <boost/hana/accessors.hpp>
-#include <boost/hana/for_each.hpp>
 #include <boost/hana/pair.hpp>
 #include <boost/hana/tuple.hpp>
 
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/pack.hpp>
 
 // Applies MACRO to each of up to 40 arguments, separated by commas.
 #define MTF_FOR_EACH(MACRO, ...) __VA_OPT__(MTF_EXPAND(MTF_FOR_EACH_STEP(MACRO, __VA_ARGS__)))
@@ -33,10 +31,21 @@
   ::boost::hana::make_pair(::mtf::detail::field_name{[] { return #NAME; }}, \
                            [](auto&& s) -> decltype(auto) { return (static_cast<decltype(s)&&>(s).NAME); })
 
+#define MTF_VISIT(NAME) visit(#NAME, of.NAME...)
+#define MTF_FIELD_TYPE(NAME) decltype(Structure::NAME)
+
 /// Inside a structure of tensors, names its fields in order: tensors, other such structures, or std::arrays of these.
-#define MTF_FIELDS(...)                                                                                          \
-  struct hana_accessors_impl {                                                                                   \
-    static constexpr auto apply() { return ::boost::hana::make_tuple(MTF_FOR_EACH(MTF_ACCESSOR, __VA_ARGS__)); } \
+/// It is then a Boost.Hana Struct (hana::for_each, hana::keys and so on, with their headers). mtf itself calls
+/// visit_fields: a function for each visitor instead of several for each field, name and accessor.
+#define MTF_FIELDS(...)                                                                                           \
+  struct hana_accessors_impl {                                                                                    \
+    static constexpr auto apply() { return ::boost::hana::make_tuple(MTF_FOR_EACH(MTF_ACCESSOR, __VA_ARGS__)); }  \
+    template <class Visit, class... Structures>                                                                   \
+    static constexpr void visit_fields([[maybe_unused]] Visit const& visit, [[maybe_unused]] Structures&... of) { \
+      MTF_FOR_EACH(MTF_VISIT, __VA_ARGS__);                                                                       \
+    }                                                                                                             \
+    template <class Structure>                                                                                    \
+    static auto field_types() -> ::mtf::detail::list<MTF_FOR_EACH(MTF_FIELD_TYPE, __VA_ARGS__)>;                  \
   }
 
 namespace mtf {
@@ -59,9 +68,9 @@ struct field_name {
 template <class S>
 concept fields = requires { typename S::hana_accessors_impl; };
 
-/// The type of a field, by its accessor: a pair of its name and a function.
-template <class Accessor, class S>
-using field_t = std::remove_cvref_t<decltype(boost::hana::second(std::declval<Accessor const&>())(std::declval<S&>()))>;
+/// The types of a structure's fields, a list.
+template <class S>
+using field_types = decltype(S::hana_accessors_impl::template field_types<S>());
 
 template <class S>
 inline constexpr bool is_structure = false;
@@ -89,12 +98,11 @@ struct structure_verdict {
   using light = Structure<weighed<1>::template tensor>;
   using heavy = Structure<weighed<1 + weight>::template tensor>;
 
-  template <class... Accessor>
-  static auto find(boost::hana::tuple<Accessor...> const*) {
-    using inside = first_failed_t<typename fields_verdict<field_t<Accessor, Structure<Tensor>>>::type...>;
+  template <class... Field, class... Light, class... Heavy>
+  static auto find(list<Field...>, list<Light...>, list<Heavy...>) {
+    using inside = first_failed_t<typename fields_verdict<Field>::type...>;
     constexpr std::size_t there = (sizeof(heavy) - sizeof(light)) / weight;
-    constexpr std::size_t named =
-        (std::size_t{0} + ... + ((sizeof(field_t<Accessor, heavy>) - sizeof(field_t<Accessor, light>)) / weight));
+    constexpr std::size_t named = (std::size_t{0} + ... + ((sizeof(Heavy) - sizeof(Light)) / weight));
     if constexpr (!inside::value || there == named)
       return inside{};
     else
@@ -102,7 +110,7 @@ struct structure_verdict {
   }
   static auto find() {
     if constexpr (fields<Structure<Tensor>>)
-      return find(static_cast<decltype(boost::hana::accessors<Structure<Tensor>>())*>(nullptr));
+      return find(field_types<Structure<Tensor>>{}, field_types<light>{}, field_types<heavy>{});
     else
       return error_without_fields<Structure>{};
   }
@@ -185,11 +193,11 @@ constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
       }
     }
   } else if constexpr (fields<plain>) {
-    boost::hana::for_each(boost::hana::accessors<plain>(), [&](auto const& accessor) {
-      auto const get = boost::hana::second(accessor);
-      path const here{up, boost::hana::first(accessor).c_str()};
-      walk(on, f, &here, get(s), get(rest)...);
-    });
+    auto const visit = [&](char const* name, auto&... field) {
+      path const here{up, name};
+      walk(on, f, &here, field...);
+    };
+    plain::hana_accessors_impl::visit_fields(visit, s, rest...);
   } else if (up != nullptr) {
     f(*up, s, rest...);
   } else {  // a tensor by itself
