@@ -1,3 +1,4 @@
+// devices: none
 // Operations ask their rules of shardings, in types or not: here layouts are values, known when the program runs. The
 // rule is the typed call's, and so are the operation, its kernels and its gradient.
 #include <array>

@@ -1,3 +1,4 @@
+// devices: none
 // The contract of backends is enough: a backend in plain loops runs the example's model on one rank, and comes to the
 // same loss and gradients as Kokkos.
 #include <algorithm>

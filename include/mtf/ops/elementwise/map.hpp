@@ -207,20 +207,29 @@ constexpr void check_derivative(auto const& operand) {
 }
 
 /// Made when a program needs it, not to tell the result's type.
-template <class Rule>
-inline constexpr auto map_work_of = Rule::derive();
+template <class Shardings>
+inline constexpr auto map_work_of = Shardings::derive();
 
-template <class F, class... X>
-struct map_rule {
+/// What follows from the operands' shardings: the same for all functions that are linear alike. `Products`: gradients
+/// are multiplied by derivatives that depend on the operands.
+template <linearity Linear, bool Products, class... X>
+struct map_shardings {
   static constexpr std::size_t N = sizeof...(X);
   static constexpr std::array<sharding, N> in{X::spec...};
-  static constexpr operand_rule<N> merged = merge_for_map<N>(in, linearity_of<F>());
+  static constexpr operand_rule<N> merged = merge_for_map<N>(in, Linear);
   static constexpr sharding out = merged.together;
   static constexpr mesh_shape mesh = first_t<X...>::mesh;
   static constexpr map_work<N> derive() {
     auto const w = derive_map<N>(mesh, merged, in);
-    return linearity_of<F>() == linearity::additive || !saves_inputs<F>() ? without_products(w) : w;
+    return Products ? w : without_products(w);
   }
+};
+template <class F, class... X>
+using map_shardings_of =
+    map_shardings<linearity_of<F>(), saves_inputs<F>() && linearity_of<F>() != linearity::additive, X...>;
+
+template <class F, class... X>
+struct map_rule {
   // What the function returns on the operands' compute types; results as wide as the operands are stored like them.
   using returned =
       std::remove_cvref_t<decltype(std::declval<F>()(std::declval<compute_t<typename X::element_type>>()...))>;
@@ -270,18 +279,18 @@ struct map_call {
     if constexpr (!elements::value)
       return elements{};
     else
-      return operands_verdict_t<map_rule<F, X...>, X...>{};
+      return operands_verdict_t<map_shardings_of<F, X...>, X...>{};
   }
   template <class... X>
   constexpr auto operator()(X const&... x) const {
-    using rule = map_rule<F, typename X::description...>;
-    using R = typename rule::element;
+    using R = typename map_rule<F, typename X::description...>::element;
+    using shardings = map_shardings_of<F, typename X::description...>;
     if constexpr (is_floating<R>)
       [&]<std::size_t... I>(std::index_sequence<I...>) {
         (check_derivative<I, F, typename X::element_type...>(x.value()), ...);
       }(std::index_sequence_for<X...>{});
-    using out = description_by<R, rule, typename X::description...>;
-    return run_as<out>(map_operation<F, R, typename X::element_type...>{f, &map_work_of<rule>, called}, x...);
+    using out = description_by<R, shardings, typename X::description...>;
+    return run_as<out>(map_operation<F, R, typename X::element_type...>{f, &map_work_of<shardings>, called}, x...);
   }
 };
 

@@ -109,13 +109,15 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
   void* dx[sizeof...(T)];
   void const* in[sizeof...(T)];
   index block_elements = host_grain;
-  void* row_sums[sizeof...(T)] = {};  // of each block, where the sum over rows is wanted
+  void* row_sums[sizeof...(T)] = {};  // where the sum over rows is wanted: of each block; on devices its terms
 
   KOKKOS_FUNCTION void element(index i) const {
     index at[operands];
     where.locate(i, at);
     auto const g = load(dy[at[0]]);
-    (element_of_operand<I>(static_cast<T*>(dx[I]), at[0], g, load(static_cast<T const*>(in[I])[at[I + 1]])...), ...);
+    (element_of_operand<I>(static_cast<T*>(row_sums[I] == nullptr ? dx[I] : row_sums[I]),
+                           row_sums[I] == nullptr ? at[0] : i, g, load(static_cast<T const*>(in[I])[at[I + 1]])...),
+     ...);
   }
 
   void block(index b) const {
@@ -253,7 +255,7 @@ void map_vjp_with_rows(device<Exec>& on, map_vjp_kernel<std::index_sequence<I...
     bytes += ceil_div(rows * n * static_cast<index>(sizeof(Number)), 64) * 64;
   });
   workspace<std::byte, Exec> const sums(on, bytes);
-  each([&](std::size_t i, auto*, auto*) { (runs_on_host<Exec> ? k.row_sums : k.dx)[i] = sums.get() + begin[i]; });
+  each([&](std::size_t i, auto*, auto*) { k.row_sums[i] = sums.get() + begin[i]; });
   if constexpr (runs_on_host<Exec>)
     launch_on_host("mtf::map_vjp", on.exec, rows, k.n, by_block<decltype(k)>{k});
   else
