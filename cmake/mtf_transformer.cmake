@@ -14,6 +14,7 @@ function(mtf_add_transformer target)
   set(config "${example}/configs/demo.hpp")
   set(program "${example}/train.cpp")
   set(ranks_as_threads OFF)
+  set(MTF_EXAMPLE_ANY_LAYOUT OFF)
   unset(upper)
   math(EXPR last "${ARGC} - 1")
   foreach(i RANGE 1 ${last} 2)
@@ -29,6 +30,8 @@ function(mtf_add_transformer target)
       get_filename_component(config "${value}" ABSOLUTE)
     elseif("${ARGV${i}}" STREQUAL "RANKS_AS_THREADS")
       set(ranks_as_threads "${value}")
+    elseif("${ARGV${i}}" STREQUAL "ANY_LAYOUT")
+      set(MTF_EXAMPLE_ANY_LAYOUT "${value}")
     elseif("${ARGV${i}}" STREQUAL "SOURCE")
       get_filename_component(program "${value}" ABSOLUTE)
     else()
@@ -47,6 +50,7 @@ function(mtf_add_transformer target)
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
   file(CONFIGURE OUTPUT "${source}" CONTENT [=[
 #cmakedefine01 MTF_EXAMPLE_RANKS_AS_THREADS
+#cmakedefine01 MTF_EXAMPLE_ANY_LAYOUT
 #define MTF_EXAMPLE_MESH "@mesh@"
 #define MTF_EXAMPLE_LAYOUT "@layout@"
 #define MTF_EXAMPLE_UPPER_LAYOUT "@upper@"

@@ -211,10 +211,6 @@ def main():
     compile_flags = [f for f in flags if not f.startswith(("-L", "-l"))]
     link_flags = [f for f in flags if f.startswith(("-L", "-l"))] + ["-fopenmp", "-ldl", "-pthread"]
     base = [options.cxx, "-std=c++20", "-fopenmp", "-w", "-fno-math-errno"]
-    # Fewer cases than ctest's where files are large.
-    few = {"movement": [], "indexing": [], "create": []}
-    few_of_all = ["-DMTF_SWEEP_SLICES=24", "-DMTF_SWEEP_SLICE=5"]
-
     def run(command, **more):
         return subprocess.run(command, capture_output=True, text=True, **more)
 
@@ -248,7 +244,7 @@ def main():
         for source, optimize in to_compile:
             object_file = work / f"{source.replace('/', '.')}.mutant.o"
             result = compile_one(f"{source}.cpp", object_file, includes(tree), optimize,
-                                 *([] if program in tests else [f"-DMTF_SWEEP_ONLY={program}_operations", *few.get(program, few_of_all)]))
+                                 *([] if program in tests else [f"-DMTF_SWEEP_ONLY={program}_operations"]))
             if result.returncode != 0:
                 return "does not compile", next((l for l in result.stderr.splitlines() if "error" in l), "")
             objects.append(str(object_file))

@@ -1,6 +1,6 @@
 // Nanoseconds for an operation on tensors of one element: forward without gradients, and forward and backward, as a
 // program with many such operations takes longer than one with none; how often it allocates. On a backend whose kernels
-// do nothing, which is the library's own cost, and on Kokkos'.
+// do nothing, which is the library's own cost, with layouts that are types and values, and on Kokkos'.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -119,9 +119,9 @@ cost without_operations(Parameters const& p) {
 }
 
 /// An operation f on operands of these shapes: forward, and forward and backward.
-template <class... Shape, class Backend, class F>
+template <class Layout, class... Shape, class Backend, class F>
 std::array<cost, 2> costs(Backend& b, F const& f) {
-  typename operands<Shape...>::template of<mtf::place<float, whole, Backend>::template tensor> p;
+  typename operands<Shape...>::template of<mtf::place<float, Layout, Backend>::template tensor> p;
   mtf::for_each_tensor([&](auto, auto& x) { x = mtf::full<std::remove_reference_t<decltype(x)>>(b, 0.5F); }, p);
   std::array<decltype(p.call(f, 0)), together> out;
   auto const forward = cost_of([&] {
@@ -133,42 +133,43 @@ std::array<cost, 2> costs(Backend& b, F const& f) {
   return {of_one(forward), of_one(both, without_operations(p))};
 }
 
-/// All operations on one backend: f(name, costs).
-template <class Backend, class F>
+/// All operations on one backend, under two layouts: f(name, costs).
+template <class L, class Split, class Backend, class F>
 void each_operation(Backend& b, F const& f) {
   using x = mtf::shape<batch, width>;
   using w = mtf::shape<width, hidden>;
   using row = mtf::shape<width>;
-  using ids = typename mtf::place<std::int32_t, whole, Backend>::template tensor<batch>;
+  using ids = typename mtf::place<std::int32_t, L, Backend>::template tensor<batch>;
   auto const label = mtf::zeros<ids>(b);
 
-  f("einsum", costs<x, w>(b, [](auto const& p, auto const& q) { return mtf::einsum<batch, hidden>(p, q); }));
-  f("relu", costs<x>(b, [](auto const& p) { return mtf::relu(p); }));
-  f("add", costs<x, x>(b, [](auto const& p, auto const& q) { return p + q; }));
-  f("multiply", costs<x, x>(b, [](auto const& p, auto const& q) { return p * q; }));
-  f("multiply by a number", costs<x>(b, [](auto const& p) { return p * 2.0F; }));
-  f("add a bias", costs<x, row>(b, [](auto const& p, auto const& q) { return p + q; }));
-  f("gelu(x + bias), one map", costs<x, row>(b, [](auto const& p, auto const& q) {
+  f("einsum", costs<L, x, w>(b, [](auto const& p, auto const& q) { return mtf::einsum<batch, hidden>(p, q); }));
+  f("relu", costs<L, x>(b, [](auto const& p) { return mtf::relu(p); }));
+  f("add", costs<L, x, x>(b, [](auto const& p, auto const& q) { return p + q; }));
+  f("multiply", costs<L, x, x>(b, [](auto const& p, auto const& q) { return p * q; }));
+  f("multiply by a number", costs<L, x>(b, [](auto const& p) { return p * 2.0F; }));
+  f("add a bias", costs<L, x, row>(b, [](auto const& p, auto const& q) { return p + q; }));
+  f("gelu(x + bias), one map", costs<L, x, row>(b, [](auto const& p, auto const& q) {
       return mtf::map([](auto a, auto c) { return mtf::functions::gelu{}(a + c); }, p, q);
     }));
-  f("sum", costs<x>(b, [](auto const& p) { return mtf::sum<width>(p); }));
-  f("mean", costs<x>(b, [](auto const& p) { return mtf::mean(p); }));
-  f("softmax", costs<x>(b, [](auto const& p) { return mtf::softmax<width>(p); }));
-  f("log_softmax", costs<x>(b, [](auto const& p) { return mtf::log_softmax<width>(p); }));
-  f("logsumexp", costs<x>(b, [](auto const& p) { return mtf::logsumexp<width>(p); }));
-  f("cross_entropy", costs<x>(b, [&](auto const& p) { return mtf::cross_entropy<width>(p, label); }));
-  f("layer_norm",
-    costs<x, row, row>(b, [](auto const& p, auto const& s, auto const& c) { return mtf::layer_norm<width>(p, s, c); }));
-  f("rms_norm", costs<x, row>(b, [](auto const& p, auto const& s) { return mtf::rms_norm<width>(p, s); }));
-  f("embedding", costs<w>(b, [&](auto const& t) { return mtf::embedding<width>(t, label); }));
-  f("dropout", costs<x>(b, [](auto const& p) { return mtf::dropout(p, 0.1, mtf::random_key(1)); }));
-  f("transpose", costs<x>(b, [](auto const& p) { return mtf::transpose<width, batch>(p); }));
-  f("relayout", costs<x>(b, [](auto const& p) { return mtf::relayout<split>(p); }));
+  f("sum", costs<L, x>(b, [](auto const& p) { return mtf::sum<width>(p); }));
+  f("mean", costs<L, x>(b, [](auto const& p) { return mtf::mean(p); }));
+  f("softmax", costs<L, x>(b, [](auto const& p) { return mtf::softmax<width>(p); }));
+  f("log_softmax", costs<L, x>(b, [](auto const& p) { return mtf::log_softmax<width>(p); }));
+  f("logsumexp", costs<L, x>(b, [](auto const& p) { return mtf::logsumexp<width>(p); }));
+  f("cross_entropy", costs<L, x>(b, [&](auto const& p) { return mtf::cross_entropy<width>(p, label); }));
+  f("layer_norm", costs<L, x, row, row>(
+                      b, [](auto const& p, auto const& s, auto const& c) { return mtf::layer_norm<width>(p, s, c); }));
+  f("rms_norm", costs<L, x, row>(b, [](auto const& p, auto const& s) { return mtf::rms_norm<width>(p, s); }));
+  f("embedding", costs<L, w>(b, [&](auto const& t) { return mtf::embedding<width>(t, label); }));
+  f("dropout", costs<L, x>(b, [](auto const& p) { return mtf::dropout(p, 0.1, mtf::random_key(1)); }));
+  f("transpose", costs<L, x>(b, [](auto const& p) { return mtf::transpose<width, batch>(p); }));
+  f("relayout", costs<L, x>(b, [](auto const& p) { return mtf::relayout<Split>(p); }));
 }
 
 struct line {
   char const* name;
-  std::array<std::array<cost, 2>, 3> on;  // idle, Serial, the default execution space
+  std::array<std::array<cost, 2>, 4>
+      on;  // idle; idle, with layouts that are values; Serial; the default execution space
 };
 
 int table() {
@@ -177,21 +178,30 @@ int table() {
   mtf::kokkos_backend<Kokkos::Serial> serial(ranks);
   mtf::kokkos_backend<> fast(ranks);
   std::vector<line> lines;
-  each_operation(idle, [&](char const* name, auto const& c) { lines.push_back({name, {c}}); });
-  auto const before = serial.memory().system_allocations;
+  each_operation<whole, split>(idle, [&](char const* name, auto const& c) { lines.push_back({name, {c}}); });
+  idle.layouts().add(mtf::value_of<whole>);
+  idle.layouts().add(mtf::value_of<split>);
   std::size_t at = 0;
-  each_operation(serial, [&](char const*, auto const& c) { lines[at++].on[1] = c; });
+  each_operation<mtf::any_layout<0>, mtf::any_layout<1>>(idle,
+                                                         [&](char const*, auto const& c) { lines[at++].on[1] = c; });
+  auto const before = serial.memory().system_allocations;
   at = 0;
-  each_operation(fast, [&](char const*, auto const& c) { lines[at++].on[2] = c; });
+  each_operation<whole, split>(serial, [&](char const*, auto const& c) { lines[at++].on[2] = c; });
+  at = 0;
+  each_operation<whole, split>(fast, [&](char const*, auto const& c) { lines[at++].on[3] = c; });
 
   std::printf(
-      "                          the library alone     allocations       with Serial            with %s, %d threads\n",
+      "                          the library alone     allocations    layouts as values     with Serial            "
+      "with "
+      "%s, %d threads\n",
       Kokkos::DefaultExecutionSpace::name(), Kokkos::DefaultExecutionSpace().concurrency());
   std::printf(
-      "ns an operation           forward     both    forward   both   forward     both        forward     both\n");
+      "ns an operation           forward     both    forward   both   forward     both   forward     both        "
+      "forward "
+      "    both\n");
   line mean{"mean of all", {}};
   for (auto const& r : lines) {
-    for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t i = 0; i < mean.on.size(); ++i)
       for (std::size_t k = 0; k < 2; ++k) {
         mean.on[i][k].nanoseconds += r.on[i][k].nanoseconds / static_cast<double>(lines.size());
         mean.on[i][k].allocations += r.on[i][k].allocations / static_cast<double>(lines.size());
@@ -199,9 +209,10 @@ int table() {
   }
   lines.push_back(mean);
   for (auto const& r : lines)
-    std::printf("%-24s %8.0f %8.0f   %8.2f %6.2f  %8.0f %8.0f       %8.0f %8.0f\n", r.name, r.on[0][0].nanoseconds,
-                r.on[0][1].nanoseconds, r.on[0][0].allocations, r.on[0][1].allocations, r.on[1][0].nanoseconds,
-                r.on[1][1].nanoseconds, r.on[2][0].nanoseconds, r.on[2][1].nanoseconds);
+    std::printf("%-24s %8.0f %8.0f   %8.2f %6.2f  %8.0f %8.0f  %8.0f %8.0f       %8.0f %8.0f\n", r.name,
+                r.on[0][0].nanoseconds, r.on[0][1].nanoseconds, r.on[0][0].allocations, r.on[0][1].allocations,
+                r.on[1][0].nanoseconds, r.on[1][1].nanoseconds, r.on[2][0].nanoseconds, r.on[2][1].nanoseconds,
+                r.on[3][0].nanoseconds, r.on[3][1].nanoseconds);
   std::printf("the pool asked the system %llu times for all of Serial's\n",
               static_cast<unsigned long long>(serial.memory().system_allocations - before));
   return 0;

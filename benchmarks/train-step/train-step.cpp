@@ -106,7 +106,8 @@ int run(backend& machine, int steps, char const* start_path) {
     peaks.push_back(matrix_peak(machine));
     step_seconds.push_back(timed(step));
   }
-  double const seconds = measure::median(step_seconds), peak = measure::median(peaks), rate = step_flops / seconds;
+  double const seconds = measure::median(step_seconds), peak = measure::median(peaks),
+               flops = plan.flops() * mesh::size, rate = flops / seconds;
 
   machine.reset_peak();
   auto const before = machine.memory().system_allocations;

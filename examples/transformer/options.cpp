@@ -44,8 +44,12 @@ bool speaks() {
 command_line parse(int argc, char** argv, executable const& built) {
   command_line line;
   auto& o = line.chosen;
-  CLI::App app{"Trains a decoder-only Transformer on the bytes of a text.\nThis executable is built for the mesh \"" +
-               built.mesh + "\" and the layout \"" + built.layout + "\"."};
+  CLI::App app{"Trains a decoder-only Transformer on the bytes of a text.\nThis executable " +
+               (built.takes_any_layout
+                    ? "takes any mesh and layout."
+                    : "is built for the mesh \"" + built.mesh + "\" and the layout \"" + built.layout + "\".")};
+  o.mesh = built.mesh;
+  o.layout = built.layout;
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults first
   auto* const data = app.add_option("--data", o.data, "text to train on, any file, read as bytes");
   app.add_flag("--plan", o.plan, "list what each rank sends in a training step, and exit; needs no mpirun");
@@ -65,6 +69,14 @@ command_line parse(int argc, char** argv, executable const& built) {
   app.add_option("--plot", o.plot, "draw the loss into this SVG file");
   add_number(app, "--eval-every", o.eval_every, 1, most, "steps between evaluations");
   add_number(app, "--sample", o.sample, 0, most, "bytes of text to generate at the end; 0: none");
+  if (built.takes_any_layout) {
+    app.add_option("--mesh", o.mesh, "the machine's axes with their ranks, such as \"data:2;model:2\"")
+        ->capture_default_str();
+    app.add_option("--layout", o.layout,
+                   "which dimensions are split over which axes, such as \"batch:data;heads:model\"")
+        ->capture_default_str();
+    app.add_option("--upper-layout", o.upper_layout, "the same for the upper half of the layers, if it is another");
+  }
   if (built.has_ranks_as_threads) {
     app.add_flag("--ranks-as-threads", o.ranks_as_threads,
                  "all ranks are threads of this process, which starts without mpirun");
@@ -98,7 +110,7 @@ command_line parse(int argc, char** argv, executable const& built) {
                               std::to_string(f.value) +
                               "; copy examples/transformer/configs/demo.hpp, set it there and configure with "
                               "-DMTF_CONFIG=<your file> -DMTF_MESH=" +
-                              built.mesh + " -DMTF_LAYOUT=" + built.layout + " to build train-custom");
+                              o.mesh + " -DMTF_LAYOUT=" + o.layout + " to build train-custom");
   } catch (CLI::CallForHelp const&) {
     line.help = app.help();
   } catch (CLI::ParseError const& e) {

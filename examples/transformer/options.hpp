@@ -8,6 +8,8 @@ namespace transformer {
 
 struct options {
   std::string data, log, plot;
+  std::string mesh, layout;  // those of the executable, or, where it takes any, those asked for
+  std::optional<std::string> upper_layout;
   int steps = 300, warmup = 30, eval_every = 50, sample = 200;
   std::uint64_t seed = 1;
   bool plan = false, profile = false;
@@ -18,6 +20,7 @@ struct options {
 /// What is fixed in an executable's types: shown by --help, and refused if asked to be otherwise.
 struct executable {
   std::string mesh, layout;
+  bool takes_any_layout = false;  // then those two are the defaults
   bool has_ranks_as_threads = false;
   std::int64_t batch = 0, sequence = 0, layers = 0, d_model = 0, heads = 0, d_ff = 0, vocab = 0;
 };

@@ -21,6 +21,13 @@ constexpr std::int64_t batch = config::batch::extent, sequence = config::sequenc
                        vocab = config::vocab::extent;
 constexpr int evaluation_batches = 8;
 
+/// "data:2 model:2"
+std::string mesh_text(options const& o) {
+  auto text = o.mesh;
+  std::replace(text.begin(), text.end(), ';', ' ');
+  return text;
+}
+
 // By a function: nvcc 13.0 forgets the `typename` of model_type::noise{...} in a lambda of a template.
 model_type::noise noise_of(double rate, mtf::random_key key) { return {rate, key}; }
 
@@ -82,6 +89,10 @@ int train(Backend& machine, options const& o) {
   out.open(o.log, o.plot);
   end_if_failed(machine, out);
 
+  auto const& plan = plan_of(o);
+  int const ranks = machine.ranks().mesh().size();
+  // Of the products of a step, on all ranks together; what several ranks compute alike counts for each.
+  double const step_flops = plan.flops() * ranks;
   mtf::random_key const seed(o.seed);
   auto p = model_type::initial<parameters>(machine, seed.of("initial"));
   optimizer_on<Backend> optimizer(machine, {.beta2 = 0.95, .weight_decay = o.weight_decay, .clip_norm = o.clip});
@@ -95,7 +106,7 @@ int train(Backend& machine, options const& o) {
   std::array<char, 200> line{};
   std::snprintf(line.data(), line.size(),
                 "%lld parameters, mesh %s, layout \"%s\"; %lld bytes of text; matrix peak %.0f GFLOP/s on all ranks",
-                static_cast<long long>(mtf::parameter_count(p)), mesh::text().c_str(), MTF_EXAMPLE_LAYOUT,
+                static_cast<long long>(mtf::parameter_count(p)), mesh_text(o).c_str(), o.layout.c_str(),
                 static_cast<long long>(data.size()), peak / 1e9);
   out.say(line.data());
   std::snprintf(line.data(), line.size(), "each rank sends %.2f MB a step in %llu collectives (--plan lists them)",
@@ -107,7 +118,7 @@ int train(Backend& machine, options const& o) {
   out.evaluation(now);
   double trained = 0;  // seconds in training steps
   mtf::profile_table profile;
-  mtf::machine_limits const limits{peak / mesh::size, o.profile ? memory_bandwidth(machine) : 0};
+  mtf::machine_limits const limits{peak / ranks, o.profile ? memory_bandwidth(machine) : 0};
   machine.reset_peak();
   for (int step = 0; step < o.steps; ++step) {
     stopwatch const watch;
@@ -175,6 +186,7 @@ int main(int argc, char** argv) {
   auto const line = transformer::parse(argc, argv,
                                        {.mesh = MTF_EXAMPLE_MESH,
                                         .layout = MTF_EXAMPLE_LAYOUT,
+                                        .takes_any_layout = MTF_EXAMPLE_ANY_LAYOUT,
                                         .has_ranks_as_threads = MTF_EXAMPLE_RANKS_AS_THREADS,
                                         .batch = config::batch::extent,
                                         .sequence = config::sequence::extent,
@@ -183,20 +195,36 @@ int main(int argc, char** argv) {
                                         .heads = config::heads::extent,
                                         .d_ff = config::d_ff::extent,
                                         .vocab = config::vocab::extent});
-  if (line.help || (line.chosen.plan && !line.wrong)) {
-    transformer::output screen("standard output", transformer::speaks() ? stdout : nullptr);
-    screen.write(line.help ? *line.help : mtf::describe(transformer::plan));
-    if (screen.failure().empty()) return 0;
-    std::fprintf(stderr, "mtf: %s\n", screen.failure().c_str());
-    return 2;
-  }
+  if (line.help || (line.chosen.plan && !line.wrong)) try {
+      transformer::output screen("standard output", transformer::speaks() ? stdout : nullptr);
+      screen.write(line.help ? *line.help : mtf::describe(transformer::plan_of(line.chosen)));
+      if (!screen.failure().empty()) throw mtf::user_error(screen.failure());
+      return 0;
+    } catch (mtf::user_error const& e) {
+      std::fprintf(stderr, "mtf: %s\n", e.what());
+      return 2;
+    }
   auto const train = [&](auto& machine) {
     if (line.wrong) throw mtf::user_error(*line.wrong);
     return transformer::train(machine, line.chosen);
   };
+  [[maybe_unused]] bool const threads = line.chosen.ranks_as_threads;
 #if MTF_EXAMPLE_RANKS_AS_THREADS
   using one_of_many = mtf::kokkos_backend<Kokkos::Serial>;
-  if (line.chosen.ranks_as_threads) return mtf::run_threads<transformer::mesh, one_of_many>(argc, argv, train);
+#endif
+#if MTF_EXAMPLE_ANY_LAYOUT
+  auto const layouts = [&] {
+    if (line.wrong) throw mtf::user_error(*line.wrong);
+    return transformer::layouts_of(line.chosen);
+  };
+#if MTF_EXAMPLE_RANKS_AS_THREADS
+  if (threads) return mtf::run_threads_under<one_of_many>(argc, argv, layouts, train);
+#endif
+  return mtf::run_under<transformer::backend>(argc, argv, layouts, train);
+#else
+#if MTF_EXAMPLE_RANKS_AS_THREADS
+  if (threads) return mtf::run_threads<transformer::mesh, one_of_many>(argc, argv, train);
 #endif
   return mtf::run<transformer::mesh, transformer::backend>(argc, argv, train);
+#endif
 }

@@ -15,6 +15,7 @@
 #include <mtf/core/fixed_string.hpp>
 #include <mtf/core/host_device.hpp>
 #include <mtf/core/layout.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/linearity.hpp>
 #include <mtf/core/mesh.hpp>
@@ -54,6 +55,7 @@
 #include <mtf/plan/describe.hpp>
 #include <mtf/plan/plan.hpp>
 #include <mtf/plan/plan_of.hpp>
+#include <mtf/plan/plan_under.hpp>
 #include <mtf/plan/without_communication.hpp>
 #include <mtf/tensor/params.hpp>
 #include <mtf/tensor/place.hpp>

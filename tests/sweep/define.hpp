@@ -10,20 +10,10 @@
 #include "forms.hpp"
 #include "typed.hpp"
 
-// The full sweep takes too much memory to be compiled at once: it is compiled in slices, each a program.
-#ifndef MTF_SWEEP_SLICES
-#define MTF_SWEEP_SLICES 0
-#define MTF_SWEEP_SLICE 0
-#endif
-// Of the sample that ctest runs, each how manyth case.
-#ifndef MTF_SWEEP_EVERY
-#define MTF_SWEEP_EVERY 1
-#endif
-
 #define SWEEP_OPERANDS(...) mtf::detail::list<__VA_ARGS__>
 #define SWEEP_HEAD(OPERANDS)                \
   using operands = SWEEP_OPERANDS OPERANDS; \
-  static constexpr int phase = __LINE__ % 2;
+  static constexpr int phase = __LINE__;
 #define SWEEP_OF_ONE(NAME, OPERANDS, ...)    \
   struct NAME {                              \
     SWEEP_HEAD(OPERANDS)                     \
@@ -51,32 +41,9 @@
 
 namespace sweep {
 
-/// How many cases of each family (plain, partial, refused, differing) an operation gets on a mesh.
-constexpr budget budget_on(int mesh) {
-  constexpr int all = 1 << 20;
-  bool const full = MTF_SWEEP_SLICES > 0;
-  if (special) return mesh == 0 ? budget{1, 0, 0, 0} : mesh == 1 ? budget{1, 1, 0, 0} : budget{3, 2, 0, 0};
-  // With an axis inside a node only sums over both axes are different.
-  if (mesh_of[static_cast<std::size_t>(mesh)].inside_node != 0) return full ? budget{4, 32, 0, 0} : budget{1, 5, 0, 0};
-  switch (mesh_of[static_cast<std::size_t>(mesh)].axes) {
-    case 0:
-      return {1, 0, 0, 0};
-    case 1:
-      return full ? budget{all, all, 8, 4} : budget{all, 4, 2, 2};
-    case 2:
-      return full ? budget{all, 48, 24, 12} : budget{7, 7, 3, 3};
-    default:
-      return full ? budget{all, 72, 24, 24} : budget{9, 9, 3, 3};
-  }
-}
-
 template <class Op, int Mesh>
 std::span<typed_case const> cases_on() {
-  constexpr int slices = Mesh == 0 ? 1 : MTF_SWEEP_SLICES > 0 ? MTF_SWEEP_SLICES : MTF_SWEEP_EVERY;
-  constexpr int slice = slices > 1 ? MTF_SWEEP_SLICE : 0;  // every slice compares with one rank
-  return table<
-      Op, Mesh,
-      chosen<signature_of<Op>(), Mesh, budget_on(Mesh), Op::phase + (special ? sizeof(element) : 0), slice, slices>>;
+  return table<Op, Mesh, chosen<signature_of<Op>(), Mesh, typed_budget(Mesh), Op::phase>>;
 }
 template <class Op, int... Mesh>
 std::vector<std::span<typed_case const>> cases_on_all(std::integer_sequence<int, Mesh...>) {
@@ -101,8 +68,10 @@ operation with_cases(std::string name, documentation text) {
   op.name = std::move(name);
   op.text = std::move(text);
   op.in = infos_of(static_cast<typename Op::operands const*>(nullptr));
-  op.takes_layout = signature_of<Op>().takes_layout;
+  op.form = signature_of<Op>();
+  op.phase = Op::phase;
   op.cases = cases_on_all<Op>(std::make_integer_sequence<int, mesh_count>{});
+  op.any_layout = by_value<Op, typename Op::operands, std::make_index_sequence<Op::operands::size>>::prototype;
   return op;
 }
 

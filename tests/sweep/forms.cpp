@@ -295,7 +295,7 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
     if (depth(from) > 1 || depth(wanted) > 1) return false;
     if (from != 0 && wanted != 0 &&
         (in(now.axes() | now.partial, axis_at(wanted, 0)) || in(to.axes(), axis_at(from, 0)) ||
-         m.along(axes_of(from)) != m.along(axes_of(wanted))))
+         m.along(axes_of(from)) != m.along(axes_of(wanted)) || mixed(m, axes_of(from) | axes_of(wanted))))
       return false;
   }
   auto const each = [&](auto const& f) {

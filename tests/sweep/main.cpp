@@ -1,5 +1,6 @@
 // The layout oracle: every operation, under generated layouts, against one rank and against its definition.
 //   sweep                      runs all; one line for each failure, a table of counts; exit code 1 if anything failed
+//   sweep --full               all cases that differ: minutes
 //   sweep --only TEXT          the operations whose name contains TEXT
 //   sweep --write-docs FILE    writes docs/operations.md
 //   sweep --check-docs FILE    exit code 1 if FILE is not what --write-docs would write
@@ -27,10 +28,10 @@ int check_docs(char const* file, std::string const& want) {
   return 1;
 }
 
-int run(char const* only) {
+int run(char const* only, bool full) {
   constexpr int lines_an_operation = 5;
   auto const begin = std::chrono::steady_clock::now();
-  sweep::judge judge;
+  sweep::judge judge(full);
   sweep::tally all;
   int operations = 0;
   std::printf("%-44s %7s %8s %7s %7s %9s\n", "operation", "cases", "refused", "runs", "sends", "failures");
@@ -79,10 +80,11 @@ int main(int argc, char** argv) {
     std::ofstream(value, std::ios::binary) << text;
     return 0;
   }
-  if (!mode.empty() && (mode != "--only" || value == nullptr)) {
-    std::fprintf(stderr, "usage: sweep [--only TEXT | --write-docs FILE | --check-docs FILE | --names]\n");
+  bool const full = mode == "--full";
+  if (!mode.empty() && !full && (mode != "--only" || value == nullptr)) {
+    std::fprintf(stderr, "usage: sweep [--full | --only TEXT | --write-docs FILE | --check-docs FILE | --names]\n");
     return 2;
   }
   Kokkos::ScopeGuard const kokkos(argc, argv);
-  return run(mode == "--only" ? value : nullptr);
+  return run(mode == "--only" ? value : nullptr, full);
 }

@@ -108,16 +108,18 @@ struct operation {
   std::function<numbers(std::vector<numbers> const&)> define;
   closed_form sends;
   bool differentiable = true;
-  bool takes_layout = false;  // the layout of the result is given
-  bool sums = false;          // it adds elements up, or multiplies by what it added up
-  bool masks = false;         // it multiplies by 0 what it hides
-  bool chained = false;       // it multiplies sums that need not be taken yet
-  bool never_works = false;   // the dimensions of its operands do not go together under any layout
+  bool sums = false;         // it adds elements up, or multiplies by what it added up
+  bool masks = false;        // it multiplies by 0 what it hides
+  bool chained = false;      // it multiplies sums that need not be taken yet
+  bool never_works = false;  // the dimensions of its operands do not go together under any layout
   /// Gradients in another way than by differences of all of define(): of elementwise functions element by element, by
   /// hand where differences do not see them (a rounded value, a stopped gradient). Of operand i for the weights of the
   /// result.
   std::function<numbers(std::vector<numbers> const&, numbers const& weights, std::size_t i)> gradient;
-  std::vector<std::span<typed_case const>> cases;
+  signature form;
+  int phase = 0;                                   // which cases of a family are chosen, where not all are
+  std::vector<std::span<typed_case const>> cases;  // typed
+  typed_case (*any_layout)() = nullptr;            // by value, without mesh and code
 };
 
 /// All operations, in the order of the files that hold them.

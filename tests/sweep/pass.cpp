@@ -58,13 +58,26 @@ numbers share(mesh_code const& m, place const& p, kind elements, std::uint64_t s
   return mine;
 }
 
+/// The operands on one rank.
+std::vector<erased> operands_of(problem const& q, typed_case const& t, situation const& s, int rank, backend& on) {
+  std::vector<erased> x(q.in.size());
+  for (std::size_t o = 0; o < x.size(); ++o) x[o].spec = t.in[o];
+  if (t.arrange != nullptr) t.arrange(on, t, x.data());
+  for (std::size_t o = 0; o < x.size(); ++o) {
+    numbers const mine = share(s.mesh, s.in[o], q.op->in[o].elements, q.salt + o, q.in[o], rank);
+    x[o].memory = q.op->in[o].elements == kind::real ? to_device<element>(on, mine) : to_device<std::int32_t>(on, mine);
+  }
+  return x;
+}
+
 /// One rank's.
 outcome pass_of(problem const& q, typed_case const& t, situation const& s, answer const& want, int rank, backend& on,
                 std::vector<held_before> const& before) {
   using slot = mtf::detail::gradient_slot<backend, element>;
   outcome r;
   mtf::detail::tape<backend> tape(on);
-  std::vector<erased> x(q.in.size()), others(q.in.size());
+  auto x = operands_of(q, t, s, rank, on);
+  std::vector<erased> others(q.in.size());
   auto const earlier = [&](std::size_t o, set axes) {
     place p = s.in[o];
     p.partial = axes;
@@ -72,18 +85,16 @@ outcome pass_of(problem const& q, typed_case const& t, situation const& s, answe
   };
   for (std::size_t o = 0; o < x.size(); ++o) {
     bool const real = q.op->in[o].elements == kind::real;
-    numbers const mine = share(s.mesh, s.in[o], q.op->in[o].elements, q.salt + o, q.in[o], rank);
-    x[o].memory = real ? to_device<element>(on, mine) : to_device<std::int32_t>(on, mine);
-    if (real && q.op->differentiable) x[o].slot = mtf::backend::ref(new slot(tape, *t.in[o]));
+    if (real && q.op->differentiable) x[o].slot = mtf::backend::ref(new slot(tape, *x[o].spec));
     if (!x[o].slot || before.empty()) continue;
     auto const& b = before[o];
     bool const over_others =
         b.what == content::unlike || b.what == content::both || (b.what == content::known && b.alike == 0);
     set const axes = b.what == content::complete ? 0 : over_others ? b.unlike : b.alike;
     auto memory = to_device<element>(on, earlier(o, axes));
-    if (b.what == content::known) mtf::detail::completed<element>(*t.in[o], axes, memory);
+    if (b.what == content::known) mtf::detail::completed<element>(*x[o].spec, axes, memory);
     if (b.what == content::shared) {
-      others[o].slot = mtf::backend::ref(new slot(tape, *t.in[o]));
+      others[o].slot = mtf::backend::ref(new slot(tape, *x[o].spec));
       others[o].slot->add({memory, axes});
     }
     x[o].slot->add({std::move(memory), axes});
@@ -93,6 +104,7 @@ outcome pass_of(problem const& q, typed_case const& t, situation const& s, answe
   on.ranks().record(&r.forward);
   t.call(on, x.data(), y);
   on.ranks().record(nullptr);
+  r.spec = *y.spec;
   r.out = from_device(on, t.element, y.memory, static_cast<std::size_t>(shard_size(s.mesh, want.out)));
   if (y.slot) {
     place seed = want.out;
@@ -119,7 +131,7 @@ outcome pass_of(problem const& q, typed_case const& t, situation const& s, answe
     r.partial.push_back(g.memory ? g.partial : 0U);
     if (before.empty()) continue;
     r.sums.resize(x.size());
-    r.sums[o] = from_device<element>(on, mtf::detail::completed<element>(*t.in[o], g.partial, g.memory), n);
+    r.sums[o] = from_device<element>(on, mtf::detail::completed<element>(*x[o].spec, g.partial, g.memory), n);
     if (others[o].slot && from_device<element>(on, others[o].slot->take().memory, n) != earlier(o, before[o].alike))
       r.broken = "another slot's memory was written to";
   }
@@ -139,23 +151,48 @@ team::team() : machines_(std::make_unique<machines>()) {
 }
 team::~team() = default;
 
-std::string team::pass(std::vector<outcome>& found, problem const& q, typed_case const& t, situation const& s,
-                       answer const& want, std::vector<held_before> const& before) {
-  auto const& m = s.mesh;
-  found.assign(static_cast<std::size_t>(m.ranks()), {});
+template <class F>
+std::exception_ptr team::run(mesh_code const& m, F const& f) {
   mtf::mesh_shape shape{.ndim = m.axes, .node_axes = m.inside_node};
   for (std::size_t x = 0; x < static_cast<std::size_t>(m.axes); ++x) shape.extent[x] = m.size[x];
   auto const ended = machines_->pool.try_run(shape, [&](mtf::collectives& ranks) {
-    auto const rank = static_cast<std::size_t>(ranks.rank());
-    backend on(ranks, machines_->spaces[rank]);
-    found[rank] = pass_of(q, t, s, want, ranks.rank(), on, before);
+    backend on(ranks, machines_->spaces[static_cast<std::size_t>(ranks.rank())]);
+    f(on);
   });
-  if (ended.first < 0) return {};
+  return ended.first < 0 ? nullptr : ended.errors[static_cast<std::size_t>(ended.first)];
+}
+
+std::string team::pass(std::vector<outcome>& found, problem const& q, typed_case const& t, situation const& s,
+                       answer const& want, std::vector<held_before> const& before) {
+  found.assign(static_cast<std::size_t>(s.mesh.ranks()), {});
+  auto const error = run(s.mesh, [&](backend& on) {
+    int const rank = on.ranks().rank();
+    found[static_cast<std::size_t>(rank)] = pass_of(q, t, s, want, rank, on, before);
+  });
+  if (!error) return {};
   try {
-    std::rethrow_exception(ended.errors[static_cast<std::size_t>(ended.first)]);
+    std::rethrow_exception(error);
   } catch (std::exception const& x) {
-    return "rank " + std::to_string(ended.first) + ": " + x.what();
+    return x.what();
   }
+}
+
+reply team::ask(problem const& q, typed_case const& t, situation const& s) {
+  reply r;
+  auto const error = run(s.mesh, [&](backend& on) {
+    auto const x = operands_of(q, t, s, on.ranks().rank(), on);
+    erased y;
+    t.call(on, x.data(), y);
+    if (on.ranks().rank() == 0) r.out = *y.spec;
+  });
+  if (error) try {
+      std::rethrow_exception(error);
+    } catch (mtf::user_error const&) {
+      r.refused = true;
+    } catch (std::exception const& e) {
+      r.error = e.what();
+    }
+  return r;
 }
 
 }  // namespace sweep

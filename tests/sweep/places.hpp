@@ -87,6 +87,14 @@ constexpr set axes_of(splits l, set dims) {
   return s;
 }
 
+/// The splits of these dimensions alone.
+constexpr splits of_dims(splits l, set dims) {
+  splits s = 0;
+  for (int d = 0; d < dim_count; ++d)
+    if (in(dims, d)) s = with_split(s, d, split_of(l, d));
+  return s;
+}
+
 /// One case: the layout of all operands; over which axes each operand is partial, three bits each; and a second layout,
 /// of operand `other_operand` or, for operations that take a layout, the one they are given (other_operand -1).
 struct case_code {
@@ -116,11 +124,13 @@ struct signature {
 enum class family : std::uint8_t { plain, partial, refused, differing, count };
 using budget = std::array<int, static_cast<std::size_t>(family::count)>;
 
-/// Calls sink(code, family) for every case of an operation on a mesh.
+/// Calls sink(code, family) for every case of an operation on a mesh; with `more`, also for operands that are partial
+/// over every set of axes, and over different ones, and for many second layouts.
 template <class Sink>
 class generator {
  public:
-  constexpr generator(signature const& s, mesh_code const& m, Sink& sink) : s_(s), all_(s.all()), m_(m), sink_(sink) {}
+  constexpr generator(signature const& s, mesh_code const& m, bool more, Sink& sink)
+      : s_(s), all_(s.all()), m_(m), more_(more), sink_(sink) {}
   constexpr void run() { place(0, 0); }
 
  private:
@@ -140,7 +150,7 @@ class generator {
     int const n = count_++;
     if (s_.takes_layout) {
       // The layout that is asked for: each axis moves by a rule that meets every pair of uses sooner or later.
-      for (int k = 0; k < m_.axes + 2; ++k) {
+      for (int k = 0; k < (more_ ? 40 : m_.axes + 2); ++k) {
         splits const to = target(n * 5 + k);
         sink_({.layout = l, .other = to}, family::plain);
         for (int x = 0; x < m_.axes; ++x)
@@ -154,8 +164,9 @@ class generator {
     not_injective(l);
     if (s_.operands > 1)
       for (int o = 1; o < s_.operands; ++o) {
-        for (splits const to : {target(n * 7 + 3 * o), turned(l)})
-          if (to != l) sink_({.layout = l, .other = to, .other_operand = o}, family::differing);
+        for (int k = 0; k < (more_ ? 12 : 2); ++k)
+          if (splits const to = k == 1 ? turned(l) : target(n * 7 + 3 * o + 11 * k); to != l)
+            sink_({.layout = l, .other = to, .other_operand = o}, family::differing);
       }
   }
   /// Some injective layout, the n-th in no order.
@@ -190,6 +201,7 @@ class generator {
       for (int x = 0; x < m_.axes; ++x)
         if (in(free, x)) sink_({.layout = l, .partial = partial_bits(o, bit(x))}, family::partial);
       if ((free & (free - 1U)) != 0) sink_({.layout = l, .partial = partial_bits(o, free)}, family::partial);
+      if (more_) more_partials(l, o, free);
     }
     if (s_.operands < 2) return;
     for (int x = 0; x < m_.axes; ++x)
@@ -198,6 +210,20 @@ class generator {
         for (int o = 0; o < s_.operands; ++o) all |= partial_bits(o, bit(x));
         sink_({.layout = l, .partial = all}, family::partial);
       }
+  }
+  /// Operand o is partial over two of three axes; or over some, and another operand over others.
+  constexpr void more_partials(splits l, int o, set free) {
+    for (set some = 1; some <= free; ++some) {
+      if ((some & ~free) != 0) continue;
+      bool const two = some != free && (some & (some - 1U)) != 0;
+      if (two) sink_({.layout = l, .partial = partial_bits(o, some)}, family::partial);
+      for (int p = 0; p < o; ++p) {
+        set const others = (bit(m_.axes) - 1U) & ~axes_of(l, s_.dims[static_cast<std::size_t>(p)]);
+        for (set other = 1; other <= others; ++other)
+          if ((other & ~others) == 0)
+            sink_({.layout = l, .partial = partial_bits(o, some) | partial_bits(p, other)}, family::partial);
+      }
+    }
   }
   /// An axis that splits one dimension splits another as well; or splits a dimension of a tensor that is partial over
   /// it.
@@ -222,6 +248,7 @@ class generator {
   signature s_;
   set all_;
   mesh_code m_;
+  bool more_;
   Sink& sink_;
   int count_ = 0;
 };
@@ -232,46 +259,66 @@ struct counter {
   constexpr void operator()(case_code const&, family f) { ++n[static_cast<std::size_t>(f)]; }
 };
 
-/// Keeps `most` of each family, evenly spread, and of these every `slices`-th.
+/// Keeps `most` of each family, evenly spread.
+template <class Out>
 struct picker {
   budget total{}, most{};
-  int phase = 0, slice = 0, slices = 1;
-  case_code* out = nullptr;
+  int phase = 0;
+  Out out;
   budget seen{};
-  int picked = 0;
-  std::size_t size = 0;
   constexpr void operator()(case_code const& c, family f) {
     auto const at = static_cast<std::size_t>(f);
-    int const i = seen[at]++;
+    std::int64_t const i = seen[at]++;
     if (most[at] < total[at] && (i * most[at] + phase % total[at]) % total[at] >= most[at]) return;
-    if (picked++ % slices != slice) return;
-    out[size++] = c;
+    out(c);
   }
 };
 
-/// How many cases there are. Evaluated once a signature: enumerating them is what costs the compiler time here.
-template <signature S, int Mesh>
-inline constexpr budget total_of = [] {
+/// The cases that are chosen for an operation of this signature on a mesh; f(case).
+template <class F>
+constexpr void each_chosen(signature const& s, int mesh, bool more, budget const& total, budget const& most, int phase,
+                           F f) {
+  picker<F> p{.total = total, .most = most, .phase = phase, .out = f};
+  generator(s, mesh_of[static_cast<std::size_t>(mesh)], more, p).run();
+}
+constexpr budget total_on(signature const& s, int mesh, bool more) {
   counter all;
-  generator(S, mesh_of[static_cast<std::size_t>(Mesh)], all).run();
+  generator(s, mesh_of[static_cast<std::size_t>(mesh)], more, all).run();
   return all.n;
-}();
+}
 
-/// The cases that are chosen for an operation of this signature on a mesh.
-template <signature S, int Mesh, budget Most, int Phase, int Slice, int Slices>
+/// The same for types. Counted once a signature: enumerating is what costs the compiler time here.
+template <signature S, int Mesh>
+inline constexpr budget total_of = total_on(S, Mesh, false);
+template <signature S, int Mesh, budget Most, int Phase>
 struct chosen {
   static constexpr std::size_t size = [] {
     int n = 0;
     for (std::size_t f = 0; f < Most.size(); ++f) n += std::min(total_of<S, Mesh>[f], Most[f]);
-    return static_cast<std::size_t>((n - Slice + Slices - 1) / Slices);
+    return static_cast<std::size_t>(n);
   }();
   static constexpr std::array<case_code, size> cases = [] {
     std::array<case_code, size> kept{};
-    picker p{
-        .total = total_of<S, Mesh>, .most = Most, .phase = Phase, .slice = Slice, .slices = Slices, .out = kept.data()};
-    generator(S, mesh_of[static_cast<std::size_t>(Mesh)], p).run();
+    std::size_t n = 0;
+    each_chosen(S, Mesh, false, total_of<S, Mesh>, Most, Phase, [&](case_code const& c) { kept[n++] = c; });
     return kept;
   }();
 };
 
+/// How many cases an operation gets on a mesh, typed: a sample.
+constexpr budget typed_budget(int mesh) {
+  auto const& m = mesh_of[static_cast<std::size_t>(mesh)];
+  if (special) return {};
+  if (m.inside_node != 0) return {0, 1, 0, 0};
+  switch (m.axes) {
+    case 0:
+      return {1, 0, 0, 0};
+    case 1:
+      return m.size[0] == 2 ? budget{2, 1, 1, 1} : budget{};
+    case 2:
+      return m.size[1] == 3 ? budget{2, 2, 1, 1} : budget{};
+    default:
+      return {2, 2, 1, 1};
+  }
+}
 }  // namespace sweep

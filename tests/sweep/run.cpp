@@ -14,6 +14,25 @@ namespace {
 constexpr double exact = 1e-12;          // between layouts, and forward between the library and the definition
 constexpr double differentiated = 1e-6;  // between gradients and central differences
 
+/// How many cases an operation gets on a mesh, by value: of a sample, or all.
+constexpr budget value_budget(int mesh, bool full) {
+  constexpr int all = 1 << 20;
+  auto const& m = mesh_of[static_cast<std::size_t>(mesh)];
+  if (special) return mesh == 0 ? budget{1, 0, 0, 0} : mesh == 1 ? budget{1, 1, 0, 0} : budget{3, 2, 0, 0};
+  if (full) return {all, all, all, all};
+  if (m.inside_node != 0) return {1, 9, 0, 0};  // only sums over both axes are different
+  switch (m.axes) {
+    case 0:
+      return {1, 0, 0, 0};
+    case 1:
+      return {all, 4, 2, 2};
+    case 2:
+      return {13, 13, 6, 6};
+    default:
+      return {17, 17, 6, 6};
+  }
+}
+
 std::string text_of(mesh_code const& m, set axes) {
   std::string s;
   for (int x = 0; x < m.axes; ++x)
@@ -105,20 +124,37 @@ situation situated(operation const& op, typed_case const& t) {
   return s;
 }
 std::string text_of(operation const& op, typed_case const& t, situation const& s) {
-  std::string where = op.name + ", mesh " + text_of(s.mesh) + ", layout " + text_of(t.code.layout);
+  std::string where = op.name + (t.arrange != nullptr ? " by value" : "") + ", mesh " + text_of(s.mesh) + ", layout " +
+                      text_of(t.code.layout);
   if (t.code.other_operand >= 0)
     where += ", operand " + std::to_string(t.code.other_operand) + " " + text_of(t.code.other);
-  if (op.takes_layout) where += ", to " + text_of(t.code.other);
+  if (op.form.takes_layout) where += ", to " + text_of(t.code.other);
   for (std::size_t o = 0; o < s.in.size(); ++o)
     if (s.in[o].partial != 0)
       where += ", operand " + std::to_string(o) + " partial over " + text_of(s.mesh, s.in[o].partial);
   return where;
 }
 
-answer answered(operation const& op, situation const& s, typed_case const& t) {
+/// `partial`: over which axes the result is, as the library says.
+answer answered(operation const& op, situation const& s, set partial) {
   answer a = op.sends(s);
-  if (!a.partial_known && t.out != nullptr) a.out.partial = t.out->partial;
+  if (!a.partial_known) a.out.partial = partial;
   return a;
+}
+/// Whether the operation can work on operands that lie so. A layout that is a type must divide all dimensions that it
+/// names, one that is a value those of the tensors that lie so.
+bool can_work(operation const& op, typed_case const& t, situation const& s) {
+  auto const& m = s.mesh;
+  auto const divides_dims = [&](place const& p) { return divides(m, of_dims(p.split, p.dim_set())); };
+  bool works = !op.never_works;
+  if (t.arrange == nullptr) {
+    works = works && divides(m, t.code.layout);
+    if (t.code.other_operand >= 0 || op.form.takes_layout) works = works && divides(m, t.code.other);
+  }
+  for (auto const& p : s.in) works = works && divides_dims(p) && can_lie(m, p);
+  if (!works || !can_meet(m, s.in)) return false;
+  place const out = op.sends(s).out;
+  return divides_dims(out) && can_lie(m, out);
 }
 
 /// The passes once more, backward into slots that hold something already: what was there must be added to, nobody
@@ -168,108 +204,118 @@ std::string pass_again(team& ranks, problem const& q, typed_case const& t, situa
 
 }  // namespace
 
+template <class F>
+void judge::each_case(operation const& op, F const& f) const {
+  for (int mesh = 0; mesh < mesh_count; ++mesh) {
+    for (auto const& t : op.cases[static_cast<std::size_t>(mesh)]) f(t);
+    typed_case t = op.any_layout();
+    t.mesh = mesh;
+    each_chosen(op.form, mesh, full_, total_on(op.form, mesh, full_), value_budget(mesh, full_),
+                op.phase + (special ? static_cast<int>(sizeof(element)) : 0), [&](case_code const& code) {
+                  t.code = code;
+                  f(t);
+                });
+  }
+}
+
 tally judge::run(operation const& op) {
   if constexpr (special) return run_special(op);
   tally count;
   problem q = posed(op);
   rota turns(op.in.size());
-  for (auto const& table : op.cases)
-    for (auto const& t : table) {
-      ++count.cases;
-      auto const& m = mesh_of[static_cast<std::size_t>(t.mesh)];
-      situation s = situated(op, t);
-      std::string where = text_of(op, t, s);
-      auto const fail = [&](std::string what) {
-        if (what.empty()) return;
-        ++count.failures;
-        failures_.push_back({where, std::move(what)});
-      };
+  each_case(op, [&](typed_case const& t) {
+    ++count.cases;
+    auto const& m = mesh_of[static_cast<std::size_t>(t.mesh)];
+    situation s = situated(op, t);
+    std::string where = text_of(op, t, s);
+    auto const fail = [&](std::string what) {
+      if (what.empty()) return;
+      ++count.failures;
+      failures_.push_back({where, std::move(what)});
+    };
 
-      // The verdict.
-      bool works = !op.never_works && divides(m, t.code.layout);
-      if (t.code.other_operand >= 0 || op.takes_layout) works = works && divides(m, t.code.other);
-      for (auto const& p : s.in) works = works && can_lie(m, p);
-      works = works && can_meet(m, s.in);
-      answer want;
-      if (works) {
-        want = answered(op, s, t);
-        works = can_lie(m, want.out);
-      }
-      bool const refused = t.no_tensors || t.refused;
-      if (works && refused)
-        fail(t.no_tensors ? "refused (an operand), though it could work" : "refused, though it could work");
-      if (!works && !refused) fail("accepted, though it cannot work");
-      if (!works && refused) ++count.refused;
-      if (!works || refused) continue;
-      fail(compare(*t.out, want.out));
+    // The verdict. By value the operation is asked; in types the compiler was.
+    bool const works = can_work(op, t, s);
+    bool refused = t.no_tensors || t.refused;
+    set partial = 0;
+    if (!refused && ((t.arrange != nullptr && !works) || (works && !op.sends(s).partial_known))) {
+      reply const said = ranks_.ask(q, t, s);
+      if (!said.error.empty()) return fail(said.error);
+      refused = said.refused;
+      partial = said.out.partial;
+    }
+    if (works && refused)
+      fail(t.no_tensors ? "refused (an operand), though it could work" : "refused, though it could work");
+    if (!works && !refused) fail("accepted, though it cannot work");
+    if (!works && refused) ++count.refused;
+    if (!works || refused) return;
+    answer want = answered(op, s, partial);
 
-      // The passes: with the whole gradient, and with gradients partial over what does not split the result.
-      std::vector<set> seeds{0};
-      set const free = (bit(m.axes) - 1U) & ~want.out.axes();
-      if (op.differentiable) {
-        for (int x = 0; x < m.axes; ++x)
-          if (in(free, x)) seeds.push_back(bit(x));
-        if ((free & (free - 1U)) != 0) seeds.push_back(free);
+    // The passes: with the whole gradient, and with gradients partial over what does not split the result.
+    std::vector<set> seeds{0};
+    set const free = (bit(m.axes) - 1U) & ~want.out.axes();
+    if (op.differentiable) {
+      for (int x = 0; x < m.axes; ++x)
+        if (in(free, x)) seeds.push_back(bit(x));
+      if ((free & (free - 1U)) != 0) seeds.push_back(free);
+    }
+    std::string const at = where;
+    set const again = seeds[static_cast<std::size_t>(count.cases) % seeds.size()];
+    for (set const seed : seeds) {
+      ++count.runs;
+      where = at + (seed == 0 ? "" : ", gradient partial over " + text_of(m, seed));
+      s.seed = seed;
+      want = answered(op, s, partial);
+      std::vector<outcome> found;
+      if (std::string const error = ranks_.pass(found, q, t, s, want); !error.empty()) {
+        fail(error);
+        continue;
       }
-      std::string const at = where;
-      set const again = seeds[static_cast<std::size_t>(count.cases) % seeds.size()];
-      for (set const seed : seeds) {
+      std::vector<numbers const*> shards;
+      for (auto const& r : found) shards.push_back(&r.out);
+      int const before = count.failures;
+      if (seed == 0) fail(compare(found[0].spec, want.out));
+      fail(compare(m, want.out, shards, q.out, exact, "result against the definition"));
+      if (t.mesh == 0 && q.one_rank_out.empty()) q.one_rank_out = found[0].out;
+      if (!q.one_rank_out.empty()) fail(compare(m, want.out, shards, q.one_rank_out, exact, "result against one rank"));
+      for (std::size_t o = 0; op.differentiable && o < op.in.size(); ++o) {
+        if (op.in[o].elements != kind::real) continue;
+        shards.clear();
+        for (auto const& r : found) shards.push_back(&r.gradients[o]);
+        std::string const name = "gradient of operand " + std::to_string(o);
+        place p = s.in[o];
+        p.partial = found[0].partial[o];
+        fail(compare(m, p, shards, q.gradients[o], differentiated, (name + " against the definition").c_str()));
+        if (t.mesh == 0 && q.one_rank_gradients.size() == o) {
+          q.one_rank_gradients.push_back(found[0].gradients[o]);
+          if (found[0].gradients[o].empty()) q.one_rank_gradients.back().resize(q.in[o].size());
+        }
+        if (q.one_rank_gradients.size() > o)
+          fail(compare(m, p, shards, q.one_rank_gradients[o], exact, (name + " against one rank").c_str()));
+        if (want.sends_known && p.partial != want.gradients[o])
+          fail(name + ": left partial over " + text_of(m, p.partial) + ", expected " + text_of(m, want.gradients[o]));
+      }
+      if (want.sends_known) {
+        ++count.sends;
+        for (std::size_t r = 0; r < found.size() && count.failures == before; ++r) {
+          if (found[r].forward != want.forward)
+            fail("rank " + std::to_string(r) + " sent forward " + text_of(m, found[r].forward) + "; expected " +
+                 text_of(m, want.forward));
+          if (found[r].backward != want.backward)
+            fail("rank " + std::to_string(r) + " sent backward " + text_of(m, found[r].backward) + "; expected " +
+                 text_of(m, want.backward));
+        }
+      }
+      if (seed == again && op.differentiable && count.failures == before) {
         ++count.runs;
-        where = at + (seed == 0 ? "" : ", gradient partial over " + text_of(m, seed));
-        s.seed = seed;
-        want = answered(op, s, t);
-        std::vector<outcome> found;
-        if (std::string const error = ranks_.pass(found, q, t, s, want); !error.empty()) {
-          fail(error);
-          continue;
-        }
-        std::vector<numbers const*> shards;
-        for (auto const& r : found) shards.push_back(&r.out);
-        int const before = count.failures;
-        fail(compare(m, want.out, shards, q.out, exact, "result against the definition"));
-        if (t.mesh == 0 && q.one_rank_out.empty()) q.one_rank_out = found[0].out;
-        if (!q.one_rank_out.empty())
-          fail(compare(m, want.out, shards, q.one_rank_out, exact, "result against one rank"));
-        for (std::size_t o = 0; op.differentiable && o < op.in.size(); ++o) {
-          if (op.in[o].elements != kind::real) continue;
-          shards.clear();
-          for (auto const& r : found) shards.push_back(&r.gradients[o]);
-          std::string const name = "gradient of operand " + std::to_string(o);
-          place p = s.in[o];
-          p.partial = found[0].partial[o];
-          fail(compare(m, p, shards, q.gradients[o], differentiated, (name + " against the definition").c_str()));
-          if (t.mesh == 0 && q.one_rank_gradients.size() == o) {
-            q.one_rank_gradients.push_back(found[0].gradients[o]);
-            if (found[0].gradients[o].empty()) q.one_rank_gradients.back().resize(q.in[o].size());
-          }
-          if (q.one_rank_gradients.size() > o)
-            fail(compare(m, p, shards, q.one_rank_gradients[o], exact, (name + " against one rank").c_str()));
-          if (want.sends_known && p.partial != want.gradients[o])
-            fail(name + ": left partial over " + text_of(m, p.partial) + ", expected " + text_of(m, want.gradients[o]));
-        }
-        if (want.sends_known) {
-          ++count.sends;
-          for (std::size_t r = 0; r < found.size() && count.failures == before; ++r) {
-            if (found[r].forward != want.forward)
-              fail("rank " + std::to_string(r) + " sent forward " + text_of(m, found[r].forward) + "; expected " +
-                   text_of(m, want.forward));
-            if (found[r].backward != want.backward)
-              fail("rank " + std::to_string(r) + " sent backward " + text_of(m, found[r].backward) + "; expected " +
-                   text_of(m, want.backward));
-          }
-        }
-        if (seed == again && op.differentiable && count.failures == before) {
-          ++count.runs;
-          fail(pass_again(ranks_, q, t, s, want, found, turns));
-        }
+        fail(pass_again(ranks_, q, t, s, want, found, turns));
       }
     }
-#ifndef MTF_SWEEP_SLICES  // a slice of the full sweep has not every case
+  });
   if (std::string const missing = turns.missing(); !missing.empty()) {
     ++count.failures;
     failures_.push_back({op.name, missing});
   }
-#endif
   return count;
 }
 
@@ -278,54 +324,53 @@ tally judge::run_special(operation const& op) {
   for (std::uint64_t draw = 0; draw < recipes.size() * draws; ++draw) {
     recipe const made = recipes[draw / draws];
     problem q = posed(op, made, draw);
-    for (auto const& table : op.cases)
-      for (auto const& t : table) {
-        auto const& m = mesh_of[static_cast<std::size_t>(t.mesh)];
-        if (t.no_tensors || t.refused) continue;  // rightly: the sweep of layouts
-        if (draw == 0) ++count.cases;
-        if (t.mesh > 0 && t.code.partial != 0 && !made.for_partial) continue;
-        situation s = situated(op, t);
-        answer want = answered(op, s, t);
-        want.out.partial = t.out->partial;
-        set const free = made.for_partial && op.differentiable ? (bit(m.axes) - 1U) & ~want.out.axes() : 0U;
-        for (set const seed : free == 0 ? std::vector<set>{0} : std::vector<set>{0, free}) {
-          ++count.runs;
-          s.seed = seed;
-          auto const fail = [&](std::string what) {
-            if (what.empty()) return;
-            ++count.failures;
-            failures_.push_back(
-                {text_of(op, t, s) + (seed == 0 ? "" : ", gradient partial over " + text_of(m, seed)) + text_of(made),
-                 std::move(what)});
-          };
-          std::vector<outcome> found;
-          if (std::string const error = ranks_.pass(found, q, t, s, want); !error.empty()) {
-            fail(error);
-            continue;
-          }
-          std::vector<numbers const*> shards;
-          for (auto const& r : found) shards.push_back(&r.out);
-          if (t.mesh == 0) {
-            q.one_rank_out = found[0].out;
-            q.one_rank_gradients = found[0].gradients;
-            for (std::size_t o = 0; o < op.in.size(); ++o) q.one_rank_gradients[o].resize(q.in[o].size());
-            if (made.in_domain)
-              fail(compare(m, want.out, shards, q.out, {limits.tolerance, false}, "result against the definition"));
-          }
-          agreement const exact{0, !made.for_partial}, rounded{limits.tolerance, false};
-          fail(compare(m, want.out, shards, q.one_rank_out, op.sums ? rounded : exact, "result against one rank"));
-          for (std::size_t o = 0; op.differentiable && o < op.in.size(); ++o) {
-            if (op.in[o].elements != kind::real) continue;
-            shards.clear();
-            for (auto const& r : found) shards.push_back(&r.gradients[o]);
-            place p = s.in[o];
-            p.partial = found[0].partial[o];
-            bool const sums = op.sums || (want.out.dim_set() & ~p.dim_set()) != 0;
-            fail(compare(m, p, shards, q.one_rank_gradients[o], sums ? rounded : exact,
-                         ("gradient of operand " + std::to_string(o) + " against one rank").c_str()));
-          }
+    each_case(op, [&](typed_case const& t) {
+      auto const& m = mesh_of[static_cast<std::size_t>(t.mesh)];
+      situation s = situated(op, t);
+      if (t.refused || !can_work(op, t, s)) return;  // the sweep of layouts asks whether rightly
+      if (draw == 0) ++count.cases;
+      if (t.mesh > 0 && t.code.partial != 0 && !made.for_partial) return;
+      answer want = op.sends(s);
+      set const free = made.for_partial && op.differentiable ? (bit(m.axes) - 1U) & ~want.out.axes() : 0U;
+      for (set const seed : free == 0 ? std::vector<set>{0} : std::vector<set>{0, free}) {
+        ++count.runs;
+        s.seed = seed;
+        auto const fail = [&](std::string what) {
+          if (what.empty()) return;
+          ++count.failures;
+          failures_.push_back(
+              {text_of(op, t, s) + (seed == 0 ? "" : ", gradient partial over " + text_of(m, seed)) + text_of(made),
+               std::move(what)});
+        };
+        std::vector<outcome> found;
+        if (std::string const error = ranks_.pass(found, q, t, s, want); !error.empty()) {
+          fail(error);
+          continue;
+        }
+        want.out.partial = found[0].spec.partial;  // whether rightly: the sweep of layouts
+        std::vector<numbers const*> shards;
+        for (auto const& r : found) shards.push_back(&r.out);
+        if (t.mesh == 0) {
+          q.one_rank_out = found[0].out;
+          q.one_rank_gradients = found[0].gradients;
+          for (std::size_t o = 0; o < op.in.size(); ++o) q.one_rank_gradients[o].resize(q.in[o].size());
+          if (made.in_domain)
+            fail(compare(m, want.out, shards, q.out, {limits.tolerance, false}, "result against the definition"));
+        }
+        agreement const exact{0, !made.for_partial}, rounded{limits.tolerance, false};
+        fail(compare(m, want.out, shards, q.one_rank_out, op.sums ? rounded : exact, "result against one rank"));
+        for (std::size_t o = 0; op.differentiable && o < op.in.size(); ++o) {
+          if (op.in[o].elements != kind::real) continue;
+          shards.clear();
+          for (auto const& r : found) shards.push_back(&r.gradients[o]);
+          place p = s.in[o];
+          p.partial = found[0].partial[o];
+          bool const sums = op.sums || (want.out.dim_set() & ~p.dim_set()) != 0;
+          fail(compare(m, p, shards, q.one_rank_gradients[o], sums ? rounded : exact,
+                       ("gradient of operand " + std::to_string(o) + " against one rank").c_str()));
         }
       }
+    });
   }
   return count;
 }

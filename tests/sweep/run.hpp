@@ -9,7 +9,7 @@ namespace sweep {
 
 /// How often what was looked at, of one operation.
 struct tally {
-  int cases = 0;    // typed calls: (operation, mesh, layouts, partial operands)
+  int cases = 0;    // (operation, mesh, layouts, partial operands), typed or by value
   int refused = 0;  // of them, rightly refused
   int runs = 0;     // forward and backward passes
   int sends = 0;    // of them, with collectives compared in both passes
@@ -23,12 +23,19 @@ struct failure {
 
 class judge {
  public:
-  /// All cases of one operation.
+  /// `full`: all cases that differ, not a sample.
+  explicit judge(bool full) : full_(full) {}
+  /// The cases of one operation.
   tally run(operation const& op);
   [[nodiscard]] std::vector<failure> const& failures() const { return failures_; }
 
  private:
   tally run_special(operation const& op);
+  /// f(case): those that are typed, then by value, mesh after mesh.
+  template <class F>
+  void each_case(operation const& op, F const& f) const;
+
+  bool full_;
 
   team ranks_;
   std::vector<failure> failures_;

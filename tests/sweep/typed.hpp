@@ -1,6 +1,7 @@
 #pragma once
-// From codes to types: what one case costs the compiler is here. Only the operation itself is typed; everything around
-// it sees a case through `typed_case`, a few pointers.
+// From codes to calls. Most cases run by value: one call of each operation takes any layout. A sample of them is typed
+// as well, which is the road that users take, and what costs the compiler time. Only the operation itself is typed;
+// everything around it sees a case through `typed_case`, a few pointers.
 //
 // A refused call must compile, so that the sweep can see that it is refused: with `never` true the library's sentences
 // are silent, and the call returns `mtf::refused`, as it does after the sentence.
@@ -14,7 +15,9 @@ inline constexpr bool never<T, More...> = true;
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 
+#include <cstdint>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -117,7 +120,9 @@ using whole = arg<std::int32_t, D...>;
 /// A tensor without its type: what crosses from the typed call to everything else.
 struct erased {
   mtf::backend::buffer<backend> memory;
-  mtf::backend::ref<mtf::detail::gradient_slot<backend, element>> slot;
+  mtf::backend::ref<mtf::detail::gradient_slot<backend, element>> slot{};
+  mtf::sharding const* spec = nullptr;
+  mtf::backend::arrangement const* where = nullptr;  // by value
 };
 template <class T>
 mtf::detail::value<backend, T> restored(erased const& x) {
@@ -126,12 +131,11 @@ mtf::detail::value<backend, T> restored(erased const& x) {
   else
     return mtf::detail::value<backend, T>(x.memory);
 }
-template <class T>
-erased without_type(mtf::detail::value<backend, T> const& v) {
-  if constexpr (std::is_same_v<T, element>)
-    return {v.memory, v.slot};
-  else
-    return {v.memory, {}};
+template <class X>
+erased without_type(X const& x) {
+  erased e{.memory = x.value().memory, .spec = &mtf::detail::place_of(x).spec()};
+  if constexpr (std::is_same_v<typename X::element_type, element>) e.slot = x.value().slot;
+  return e;
 }
 
 /// One case: an operation on a mesh, its operands laid out and partial in one way.
@@ -141,9 +145,10 @@ struct typed_case {
   bool no_tensors = true;  // an operand cannot exist so: the operation is not asked
   bool refused = true;     // by the operation
   std::array<mtf::sharding const*, 6> in{};
-  mtf::sharding const* out = nullptr;
   mtf::element element = mtf::element::f64;  // of the result
   void (*call)(backend&, erased const*, erased&) = nullptr;
+  /// By value: says of each operand how it lies; what is wrong is a user_error, then or in the call.
+  void (*arrange)(backend&, typed_case const&, erased*) = nullptr;
 };
 
 template <class Op, int Mesh, splits Layout, splits Other, std::uint32_t Partial, int OtherOperand, class Arguments,
@@ -174,7 +179,7 @@ struct typed<Op, Mesh, Layout, Other, Partial, OtherOperand, mtf::detail::list<A
                                    ...);
 
   static void call(backend& on, [[maybe_unused]] erased const* x, erased& out) {
-    out = without_type(Op::template call<typed>(on, operand<Arg, I>(restored<typename Arg::element>(x[I]))...).value());
+    out = without_type(Op::template call<typed>(on, operand<Arg, I>(restored<typename Arg::element>(x[I]))...));
   }
   static constexpr typed_case make() {
     typed_case t{.mesh = Mesh, .code = {Layout, Other, Partial, OtherOperand}};
@@ -185,7 +190,6 @@ struct typed<Op, Mesh, Layout, Other, Partial, OtherOperand, mtf::detail::list<A
       if constexpr (!std::is_same_v<result, mtf::refused>) {
         t.refused = false;
         ((t.in[I] = &operand<Arg, I>::spec), ...);
-        t.out = &result::spec;
         t.element = mtf::element_of<typename result::element_type>;
         t.call = &call;
       }
@@ -193,6 +197,68 @@ struct typed<Op, Mesh, Layout, Other, Partial, OtherOperand, mtf::detail::list<A
     return t;
   }
   static constexpr typed_case value = make();
+};
+
+/// An operation on tensors of any layout.
+template <class Op, class Arguments, class Index>
+struct by_value;
+template <class Op, class... Arg, std::size_t... I>
+struct by_value<Op, mtf::detail::list<Arg...>, std::index_sequence<I...>> {
+  using layout = mtf::any_layout<0>;
+  using other_layout = mtf::any_layout<1>;
+  template <class A>
+  using operand = typename A::template tensor<layout, mtf::partial<>>;
+  using result =
+      decltype(Op::template call<by_value>(std::declval<backend&>(), std::declval<operand<Arg> const&>()...));
+
+  static void call(backend& on, [[maybe_unused]] erased const* x, erased& out) {
+    out = without_type(
+        Op::template call<by_value>(on, operand<Arg>(restored<typename Arg::element>(x[I]), *x[I].where)...));
+  }
+  template <class A>
+  static void arrange_one(backend& on, typed_case const& t, std::size_t k, erased& x) {
+    auto const& under = on.layouts()[static_cast<int>(k) == t.code.other_operand ? 1 : 0];
+    auto const split_of = [&](std::uint64_t dim) { return under.split_of(dim); };
+    auto const spec = mtf::detail::sharding_from(static_cast<typename A::shape const*>(nullptr), split_of,
+                                                 t.code.partial_of(static_cast<int>(k)));
+    x.where = &on.layouts().arranged(mtf::detail::checked_sharding(spec, under), under);
+    x.spec = &x.where->spec;
+  }
+  static void arrange(backend& on, typed_case const& t, [[maybe_unused]] erased* x) {
+    add_layouts(on, t);
+    (arrange_one<Arg>(on, t, I, x[I]), ...);
+  }
+  static typed_case prototype() {
+    typed_case t;
+    if constexpr (!std::is_same_v<result, mtf::refused>) {
+      t.no_tensors = t.refused = false;
+      t.element = mtf::element_of<typename result::element_type>;
+      t.call = &call;
+      t.arrange = &arrange;
+    }
+    return t;
+  }
+
+ private:
+  static mtf::layout_value layout_from(mesh_code const& m, splits l) {
+    mtf::layout_value made;
+    made.mesh.shape = {.ndim = m.axes, .node_axes = m.inside_node};
+    for (std::size_t x = 0; x < static_cast<std::size_t>(m.axes); ++x) {
+      made.mesh.shape.extent[x] = m.size[x];
+      made.mesh.names[x] = mtf::short_name(std::string_view("pqr").substr(x, 1));
+    }
+    for (int k = 0; k < dim_count; ++k) {
+      mtf::axis_list axes;
+      for (int i = 0; i < depth(split_of(l, k)); ++i) axes.push(axis_at(split_of(l, k), i));
+      if (axes.size > 0) made.split(name_of_dim[static_cast<std::size_t>(k)], axes);
+    }
+    return made;
+  }
+  static void add_layouts(backend& on, typed_case const& t) {
+    auto const& m = mesh_of[static_cast<std::size_t>(t.mesh)];
+    on.layouts().add(layout_from(m, t.code.layout));
+    on.layouts().add(layout_from(m, t.code.other));
+  }
 };
 
 template <class Arguments>

@@ -8,6 +8,7 @@
 #include <mtf/detail/tape/completion.hpp>
 #include <mtf/detail/tape/cotangent.hpp>
 #include <mtf/detail/tape/value.hpp>
+#include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/tensor/tensor.hpp>
 
@@ -28,12 +29,16 @@ class gradient {
 
   /// Zero.
   constexpr gradient() = default;
-  constexpr gradient(backend_type& b, detail::cotangent<backend_type> const& g) : backend_(&b), g_(g) {}
+  constexpr gradient(backend_type& b, detail::tensor_place<Tensor> const& place,
+                     detail::cotangent<backend_type> const& g)
+      : backend_(&b), place_(place), g_(g) {}
 
+  /// How it lies.
+  [[nodiscard]] constexpr detail::tensor_place<Tensor> const& place() const { return place_; }
   /// Starts reducing it: after `all.finish()`, part<Split>() costs nothing. `parameter`: whose gradient it is.
   template <class Split = state_split_over<>>
   constexpr void complete_with(detail::completion<backend_type>& all, parameter_path const& parameter) const {
-    all.template add<element_type>(g_, Tensor::spec, detail::state_split_axes<Tensor, Split>, parameter);
+    if (g_.memory) all.template add<element_type>(g_, place_.spec(), detail::state_axes<Split>(place_), parameter);
   }
 
   /// The axes over which it is partial; 0 if it is reduced already.
@@ -48,16 +53,17 @@ class gradient {
   /// The gradient as a tensor that is split like the state of a parameter: one reduce-scatter.
   template <class Split>
   [[nodiscard]] constexpr state_part_t<Tensor, Split> part() const {
-    using out = state_part_t<Tensor, Split>;
-    if (backend_ == nullptr) detail::has_no_value("a gradient", Tensor::spec);
-    backend::operation<backend_type> const here(*backend_, "gradient", Tensor::spec);
-    if (is_zero()) return zeros<out>(*backend_);
-    return out(detail::value<backend_type, element_type>(
-        detail::completed<element_type>(Tensor::spec, g_.partial, g_.memory, detail::state_split_axes<Tensor, Split>)));
+    if (backend_ == nullptr) detail::has_no_value("a gradient", Tensor::description::spec);
+    backend::operation<backend_type> const here(*backend_, "gradient", place_.spec());
+    auto const place = detail::state_place<Split>(*backend_, place_);
+    if (is_zero()) return detail::filled(*backend_, place, 0);
+    return place.tensor(detail::value<backend_type, element_type>(
+        detail::completed<element_type>(place_.spec(), g_.partial, g_.memory, detail::state_axes<Split>(place_))));
   }
 
  private:
   backend_type* backend_ = nullptr;
+  [[no_unique_address]] detail::tensor_place<Tensor> place_{};
   detail::cotangent<backend_type> g_;
 };
 

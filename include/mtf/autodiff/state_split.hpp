@@ -1,20 +1,26 @@
 #pragma once
 // Optimizers' state that is split over more axes than the parameters: each rank updates a part of the parameters that
 // it holds.
+#include <array>
 #include <cstddef>
+#include <string>
 #include <type_traits>
 
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/dim.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/tape/completion.hpp>
+#include <mtf/detail/tensor/arranged.hpp>
 #include <mtf/detail/tensor/result.hpp>
+#include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
@@ -84,6 +90,42 @@ struct state_split_on<Mesh, state_split_over<Where...>> {
   static constexpr axis_mask axes = (axis_mask{0} | ... | axes_for<Mesh, Where>::template in<Layout>());
 };
 
+/// The same of a layout that is a value.
+template <class Where>
+constexpr axis_mask axes_meant_by(layout_value const& layout) {
+  if constexpr (dimension<Where>) {
+    return layout.split_of(Where::id).mask();
+  } else {
+    int const axis = layout.mesh.find(Where::name);
+    if (axis < 0 || layout.mesh.shape.extent[static_cast<std::size_t>(axis)] != Where::size)
+      layout_is_wrong(MTF_SAYS_NO_SUCH_AXIS,
+                      std::string(Where::name) + " " + std::to_string(Where::size) + ", [" + layout.mesh.text() + "]",
+                      nullptr);
+    return 1U << static_cast<unsigned>(axis);
+  }
+}
+template <class... Where>
+constexpr axis_mask axes_over(state_split_over<Where...> const*, [[maybe_unused]] layout_value const& layout) {
+  return (axis_mask{0} | ... | axes_meant_by<Where>(layout));
+}
+/// Along which axes the state of a parameter is split further whose elements have this size.
+template <class Split>
+constexpr axis_mask further_axes(arrangement const& parameter, std::size_t element_size) {
+  auto const& layout = *parameter.layout;
+  return further_split(layout.mesh.shape, parameter.spec, element_size,
+                       axes_over(static_cast<Split const*>(nullptr), layout));
+}
+/// For any_layout: tensors that lie like the state of a parameter.
+template <class Split, std::size_t ElementSize>
+struct split_as_state {
+  static constexpr arrangement const& arranged(layout_table& table, mesh_shape const& mesh,
+                                               arrangement const& parameter) {
+    axis_mask const axes = further_axes<Split>(parameter, ElementSize);
+    if (axes == 0) return parameter;
+    return arranged_result(table, split_further(parameter.spec, axes, mesh), std::array{&parameter});
+  }
+};
+
 /// Of a parameter of type X: the further splits, as axes and as a layout.
 template <class X, class Split>
 struct state_split {
@@ -96,8 +138,35 @@ struct state_split {
   template <class T>
   using tensor = mtf::tensor<T, typename X::shape_type, layout_type, partial<>, typename X::backend_type>;
 };
-template <class X, class Split>
-inline constexpr axis_mask state_split_axes = state_split<X, Split>::axes;
+template <class Layout, class Further>
+struct any_layout_as;
+template <std::size_t I, class Further>
+struct any_layout_as<any_layout<I>, Further> {
+  using type = any_layout<I, Further>;
+};
+template <class X, class... Where>
+  requires(by_value<X>)
+struct state_split<X, state_split_over<Where...>> {
+  using further = split_as_state<state_split_over<Where...>, sizeof(typename X::element_type)>;
+  template <class T>
+  using tensor = mtf::tensor<T, typename X::shape_type, typename any_layout_as<typename X::layout_type, further>::type,
+                             partial<>, typename X::backend_type>;
+};
+template <class X>
+  requires(by_value<X>)
+struct state_split<X, state_split_over<>> {
+  template <class T>
+  using tensor = mtf::tensor<T, typename X::shape_type, typename X::layout_type, partial<>, typename X::backend_type>;
+};
+
+/// Along which axes the state of a parameter of type X that lies so is split further.
+template <class Split, class X>
+constexpr axis_mask state_axes([[maybe_unused]] tensor_place<X> const& parameter) {
+  if constexpr (by_value<X>)
+    return further_axes<Split>(parameter.arranged(), sizeof(typename X::element_type));
+  else
+    return state_split<X, Split>::axes;
+}
 
 }  // namespace detail
 
@@ -108,11 +177,23 @@ using state_part_t = typename detail::state_split<X, Split>::template tensor<typ
 
 namespace detail {
 
+/// How that part lies, of a parameter that lies so.
+template <class Split, class Backend, class X>
+constexpr tensor_place<state_part_t<X, Split>> state_place([[maybe_unused]] Backend& b,
+                                                           [[maybe_unused]] tensor_place<X> const& parameter) {
+  if constexpr (by_value<X>)
+    return tensor_place<state_part_t<X, Split>>(split_as_state<Split, sizeof(typename X::element_type)>::arranged(
+        b.layouts(), b.ranks().mesh(), parameter.arranged()));
+  else
+    return {};
+}
+
 /// Element 0 of that part in the parameter's shard.
 template <class Split, class X>
 constexpr auto* part_of_parameter(X const& x) {
   auto& b = x.backend();
-  index const at = part_offset(X::spec, state_split_axes<X, Split>, X::mesh, b.ranks().rank());
+  auto const place = place_of(x);
+  index const at = part_offset(place.spec(), state_axes<Split>(place), b.ranks().mesh(), b.ranks().rank());
   return data_of<typename X::element_type>(x.value().memory, at);
 }
 
@@ -120,13 +201,14 @@ constexpr auto* part_of_parameter(X const& x) {
 /// state further. `name`: the parameter's path, as for operation.
 template <class Split, class X>
 constexpr void share_parts(X const& x, parameter_path const& name = {}) {
-  if constexpr (constexpr axis_mask axes = state_split_axes<X, Split>; axes != 0) {
-    using T = typename X::element_type;
-    auto& b = x.backend();
-    operation<typename X::backend_type> const here(b, {"parameter", name}, X::spec);
-    b.all_gather(axes, static_cast<T const*>(part_of_parameter<Split>(x)), x.value().data(),
-                 static_cast<std::size_t>(state_part_t<X, Split>::local_size));
-  }
+  auto const place = place_of(x);
+  axis_mask const axes = state_axes<Split>(place);
+  if (axes == 0) return;
+  using T = typename X::element_type;
+  auto& b = x.backend();
+  operation<typename X::backend_type> const here(b, {"parameter", name}, place.spec());
+  b.all_gather(axes, static_cast<T const*>(part_of_parameter<Split>(x)), x.value().data(),
+               static_cast<std::size_t>(state_place<Split>(b, place).local_size()));
 }
 
 }  // namespace detail

@@ -18,6 +18,7 @@
 #include <mtf/detail/tape/record.hpp>
 #include <mtf/detail/tape/tape.hpp>
 #include <mtf/detail/tape/value.hpp>
+#include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/ops/movement/complete.hpp>
 #include <mtf/ops/movement/stop_gradient.hpp>
 #include <mtf/tensor/params.hpp>
@@ -64,7 +65,7 @@ template <class Backend, class S>
 constexpr Backend& backend_of(S& s) {
   Backend* b = nullptr;
   auto const find = [&](path const& name, auto const& x) {
-    if (x.empty()) has_no_value("the parameter " + name.text(), std::remove_cvref_t<decltype(x)>::spec);
+    if (x.empty()) has_no_value("the parameter " + name.text(), std::remove_cvref_t<decltype(x)>::description::spec);
     if (b == nullptr) b = &x.backend();
   };
   walk(static_cast<void*>(nullptr), find, nullptr, s);
@@ -138,8 +139,9 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
           using X = std::remove_cvref_t<decltype(p)>;
           using U = typename X::element_type;
           if (tape_of(p.value()) != nullptr) gradient_of_a_gradient();
-          t = X(detail::value<backend_type, U>(
-              p.value().memory, recorded.template parameter<U>(X::spec, state_split_axes<X, Split>, name.names())));
+          auto const place = place_of(p);
+          t = place.tensor(detail::value<backend_type, U>(
+              p.value().memory, recorded.template parameter<U>(place.spec(), state_axes<Split>(place), name.names())));
           s.at = t.value().slot.get();
         },
         params, tracked, slots);
@@ -158,7 +160,7 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
     auto seed = make_buffer<T>(backend, 1);
     {
       during<backend_type> const backward(backend, pass::backward);
-      operation<backend_type> const here(backend, "gradient", Value::spec);
+      operation<backend_type> const here(backend, "gradient", place_of(value).spec());
       backend.run(primitives::fill<T>{data_of<T>(seed), 1, T(1)});
     }
     result->add({std::move(seed), 0});
@@ -168,10 +170,10 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
   std::size_t i = 0;
   walk_tensors(
       backend,
-      [&](auto const&, auto const& s, auto& g) {
-        g = std::remove_cvref_t<decltype(g)>(backend, recorded.gradient(i++, s.at));
+      [&](auto const&, auto const& p, auto const& s, auto& g) {
+        g = std::remove_cvref_t<decltype(g)>(backend, place_of(p), recorded.gradient(i++, s.at));
       },
-      std::as_const(slots), gradients);
+      params, std::as_const(slots), gradients);
 }
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/object_pool.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/scope.hpp>
@@ -54,6 +55,7 @@ concept backend_listens = requires(B& b, sharding const& tensor, float const* ma
 template <class B>
 concept computes = backend_memory<B> && backend_collectives<B> && backend_listens<B> && requires(B& b) {
   { B::holds_data } -> std::convertible_to<bool>;
+  { b.layouts() } -> std::same_as<backend::layout_table&>;
   b.run(primitives::fill<float>{nullptr, 0, 0});
 } && (!B::holds_data || requires(B& b) {
                      { b.objects() } -> std::same_as<backend::object_pool&>;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/object_pool.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/element.hpp>
@@ -28,6 +29,8 @@ class host {
   void* allocate(std::size_t bytes) { return ::operator new(bytes, alignment); }
   void release(void* p, std::size_t bytes) noexcept { ::operator delete(p, bytes, alignment); }
   object_pool& objects() { return objects_; }
+  /// The layouts that any_layout stands for.
+  layout_table& layouts() { return layouts_; }
   void to_host(void* to, void const* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
   void from_host(void* to, void const* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 
@@ -84,6 +87,7 @@ class host {
 
   collectives* ranks_;
   object_pool objects_;
+  layout_table layouts_;
   pass pass_ = pass::forward;
 };
 

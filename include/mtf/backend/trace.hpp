@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
@@ -77,6 +78,9 @@ class trace {
   [[nodiscard]] constexpr mesh_shape const& mesh() const { return mesh_; }
   /// 0.
   [[nodiscard]] static constexpr int rank() { return 0; }
+
+  /// The layouts that any_layout stands for.
+  constexpr backend::layout_table& layouts() { return layouts_; }
 
   // What was recorded -------------------------------------------------------------------------------------------------
 
@@ -241,6 +245,7 @@ class trace {
   std::vector<scope> scopes_;
   std::vector<std::uint64_t> seen_;
   std::vector<backend::kept*> kept_;
+  backend::layout_table layouts_;
   std::uint64_t reordered_ = 0;
   pass pass_ = pass::forward;
   std::uint64_t live_ = 0, peak_ = 0, times_ = 1;

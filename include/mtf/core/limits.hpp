@@ -1,11 +1,17 @@
 #pragma once
 // How large things may be. What exceeds a limit is refused by a sentence that names it.
+#include <cstddef>
+
 namespace mtf {
 
 /// Dimensions of a tensor, or of all operands of one operation together.
 inline constexpr int max_dims = 8;
 /// Axes of a mesh.
 inline constexpr int max_axes = 6;
+/// Rules of a layout that is a value.
+inline constexpr int max_rules = 32;
+/// Layouts of one program that are values: any_layout<0> to any_layout<7>.
+inline constexpr std::size_t max_layouts = 8;
 /// Collectives of a plan, equal layers counted once.
 inline constexpr int max_collectives = 512;
 

@@ -141,6 +141,10 @@ struct error_not_an_input : detail::failed {};
 template <class Function>
 struct error_captures : detail::failed {};
 
+/// plan_of is given a layout that is a value.
+template <class Layout>
+struct error_layout_is_a_value : detail::failed {};
+
 namespace detail {
 
 template <class...>
@@ -191,50 +195,31 @@ struct require<error_dim_twice<D>, By...> {
 };
 template <class A, class... By>
 struct require<error_axis_twice<A>, By...> {
-  static_assert(never<A>, MTF_SENTENCE("mtf: a mesh, or one split, names an axis twice: each axis may appear once", A));
+  static_assert(never<A>, MTF_SENTENCE(MTF_SAYS_AXIS_TWICE, A));
 };
 template <class D1, class D2, class A, class... By>
 struct require<error_two_dims_on_one_axis<D1, D2, A>, By...> {
-  static_assert(
-      never<D1, D2, A>,
-      MTF_SENTENCE(
-          "mtf: the layout is not injective: two dimensions of one tensor are split over one mesh axis; split one of "
-          "them over another axis, or not at all",
-          D1, D2, A));
+  static_assert(never<D1, D2, A>, MTF_SENTENCE(MTF_SAYS_TWO_DIMS_ON_ONE_AXIS, D1, D2, A));
 };
 template <class D, class A, class... By>
 struct require<error_dim_split_where_partial<D, A>, By...> {
-  static_assert(never<D, A>,
-                MTF_SENTENCE("mtf: a tensor cannot be partial over a mesh axis that also splits one of its dimensions",
-                             D, A));
+  static_assert(never<D, A>, MTF_SENTENCE(MTF_SAYS_SPLIT_WHERE_PARTIAL, D, A));
 };
 template <class D, std::int64_t E, int P, class F, class... By>
 struct require<error_not_divisible<D, E, P, F>, By...> {
-  static_assert(
-      never<D, F>,
-      MTF_SENTENCE(
-          "mtf: the processors that split a dimension do not divide its extent; error_not_divisible<dimension, "
-          "extent, processors, nearest extents that fit>",
-          D, F));
+  static_assert(never<D, F>, MTF_SENTENCE(MTF_SAYS_NOT_DIVISIBLE, D, F));
 };
 template <class D, class A, class M, class... By>
 struct require<error_axis_not_in_mesh<D, A, M>, By...> {
-  static_assert(never<D, A, M>,
-                MTF_SENTENCE("mtf: a layout splits a dimension over an axis that its mesh lacks", D, A, M));
+  static_assert(never<D, A, M>, MTF_SENTENCE(MTF_SAYS_AXIS_NOT_IN_MESH, D, A, M));
 };
 template <class A, class M, class... By>
 struct require<error_no_such_axis<A, M>, By...> {
-  static_assert(never<A, M>,
-                MTF_SENTENCE("mtf: an optimizer's state is split over an axis that the parameters' mesh lacks", A, M));
+  static_assert(never<A, M>, MTF_SENTENCE(MTF_SAYS_NO_SUCH_AXIS, A, M));
 };
 template <class D, class... By>
 struct require<error_two_rules_for_dim<D>, By...> {
-  static_assert(
-      never<D>,
-      MTF_SENTENCE(
-          "mtf: a layout has two rules for one dimension; to split it over two axes write one split<dim, outer, "
-          "inner>",
-          D));
+  static_assert(never<D>, MTF_SENTENCE(MTF_SAYS_TWO_RULES, D));
 };
 template <class D1, class D2, class... By>
 struct require<error_one_name_two_extents<D1, D2>, By...> {
@@ -246,15 +231,11 @@ struct require<error_output_dim_in_no_input<D, S...>, By...> {
 };
 template <class D, class L1, class L2, class... By>
 struct require<error_split_differently<D, L1, L2>, By...> {
-  static_assert(never<D, L1, L2>,
-                MTF_SENTENCE("mtf: two operands split one dimension differently; bring one into the other's layout by "
-                             "mtf::relayout<Layout>(x)",
-                             D, L1, L2));
+  static_assert(never<D, L1, L2>, MTF_SENTENCE(MTF_SAYS_SPLIT_DIFFERENTLY, D, L1, L2));
 };
 template <class M1, class M2, class... By>
 struct require<error_different_meshes<M1, M2>, By...> {
-  static_assert(never<M1, M2>,
-                MTF_SENTENCE("mtf: two operands live on different meshes; a program's tensors share one mesh", M1, M2));
+  static_assert(never<M1, M2>, MTF_SENTENCE(MTF_SAYS_DIFFERENT_MESHES, M1, M2));
 };
 template <class S1, class S2, class... By>
 struct require<error_no_shared_dim<S1, S2>, By...> {
@@ -304,15 +285,11 @@ struct require<error_fractional_number<T, N>, By...> {
 };
 template <class N, class... K, class... By>
 struct require<error_unknown_name<N, K...>, By...> {
-  static_assert(never<N, K...>,
-                MTF_SENTENCE("mtf: a textual layout names a dimension or an axis that is not in the list; "
-                             "error_unknown_name<name, known names...>",
-                             N, K...));
+  static_assert(never<N, K...>, MTF_SENTENCE(MTF_SAYS_UNKNOWN_NAME, N, K...));
 };
 template <class E, class... By>
 struct require<error_axis_without_size<E>, By...> {
-  static_assert(never<E>,
-                MTF_SENTENCE("mtf: a textual mesh gives an axis no number of processors: write data:2;model:4", E));
+  static_assert(never<E>, MTF_SENTENCE(MTF_SAYS_AXIS_WITHOUT_SIZE, E));
 };
 template <class L, class... By>
 struct require<error_loss_is_not_scalar<L>, By...> {
@@ -323,11 +300,7 @@ struct require<error_loss_is_not_scalar<L>, By...> {
 
 template <class D, class L, class... By>
 struct require<error_unused_rule<D, L>, By...> {
-  static_assert(
-      never<D, L>,
-      MTF_SENTENCE("mtf: a layout splits a dimension that no tensor of the planned program has: drop the rule, or mend "
-                   "the program",
-                   D, L));
+  static_assert(never<D, L>, MTF_SENTENCE(MTF_SAYS_UNUSED_RULE, D, L));
 };
 
 template <auto C, class O, auto P, class... By>
@@ -411,6 +384,14 @@ struct require<error_captures<F>, By...> {
       MTF_SENTENCE("mtf: a function that runs in a constant expression must capture nothing: pass what it needs as "
                    "arguments",
                    F));
+};
+
+template <class L, class... By>
+struct require<error_layout_is_a_value<L>, By...> {
+  static_assert(never<L>,
+                MTF_SENTENCE("mtf: plan_of plans under a layout that is a type; under one that is a value plan by "
+                             "mtf::plan_under(f, layout, inputs...)",
+                             L));
 };
 
 /// The first verdict that is not ok.

@@ -5,20 +5,22 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/describe.hpp>
+#include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/plan/plan.hpp>
 
 namespace mtf {
 
 /// A table of the plan for people: a line a collective, loops marked, totals at the end.
-template <std::size_t C, std::size_t L, std::size_t W>
-std::string describe(plan<C, L, W> const& p) {
+template <class C, class L, class W>
+std::string describe(basic_plan<C, L, W> const& p) {
   auto const bytes = [](std::uint64_t n) {
     std::array<char, 32> text{};
     if (n < 10000)
@@ -29,11 +31,13 @@ std::string describe(plan<C, L, W> const& p) {
       std::snprintf(text.data(), text.size(), "%.1f MiB", static_cast<double>(n) / (1024 * 1024));
     return std::string(text.data());
   };
+  std::array<std::string_view, max_axes> axis_names{};
+  for (std::size_t a = 0; a < axis_names.size(); ++a) axis_names[a] = p.axis_names[a].view();
   auto const axes = [&](axis_mask m) {
     std::string text;
     for (int a = 0; a < p.mesh.ndim; ++a)
       if ((m >> static_cast<unsigned>(a)) & 1U)
-        text += (text.empty() ? "" : "+") + std::string(p.axis_names[static_cast<std::size_t>(a)]);
+        text += (text.empty() ? "" : "+") + std::string(axis_names[static_cast<std::size_t>(a)]);
     return text;
   };
   std::string text;
@@ -45,7 +49,7 @@ std::string describe(plan<C, L, W> const& p) {
     text += row.data();
   };
   line("times", "pass", "collective", "over", "sent each", "of");
-  for (std::size_t i = 0; i < C; ++i) {
+  for (std::size_t i = 0; i < p.collectives.size(); ++i) {
     auto const& c = p.collectives[i];
     std::string what = c.operation;
     char const* before = " ";
@@ -55,7 +59,7 @@ std::string describe(plan<C, L, W> const& p) {
         if (name != nullptr) names = name + (names.empty() ? "" : "." + names);
       if (!names.empty()) what += std::exchange(before, ", ") + names;
     }
-    if (c.tensor != nullptr) what += " " + describe(*c.tensor, p.axis_names);
+    if (c.tensor != nullptr) what += " " + describe(*c.tensor, axis_names);
     line(std::to_string(p.times(i)), name_of(c.when), name_of(c.kind), axes(c.axes),
          bytes(bytes_sent(c.kind, c.payload, p.mesh.size(c.axes))), what);
   }

@@ -11,20 +11,23 @@
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/dim.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
 
 namespace mtf {
 
 /// The collectives of one step of a program on one rank, in order; all ranks do the same. Equal layers are a loop.
-/// Bytes are those that a rank sends in bandwidth-optimal algorithms, `mtf::bytes_sent`.
-template <std::size_t Collectives, std::size_t Loops, std::size_t Operations = 0>
-struct plan {
+/// Bytes are those that a rank sends in bandwidth-optimal algorithms, `mtf::bytes_sent`. In arrays (`plan`, a constant)
+/// or in vectors (`plan_value`).
+template <class Collectives, class Loops, class Operations>
+struct basic_plan {
   mesh_shape mesh;
-  std::array<std::string_view, max_axes> axis_names{};
-  std::array<planned_collective, Collectives> collectives{};
-  std::array<planned_loop, Loops> loops{};      // an outer one after those inside it
-  std::array<planned_work, Operations> work{};  // what a rank computes: forward, backward, the norm of the gradients
+  std::array<short_name, max_axes> axis_names{};
+  Collectives collectives{};
+  Loops loops{};                // an outer one after those inside it
+  Operations work{};            // what a rank computes: forward, backward, the norm of the gradients
   std::uint64_t reordered = 0;  // tensors that contractions copy into another order, which no strides could express
   std::uint64_t peak_bytes =
       0;  // of tensors on a rank at one time: parameters, inputs, what is kept for backward, gradients
@@ -39,7 +42,7 @@ struct plan {
   template <class Which>
   [[nodiscard]] constexpr std::uint64_t count(Which const& which) const {
     std::uint64_t n = 0;
-    for (std::size_t i = 0; i < Collectives; ++i) n += which(collectives[i]) ? times(i) : 0;
+    for (std::size_t i = 0; i < collectives.size(); ++i) n += which(collectives[i]) ? times(i) : 0;
     return n;
   }
   [[nodiscard]] constexpr std::uint64_t count() const {
@@ -52,7 +55,7 @@ struct plan {
   template <class Which>
   [[nodiscard]] constexpr std::uint64_t bytes_sent_per_rank(Which const& which) const {
     std::uint64_t n = 0;
-    for (std::size_t i = 0; i < Collectives; ++i) {
+    for (std::size_t i = 0; i < collectives.size(); ++i) {
       auto const& c = collectives[i];
       n += which(c) ? times(i) * bytes_sent(c.kind, c.payload, mesh.size(c.axes)) : 0;
     }
@@ -72,7 +75,7 @@ struct plan {
   [[nodiscard]] constexpr std::uint64_t bytes_sent_over() const {
     axis_mask mask = 0;
     for (int a = 0; a < mesh.ndim; ++a)
-      mask |= axis_names[static_cast<std::size_t>(a)] == Axis::name ? 1U << static_cast<unsigned>(a) : 0U;
+      mask |= axis_names[static_cast<std::size_t>(a)].view() == Axis::name ? 1U << static_cast<unsigned>(a) : 0U;
     return bytes_sent_per_rank([&](auto const& c) { return (c.axes & mask) != 0; });
   }
 
@@ -106,7 +109,7 @@ struct plan {
   /// All collectives one after the other, loops unrolled: what `collectives::record` writes down when the program runs.
   [[nodiscard]] std::vector<collectives::event> unrolled() const {
     std::vector<mtf::collectives::event> all;
-    unroll(all, 0, Collectives, Loops);
+    unroll(all, 0, collectives.size(), loops.size());
     return all;
   }
 
@@ -125,6 +128,26 @@ struct plan {
       }
     }
   }
+};
+
+/// A plan that is a constant.
+template <std::size_t Collectives, std::size_t Loops, std::size_t Operations = 0>
+using plan = basic_plan<std::array<planned_collective, Collectives>, std::array<planned_loop, Loops>,
+                        std::array<planned_work, Operations>>;
+
+namespace detail {
+/// As a member: its class moves, and is not copied.
+struct not_copied {
+  not_copied() = default;
+  not_copied(not_copied&&) = default;
+  not_copied& operator=(not_copied&&) = default;
+};
+}  // namespace detail
+
+/// A plan under a layout that is a value. It owns what its collectives point to: it moves, and is not copied.
+struct plan_value : basic_plan<std::vector<planned_collective>, std::vector<planned_loop>, std::vector<planned_work>> {
+  std::vector<sharding> tensors;
+  [[no_unique_address]] detail::not_copied moves_only{};
 };
 
 }  // namespace mtf

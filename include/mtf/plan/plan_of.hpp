@@ -12,6 +12,7 @@
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/dim.hpp>
 #include <mtf/core/layout.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/callable.hpp>
@@ -65,6 +66,10 @@ inline constexpr bool is_input<input<T, D...>> = true;
 template <class Layout, class In>
 using planned_argument = decltype(stand_in<place<float, Layout, trace>, In>::value);
 
+/// The verdict on a layout as a type.
+template <class Layout>
+using is_a_type_t = std::conditional_t<is_any_layout<Layout>, error_layout_is_a_value<Layout>, ok>;
+
 /// The verdict on a function that is to run in a constant expression.
 template <class F>
 using captures_nothing_t =
@@ -74,9 +79,7 @@ using captures_nothing_t =
 template <class Layout, class F, class... In>
 auto program_verdict() {
   using inputs = first_failed_t<std::conditional_t<is_input<In>, ok, error_not_an_input<In>>...>;
-  if constexpr (!captures_nothing_t<F>::value)
-    return captures_nothing_t<F>{};
-  else if constexpr (!inputs::value)
+  if constexpr (!inputs::value)
     return inputs{};
   else if constexpr (!first_failed_t<fields_verdict_t<planned_argument<Layout, In>>...>::value)
     return first_failed_t<fields_verdict_t<planned_argument<Layout, In>>...>{};
@@ -84,6 +87,30 @@ auto program_verdict() {
     return loss_verdict<F, planned_argument<Layout, In>...>();
   else
     return callable_t<F, planned_argument<Layout, In> const&...>{};
+}
+
+template <completed_gradients When, class Split, class Loss, class F, class Params, class... Rest>
+constexpr void planned_training(trace& b, F const& f, Params const& params, Rest const&... rest) {
+  decltype(complete(std::declval<Loss const&>())) value;
+  gradients_t<Params> gradients;
+  differentiate<Split>(When, f, params, value, gradients, rest...);
+  global_norm<Split>(b, gradients);
+  during<trace> const update(b, pass::update);
+  walk_tensors(
+      b,
+      [](path const& name, auto const& p, auto const& g) {
+        if (!g.is_zero()) share_parts<Split>(p, name.names());
+      },
+      params, gradients);
+}
+/// Runs f on a trace. With parameters first it is a training step: backward, and what an optimizer sends; else a call.
+template <completed_gradients When, class Split, class... In, class F, class... X>
+constexpr void planned_step(trace& b, F const& f, X const&... x) {
+  using result = std::remove_cvref_t<decltype(f(x...))>;
+  if constexpr (!std::is_same_v<result, refused> && is_parameters<first_t<In..., void>>)
+    planned_training<When, Split, result>(b, f, x...);
+  else
+    static_cast<void>(f(x...));
 }
 
 template <class Layout, completed_gradients When, class Split, class F, class... In>
@@ -100,7 +127,7 @@ class planned_program {
   };
   static constexpr recording run() {
     trace b(mesh_type::shape());
-    step(b, stand_in<place<float, Layout, trace>, In>(b).value...);
+    planned_step<When, Split, In...>(b, F{}, stand_in<place<float, Layout, trace>, In>(b).value...);
     recording r;
     if (b.planned().size() > most || b.loops().size() > most || b.work().size() > most) {
       r.size = b.planned().size() > most ? b.planned().size() : most + 1;
@@ -115,30 +142,6 @@ class planned_program {
     while (Layout::rules[r.unused_rule].dim != 0 && b.has_seen(Layout::rules[r.unused_rule].dim)) ++r.unused_rule;
     return r;
   }
-  // With parameters first it is a training step: backward, and what an optimizer sends; else a call.
-  template <class... X>
-  static constexpr void step(trace& b, X const&... x) {
-    using result = std::remove_cvref_t<decltype(F{}(x...))>;
-    if constexpr (!std::is_same_v<result, refused> && is_parameters<first_t<In..., void>>)
-      train<result>(b, x...);
-    else
-      static_cast<void>(F{}(x...));
-  }
-  template <class Loss, class Params, class... Rest>
-  static constexpr void train(trace& b, Params const& params, Rest const&... rest) {
-    decltype(complete(std::declval<Loss const&>())) value;
-    gradients_t<Params> gradients;
-    differentiate<Split>(When, F{}, params, value, gradients, rest...);
-    global_norm<Split>(b, gradients);
-    during<trace> const update(b, pass::update);
-    walk_tensors(
-        b,
-        [](path const& name, auto const& p, auto const& g) {
-          if (!g.is_zero()) share_parts<Split>(p, name.names());
-        },
-        params, gradients);
-  }
-
   // The name is part of what a compiler says when the function does something that no constant expression can do.
   static constexpr recording what_the_planned_function_does = run();
 
@@ -153,7 +156,7 @@ class planned_program {
   static constexpr auto make() {
     constexpr auto& recorded = what_the_planned_function_does;
     plan<recorded.size, recorded.loop_count, recorded.operations> p{.mesh = mesh_type::shape(),
-                                                                    .axis_names = mesh_type::axis_names};
+                                                                    .axis_names = value_of<Layout>.mesh.names};
     for (std::size_t i = 0; i < recorded.size; ++i) p.collectives[i] = recorded.collectives[i];
     for (std::size_t i = 0; i < recorded.loop_count; ++i) p.loops[i] = recorded.loops[i];
     for (std::size_t i = 0; i < recorded.operations; ++i) p.work[i] = recorded.work[i];
@@ -184,11 +187,12 @@ struct rule_verdict<layout<Mesh, Split...>, I> {
 /// that captures nothing; it runs in a constant expression. (Where one call has two arguments that both communicate,
 /// forward or backward, C++ leaves open which comes first, and the plan may have them the other way round than the run:
 /// give them names.) Refused: a split of the layout for a dimension that no tensor of the program has, a function that
-/// captures, other arguments than it takes, a loss that is not a scalar tensor.
+/// captures, other arguments than it takes, a loss that is not a scalar tensor, any_layout.
 template <layout_type Layout, completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
           class F, class... In>
 constexpr auto plan_of(F, In...) {
-  using verdict = decltype(detail::program_verdict<Layout, F, In...>());
+  using verdict = detail::first_failed_t<detail::is_a_type_t<Layout>, detail::captures_nothing_t<F>,
+                                         decltype(detail::program_verdict<Layout, F, In...>())>;
   using program = detail::planned_program<Layout, When, Split, F, In...>;
   using checked1 [[maybe_unused]] = checked_t<verdict>;
   if constexpr (!verdict::value) {

@@ -6,8 +6,10 @@
 #include <type_traits>
 #include <vector>
 
+#include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
 #include <mtf/core/sharding.hpp>
@@ -93,6 +95,53 @@ class tensor : public detail::described<T, Shape, Layout, Partial> {
 
  private:
   detail::value<Backend, T> value_;
+};
+
+/// The same with a layout that is a value: how it lies is known when the program runs. Over which axes it is partial
+/// too, so its type never says so.
+template <class T, class Shape, std::size_t I, class Further, class Backend>
+class tensor<T, Shape, any_layout<I, Further>, partial<>, Backend>
+    : public detail::described<T, Shape, any_layout<I, Further>, partial<>> {
+ public:
+  using checked = typename Shape::checked;
+  using backend_type = Backend;
+  /// Unlike those of other tensors these are no constants: detail::place_of(x) knows them.
+  static constexpr struct known_at_run_time {
+  } spec{}, mesh{}, local_size{};
+
+  /// Holds nothing yet.
+  constexpr tensor() = default;
+  constexpr tensor(detail::value<Backend, T> const& v, backend::arrangement const& where) : value_(v), where_(&where) {
+    if constexpr (!Backend::holds_data) backend().saw(where.spec);
+  }
+
+  /// For operations. A tensor that was never given a value is a user_error.
+  [[nodiscard]] constexpr detail::value<Backend, T> const& value() const {
+    if (empty()) detail::has_no_value("a tensor", detail::described<T, Shape, any_layout<I, Further>, partial<>>::spec);
+    return value_;
+  }
+  /// How it lies.
+  [[nodiscard]] constexpr backend::arrangement const& where() const {
+    static_cast<void>(value());
+    return *where_;
+  }
+  /// The backend that it was made with. A tensor that was never given a value is a user_error.
+  [[nodiscard]] constexpr Backend& backend() const { return value().backend(); }
+  /// It was never given a value.
+  [[nodiscard]] constexpr bool empty() const { return !value_.memory; }
+
+  /// The rank's shard, copied to the host.
+  [[nodiscard]] std::vector<T> local() const
+    requires(!std::is_same_v<T, bool>)
+  {
+    std::vector<T> out(static_cast<std::size_t>(where().spec.local_size(where().layout->mesh.shape)));
+    backend().to_host(out.data(), value_.data(), out.size() * sizeof(T));
+    return out;
+  }
+
+ private:
+  detail::value<Backend, T> value_;
+  backend::arrangement const* where_ = nullptr;
 };
 
 namespace detail {

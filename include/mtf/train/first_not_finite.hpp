@@ -11,8 +11,10 @@
 #include <mtf/backend/watch.hpp>
 #include <mtf/core/describe.hpp>
 #include <mtf/core/element.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
+#include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/tensor/params.hpp>
 
 namespace mtf {
@@ -34,9 +36,14 @@ std::string first_not_finite(Backend& b, Params const& params, Step const& step)
   for_each_tensor(
       [&](std::string_view name, auto const& x) {
         using X = std::remove_cvref_t<decltype(x)>;
-        axes = X::mesh_type::axis_names;
+        auto const place = detail::place_of(x);
+        if constexpr (detail::by_value<X>)
+          axes = x.where().layout->mesh.axis_names();
+        else
+          axes = X::mesh_type::axis_names;
         if (!watch.found())
-          watch.note("parameter " + std::string(name), X::spec, b.all_finite(X::local_size, x.value().data()));
+          watch.note("parameter " + std::string(name), place.spec(),
+                     b.all_finite(place.local_size(), x.value().data()));
       },
       params);
   step();

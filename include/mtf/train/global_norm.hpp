@@ -34,8 +34,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
   detail::walk_tensors(
       b,
       [&](auto const&, auto const& g) {
-        using X = typename std::remove_cvref_t<decltype(g)>::tensor_type;
-        if (!g.is_zero()) split |= state_part_t<X, Split>::spec.split_axes();
+        if (!g.is_zero()) split |= detail::state_place<Split>(b, g.place()).spec().split_axes();
       },
       gradients);
   detail::completion<Backend> completing(b);
@@ -46,13 +45,14 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
   detail::walk_tensors(
       b,
       [&](auto const&, auto const& g) {
-        using X = state_part_t<typename std::remove_cvref_t<decltype(g)>::tensor_type, Split>;
+        using T = typename std::remove_cvref_t<decltype(g)>::element_type;
         if (g.is_zero()) return;
-        backend::operation<Backend> const here(b, "global_norm", X::spec);
+        auto const place = detail::state_place<Split>(b, g.place());
+        backend::operation<Backend> const here(b, "global_norm", place.spec());
         auto const part = g.template part<Split>();
-        b.made(static_cast<typename X::element_type const*>(part.value().data()), X::spec);
-        if (b.ranks().mesh().index_within(b.ranks().rank(), split & ~X::spec.split_axes()) == 0)
-          b.run(primitives::square_sum<typename X::element_type>{X::local_size, total, part.value().data()});
+        b.made(static_cast<T const*>(part.value().data()), place.spec());
+        if (b.ranks().mesh().index_within(b.ranks().rank(), split & ~place.spec().split_axes()) == 0)
+          b.run(primitives::square_sum<T>{place.local_size(), total, part.value().data()});
       },
       gradients);
   if (split != 0) b.all_reduce(split, combine::sum, static_cast<double const*>(total), total, 1);

@@ -1,6 +1,7 @@
 #pragma once
 // Optimizers: once per step they reduce the gradients and update the parameters. A parameter without a gradient is left
 // alone. A parameter whose memory a copy of the tensor shares gets memory of its own first: tensors are values.
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -10,8 +11,11 @@
 #include <mtf/backend/primitives/optimizer.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/element.hpp>
+#include <mtf/core/error.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/tape/value.hpp>
+#include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/math/fast_math.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/tensor/params.hpp>
@@ -61,7 +65,20 @@ template <class X>
 constexpr void make_own(X& x) {
   using T = typename X::element_type;
   auto const& memory = x.value().memory;
-  if (!memory.unique()) x = X(value<typename X::backend_type, T>(copy_of<T>(memory, X::local_size)));
+  auto const place = place_of(x);
+  if (!memory.unique()) x = place.tensor(value<typename X::backend_type, T>(copy_of<T>(memory, place.local_size())));
+}
+
+/// An optimizer's state lies as the layouts say that the backend was given: the compiler sees to it that a parameter
+/// does too, but where the layout is a value.
+template <class Part, class State>
+constexpr void check_state([[maybe_unused]] char const* optimizer, [[maybe_unused]] std::string_view name,
+                           [[maybe_unused]] Part const& part, [[maybe_unused]] State const& state) {
+  if constexpr (by_value<Part>)
+    if (!(part.where().spec == state.where().spec))
+      throw user_error(std::string(optimizer) + ": the parameter " + std::string(name) +
+                       " lies otherwise than its layout says, under which the optimizer made its state; mtf::relayout "
+                       "it before the first update");
 }
 
 /// Neither infinite nor NaN. (std::isfinite is not constexpr in C++20.)
@@ -137,8 +154,9 @@ class adamw {
           using X = std::remove_cvref_t<decltype(p)>;
           using T = typename X::element_type;
           using A = compute_t<T>;
-          backend::operation<Backend> const here(b, "adamw", X::spec);
+          backend::operation<Backend> const here(b, "adamw", detail::place_of(p).spec());
           auto const part = g.template part<Split>();
+          detail::check_state("adamw", name, part, m);
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
           ++updates.value;
           double const correction1 = 1 / (1 - math::library_pow(options_.beta1, updates.value));
@@ -146,11 +164,11 @@ class adamw {
           detail::make_own(p);
           detail::make_own(m);
           detail::make_own(v);
-          b.run(primitives::adamw<T>{decltype(part)::local_size, detail::part_of_parameter<Split>(p), m.value().data(),
-                                     v.value().data(), part.value().data(), static_cast<A>(learning_rate),
-                                     static_cast<A>(options_.beta1), static_cast<A>(options_.beta2),
-                                     static_cast<A>(options_.epsilon), static_cast<A>(decay),
-                                     static_cast<A>(correction1), static_cast<A>(correction2), static_cast<A>(factor)});
+          b.run(primitives::adamw<T>{
+              detail::place_of(part).local_size(), detail::part_of_parameter<Split>(p), m.value().data(),
+              v.value().data(), part.value().data(), static_cast<A>(learning_rate), static_cast<A>(options_.beta1),
+              static_cast<A>(options_.beta2), static_cast<A>(options_.epsilon), static_cast<A>(decay),
+              static_cast<A>(correction1), static_cast<A>(correction2), static_cast<A>(factor)});
           detail::share_parts<Split>(p);
         },
         params, gradients, first_, second_, updates_);
@@ -195,13 +213,14 @@ class sgd {
           using X = std::remove_cvref_t<decltype(p)>;
           using T = typename X::element_type;
           using A = compute_t<T>;
-          backend::operation<Backend> const here(b, "sgd", X::spec);
+          backend::operation<Backend> const here(b, "sgd", detail::place_of(p).spec());
           auto const part = g.template part<Split>();
+          detail::check_state("sgd", name, part, u);
           double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
           detail::make_own(p);
           detail::make_own(u);
-          b.run(primitives::sgd<T>{decltype(part)::local_size, detail::part_of_parameter<Split>(p), u.value().data(),
-                                   part.value().data(), static_cast<A>(learning_rate),
+          b.run(primitives::sgd<T>{detail::place_of(part).local_size(), detail::part_of_parameter<Split>(p),
+                                   u.value().data(), part.value().data(), static_cast<A>(learning_rate),
                                    static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor)});
           detail::share_parts<Split>(p);
         },

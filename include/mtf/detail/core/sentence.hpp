@@ -13,6 +13,30 @@
 #define MTF_SENTENCE(TEXT, ...) TEXT
 #endif
 
+// What a layout can make wrong: said by the compiler, and, of layouts that are values, by a user_error.
+#define MTF_SAYS_AXIS_TWICE "mtf: a mesh, or one split, names an axis twice: each axis may appear once"
+#define MTF_SAYS_TWO_DIMS_ON_ONE_AXIS                                                                               \
+  "mtf: the layout is not injective: two dimensions of one tensor are split over one mesh axis; split one of them " \
+  "over another axis, or not at all"
+#define MTF_SAYS_SPLIT_WHERE_PARTIAL \
+  "mtf: a tensor cannot be partial over a mesh axis that also splits one of its dimensions"
+#define MTF_SAYS_NOT_DIVISIBLE                                                                                   \
+  "mtf: the processors that split a dimension do not divide its extent; error_not_divisible<dimension, extent, " \
+  "processors, nearest extents that fit>"
+#define MTF_SAYS_AXIS_NOT_IN_MESH "mtf: a layout splits a dimension over an axis that its mesh lacks"
+#define MTF_SAYS_NO_SUCH_AXIS "mtf: an optimizer's state is split over an axis that the parameters' mesh lacks"
+#define MTF_SAYS_TWO_RULES \
+  "mtf: a layout has two rules for one dimension; to split it over two axes write one split<dim, outer, inner>"
+#define MTF_SAYS_SPLIT_DIFFERENTLY \
+  "mtf: two operands split one dimension differently; bring one into the other's layout by mtf::relayout<Layout>(x)"
+#define MTF_SAYS_DIFFERENT_MESHES "mtf: two operands live on different meshes; a program's tensors share one mesh"
+#define MTF_SAYS_AXIS_WITHOUT_SIZE "mtf: a textual mesh gives an axis no number of processors: write data:2;model:4"
+#define MTF_SAYS_UNKNOWN_NAME                                                                                   \
+  "mtf: a textual layout names a dimension or an axis that is not in the list; error_unknown_name<name, known " \
+  "names...>"
+#define MTF_SAYS_UNUSED_RULE \
+  "mtf: a layout splits a dimension that no tensor of the planned program has: drop the rule, or mend the program"
+
 namespace mtf::detail {
 
 class sentence_text {  // of up to 1000 characters

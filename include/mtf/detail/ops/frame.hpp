@@ -11,20 +11,24 @@
 #include <mtf/core/dim.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/layout.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
 #include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/ops/derived.hpp>
 #include <mtf/detail/ops/operands.hpp>
 #include <mtf/detail/ops/operate.hpp>
 #include <mtf/detail/ops/operation.hpp>
+#include <mtf/detail/sharding/finding.hpp>
 #include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/record.hpp>
 #include <mtf/detail/tape/value.hpp>
 #include <mtf/detail/tensor/result.hpp>
+#include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/tensor/tensor.hpp>
 #include <mtf/tensor/valid_layout.hpp>
 // IWYU pragma: end_exports

@@ -131,5 +131,9 @@ template <class... X>
 struct operands_together {
   static constexpr auto merged = merge_operands<sizeof...(X)>({X::spec...}, linearity::none);
 };
+/// The same of operands whose layout is a value.
+constexpr finding check_together(auto const&... in) {
+  return merge_operands<sizeof...(in)>({in...}, linearity::none).wrong;
+}
 
 }  // namespace mtf::detail

@@ -1,10 +1,12 @@
 #pragma once
 // How every operation is called: from tensor types to values, and from the result's sharding back to a type.
 
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/ops/derived.hpp>
 #include <mtf/detail/ops/operands.hpp>
 #include <mtf/detail/ops/operation.hpp>
 #include <mtf/detail/tensor/result.hpp>
@@ -15,6 +17,8 @@ namespace mtf::detail {
 /// Calls an operation on operands. `Of` says
 ///   verdict<X...>()      on the descriptions of the operands: ok, or what is refused
 ///   operator()(x...)     the operation, on operands that are not refused
+///   check_call(sharding...)   what is wrong with operands whose layout is a value, if the rules that it runs by do not
+///                             say it themselves; and `name`, for that error
 /// One mistake gives one error: if an operand was refused before, the result is `refused`, without a second error.
 template <class Of, class... X>
 constexpr auto operate(Of const& of, X const&... x) {
@@ -26,20 +30,29 @@ constexpr auto operate(Of const& of, X const&... x) {
       require<verdict, Of>{};
       return refused{};
     } else {
+      if constexpr (by_value<X...> && requires { Of::check_call(X::description::spec...); })
+        derived_for<checked_rule<Of>>(Of::name, x...);
       return of(x...);
     }
   }
 }
 
-/// The work that `Rule::derive(mesh, sharding...)` derives for operands of these types: one static constant for each.
-template <class Rule, class... X>
-inline constexpr auto work_of = Rule::derive(first_t<X...>::mesh, X::spec...);
-
-/// Runs an operation on the operands' values. The result is a tensor of the type that `Description` gives.
-template <class Description, class Operation, class... X>
-constexpr auto run_as(Operation const& o, X const&... x) {
+/// Runs an operation, whose work `Rule` derives, on the operands' values. The result is a tensor of the type that
+/// `Description` gives.
+template <class Description, class Rule, class Operation, class... X>
+constexpr auto run_as(Operation o, X const&... x) {
   using out = typename Description::template on<typename first_t<X...>::backend_type>;
-  return out(run<typename Description::element_type>(o, x.value()...));
+  using R = typename Description::element_type;
+  if constexpr (by_value<X...>) {
+    char const* by = nullptr;
+    if constexpr (can_refuse<Rule, sizeof...(X)>) by = o.name();
+    auto const& derived = derived_for<Rule>(by, x...);
+    o.work = &derived.work;
+    return out(run<R>(o, x.value()...), *derived.out);
+  } else {
+    o.work = &work_of<Rule, typename X::description...>;
+    return out(run<R>(o, x.value()...));
+  }
 }
 /// The description of a result with the sharding `Rule::out` and elements T.
 template <class T, class Rule, class... X>

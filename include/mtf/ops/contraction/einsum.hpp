@@ -145,21 +145,23 @@ constexpr contraction_order<N> best_order(mesh_shape const& mesh, std::array<sha
   return best;
 }
 
+/// The sharding of the output's dimensions, taken from the inputs that have them; it ends before the first that none
+/// has.
+template <class Out>
+constexpr sharding output_of(auto const&... in) {
+  sharding out;
+  for (int d = 0; d < Out::ndim; ++d) {
+    auto const id = Out::ids[static_cast<std::size_t>(d)];
+    bool found = false;
+    ((in.has(id) && !found ? (out.push(in[in.find(id)]), found = true) : false), ...);
+    if (!found) return out;
+  }
+  return out;
+}
+
 template <class Out, class... X>
 struct einsum_output {
-  // The sharding of the output's dimensions, taken from the inputs that have them; it ends before the first that none
-  // has.
-  static constexpr sharding find() {
-    sharding out;
-    for (int d = 0; d < Out::ndim; ++d) {
-      auto const id = Out::ids[static_cast<std::size_t>(d)];
-      bool found = false;
-      ((X::spec.has(id) && !found ? (out.push(X::spec[X::spec.find(id)]), found = true) : false), ...);
-      if (!found) return out;
-    }
-    return out;
-  }
-  static constexpr sharding out = find();
+  static constexpr sharding out = output_of<Out>(X::spec...);
   // The first dimension whose extent is not the input's.
   static constexpr int resized() {
     for (int d = 0; d < out.ndim; ++d)
@@ -183,9 +185,13 @@ struct einsum_output {
 
 template <class X, class Y, class Out>
 struct einsum_pair {
-  static constexpr einsum_rule rule = derive_einsum(X::spec, Y::spec, einsum_output<Out, X, Y>::out);
-  static constexpr sharding out = rule.out;
-  static constexpr einsum_work work = make_einsum_work(X::mesh, X::spec, Y::spec, rule);
+  static constexpr sharding out = derive_einsum(X::spec, Y::spec, output_of<Out>(X::spec, Y::spec)).out;
+  static constexpr finding check(auto const&... in) {
+    return merge_operands<2>({in...}, linearity::multiplicative).wrong;
+  }
+  static constexpr einsum_work derive(mesh_shape const& mesh, sharding const& x, sharding const& y) {
+    return make_einsum_work(mesh, x, y, derive_einsum(x, y, output_of<Out>(x, y)));
+  }
   static constexpr bool contracts() {
     for (int d = 0; d < X::spec.ndim; ++d)
       if (Y::spec.has(X::spec[d].id) && !out.has(X::spec[d].id)) return true;
@@ -197,41 +203,40 @@ struct einsum_pair {
 /// dimensions.
 template <class X, class Y, class Out>
 struct product_rule {
-  static constexpr std::array<sharding, 2> in{X::spec, Y::spec};
-  static constexpr operand_rule<2> make() {
-    auto m = merge_operands(in, linearity::multiplicative);
+  static constexpr operand_rule<2> merge(sharding const& x, sharding const& y) {
+    auto m = merge_operands<2>({x, y}, linearity::multiplicative);
     auto const pass = m.together.partial;
-    m.together = einsum_output<Out, X, Y>::out;
+    m.together = output_of<Out>(x, y);
     m.together.partial = pass;
     return m;
   }
-  static constexpr operand_rule<2> merged = make();
-  static constexpr sharding out = merged.together;
-  static constexpr map_work<2> derive() { return derive_map<2>(X::mesh, merged, in); }
+  static constexpr sharding out = merge(X::spec, Y::spec).together;
+  static constexpr map_work<2> derive(mesh_shape const& mesh, sharding const& x, sharding const& y) {
+    return derive_map<2>(mesh, merge(x, y), {x, y});
+  }
 };
 
 /// The dimensions of X that Keep names.
 template <class X, class Keep>
 struct kept_rule {
-  static constexpr sharding make() {
+  static constexpr reduce_work derive(mesh_shape const& mesh, sharding const& x) {
     sharding s;
-    for (int d = 0; d < X::spec.ndim; ++d)
-      if (Keep::has_id(X::spec[d].id)) s.push(X::spec[d]);
-    return s;
+    for (int d = 0; d < x.ndim; ++d)
+      if (Keep::has_id(x[d].id)) s.push(x[d]);
+    return derive_reduce(mesh, x, s, reduce_by::sum);
   }
-  static constexpr reduce_work work = derive_reduce(X::mesh, X::spec, make(), reduce_by::sum);
-  static constexpr sharding out = work.out;
+  static constexpr sharding out = derive(X::mesh, X::spec).out;
 };
 
 /// x summed over the dimensions that Keep lacks: those that neither the output nor another operand has.
 template <class Keep, class X>
 constexpr auto summed_to(X const& x) {
   using rule = kept_rule<typename X::description, Keep>;
-  if constexpr (rule::out.ndim == X::spec.ndim) {
+  if constexpr (rule::out.ndim == X::shape_type::ndim) {
     return x;
   } else {
     using T = typename X::element_type;
-    return run_as<description_by<T, rule, typename X::description>>(sum_operation<T>{&rule::work}, x);
+    return run_as<description_by<T, rule, typename X::description>, rule>(sum_operation<T>{}, x);
   }
 }
 
@@ -257,11 +262,11 @@ constexpr auto einsum_all(char const* called, X const& full_x, Y const& full_y) 
   using T = typename X::element_type;
   using pair = einsum_pair<A, B, Out>;
   if constexpr (pair::contracts()) {
-    return run_as<description_by<T, pair, A, B>>(einsum_operation<T>{&pair::work, called}, x, y);
+    return run_as<description_by<T, pair, A, B>, pair>(einsum_operation<T>{nullptr, called}, x, y);
   } else {
     using rule = product_rule<A, B, Out>;
-    return run_as<description_by<T, rule, A, B>>(
-        map_operation<functions::multiply, T, T, T>{{}, &map_work_of<rule>, called}, x, y);
+    return run_as<description_by<T, rule, A, B>, rule>(map_operation<functions::multiply, T, T, T>{{}, nullptr, called},
+                                                       x, y);
   }
 }
 
@@ -271,41 +276,67 @@ struct intermediate {
   static constexpr sharding out = contracted(X::spec, Y::spec, [](std::uint64_t id) { return Needed::has_id(id); });
 };
 
-/// The pair of operands to contract first, and the others.
-template <class Out, class... X>
+/// Operands I and J, which are contracted first, and the others.
+template <std::size_t I, std::size_t J, class Out, class... X>
 struct first_contraction {
   static constexpr std::size_t count = sizeof...(X);
-  static constexpr auto order = best_order<count>(first_t<X...>::mesh, {X::spec...}, einsum_output<Out, X...>::out);
   static constexpr std::size_t other(std::size_t i) {
     for (std::size_t k = 0, at = 0; k < count; ++k)
-      if (k != order.first && k != order.second && at++ == i) return k;
+      if (k != I && k != J && at++ == i) return k;
     return count;
   }
-  using a = nth<order.first, X...>;
-  using b = nth<order.second, X...>;
-  template <std::size_t... I>
-  static auto needed(std::index_sequence<I...>) -> any_of_shapes<Out, typename nth<other(I), X...>::shape_type...>;
+  using a = nth<I, X...>;
+  using b = nth<J, X...>;
+  template <std::size_t... K>
+  static auto needed(std::index_sequence<K...>) -> any_of_shapes<Out, typename nth<other(K), X...>::shape_type...>;
   using middle =
       shape_of_rule<dims_of<a, b>, intermediate<a, b, decltype(needed(std::make_index_sequence<count - 2>{}))>>;
 };
 
+template <std::size_t I, std::size_t J, class Out, class... X>
+constexpr auto einsum_from(char const* called, X const&... x) {
+  using first = first_contraction<I, J, Out, typename X::description...>;
+  auto const all = std::tie(x...);
+  return [&]<std::size_t... Other>(std::index_sequence<Other...>) {
+    return einsum_all<Out>(called, einsum_all<typename first::middle>(called, std::get<I>(all), std::get<J>(all)),
+                           std::get<first::other(Other)>(all)...);
+  }(std::make_index_sequence<sizeof...(X) - 2>{});
+}
+
+/// By the pair that is best, where that is known when the program runs: the last that is left is taken unasked. The
+/// result has the type Result whatever the pair.
+template <std::size_t I, std::size_t J, class Out, class Result, class... X>
+constexpr Result einsum_from_best(std::size_t first, std::size_t second, char const* called, X const&... x) {
+  constexpr bool last_j = J + 1 == sizeof...(X), last = I + 2 == sizeof...(X);
+  if constexpr (!last)
+    if (first != I || second != J)
+      return einsum_from_best<last_j ? I + 1 : I, last_j ? I + 2 : J + 1, Out, Result>(first, second, called, x...);
+  auto const out = einsum_from<I, J, Out>(called, x...);
+  return Result(out.value(), out.where());
+}
+
 template <class Out, class X, class Y, class Z, class... Rest>
 constexpr auto einsum_all(char const* called, X const& x, Y const& y, Z const& z, Rest const&... rest) {
-  using first = first_contraction<Out, typename X::description, typename Y::description, typename Z::description,
-                                  typename Rest::description...>;
-  auto const all = std::tie(x, y, z, rest...);
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return einsum_all<Out>(called,
-                           einsum_all<typename first::middle>(called, std::get<first::order.first>(all),
-                                                              std::get<first::order.second>(all)),
-                           std::get<first::other(I)>(all)...);
-  }(std::make_index_sequence<1 + sizeof...(Rest)>{});
+  constexpr std::size_t count = 3 + sizeof...(Rest);
+  if constexpr (by_value<X>) {
+    auto const& mesh = x.where().layout->mesh.shape;
+    std::array<sharding, count> const in{x.where().spec, y.where().spec, z.where().spec, rest.where().spec...};
+    auto const order =
+        std::apply([&](auto const&... s) { return best_order<count>(mesh, in, output_of<Out>(s...)); }, in);
+    using result = tensor<typename X::element_type, Out, typename X::layout_type, partial<>, typename X::backend_type>;
+    return einsum_from_best<0, 1, Out, result>(order.first, order.second, called, x, y, z, rest...);
+  } else {
+    constexpr auto order = best_order<count>(X::mesh, {X::spec, Y::spec, Z::spec, Rest::spec...},
+                                             output_of<Out>(X::spec, Y::spec, Z::spec, Rest::spec...));
+    return einsum_from<order.first, order.second, Out>(called, x, y, z, rest...);
+  }
 }
 
 template <class... D>
 struct einsum_call {
   using out = shape<D...>;
-  char const* called = "einsum";
+  static constexpr char const* name = "einsum";
+  char const* called = name;
 
   template <class... X>
   static auto verdict() {
@@ -316,6 +347,7 @@ struct einsum_call {
       return first_failed_t<decltype(einsum_output<out, X...>::verdict()),
                             operands_verdict_t<operands_together<X...>, X...>>{};
   }
+  static constexpr finding check_call(auto const&... in) { return check_together(in...); }
   template <class... X>
   constexpr auto operator()(X const&... x) const {
     return einsum_all<out>(called, x...);

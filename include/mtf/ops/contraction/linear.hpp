@@ -35,13 +35,16 @@ constexpr bool adds_bias(mesh_shape const& mesh, einsum_work const& w, sharding 
 }
 
 struct linear_work : operation_work<3> {
-  einsum_work const* product = nullptr;
-  reduction to_bias;  // its gradient, from the result's
+  einsum_work product;
+  bool adds_bias = false;  // as it writes the product: else this is not the work to do
+  reduction to_bias;       // its gradient, from the result's
 };
 
 constexpr linear_work derive_linear(mesh_shape const& mesh, einsum_work const& product, sharding const& bias) {
   linear_work w;
-  w.product = &product;
+  w.product = product;
+  w.adds_bias = adds_bias(mesh, product, bias);
+  if (!w.adds_bias) return w;
   w.in = {product.in[0], product.in[1], bias};
   w.out = product.out;
   w.complete = {product.complete[0], product.complete[1], 0};
@@ -57,7 +60,7 @@ struct linear_operation {
   static constexpr char const* name() { return "linear"; }
 
   constexpr void forward(auto& f) const {
-    f.out = run_local<T>(work->product->forward, f.memory(), f.template memory<1>(), {}, f.template memory<2>());
+    f.out = run_local<T>(work->product.forward, f.memory(), f.template memory<1>(), {}, f.template memory<2>());
     keep_factors(f);
   }
   /// The gradient may stay partial: axes that split a factor split the result too, so it is not partial over them.
@@ -69,21 +72,27 @@ struct linear_operation {
         g.run(primitives::reduce<T>{combine::sum, work->to_bias, g.template dx<2>(), g.dy()});
       g.template deliver<2>();
     }
-    factor_gradients<T>(g, *work->product);
+    factor_gradients<T>(g, work->product);
   }
 };
 
 template <class Pair>
 struct linear_rule {
-  static constexpr auto derive(mesh_shape const& mesh, sharding const& bias) {
-    return derive_linear(mesh, Pair::work, bias);
+  static constexpr linear_work derive(mesh_shape const& mesh, sharding const& x, sharding const& w,
+                                      sharding const& bias) {
+    return derive_linear(mesh, Pair::derive(mesh, x, w), bias);
   }
 };
+
+/// The rule of a product plus b.
+template <class Product, class B>
+using sum_with = map_shardings_of<functions::add, typename Product::description, typename B::description>;
 
 template <class... Out>
 struct linear_call {
   template <class X, class W, class B>
   static auto verdict() -> ok;  // those of einsum and of the sum
+  static constexpr char const* name = "linear";
 
   template <class X, class W, class B>
   constexpr auto operator()(X const& x, W const& w, B const& b) const {
@@ -96,11 +105,22 @@ struct linear_call {
       return refused{};
     } else {
       using pair = einsum_pair<typename X::description, typename W::description, shape<Out...>>;
-      if constexpr (adds_bias(X::mesh, pair::work, B::spec))
-        return run_as<typename product::description>(
-            linear_operation<typename X::element_type>{&work_of<linear_rule<pair>, typename B::description>}, x, w, b);
-      else
+      using rule = linear_rule<pair>;
+      using T = typename X::element_type;
+      auto const in_two_steps = [&] {
         return operate(map_call<functions::add>{{}, "linear"}, operate(einsum_call<Out...>{"linear"}, x, w), b);
+      };
+      if constexpr (by_value<X>) {
+        auto const& xw = derived_for<pair>(name, x, w);
+        derived_at<sum_with<product, B>, map_work<2>>(table_of(x), std::array{xw.out, &b.where()}, name);
+        if (!derived_for<rule>(name, x, w, b).work.adds_bias) return in_two_steps();
+        return run_as<typename product::description, rule>(linear_operation<T>{}, x, w, b);
+      } else if constexpr (
+          work_of<rule, typename X::description, typename W::description, typename B::description>.adds_bias) {
+        return run_as<typename product::description, rule>(linear_operation<T>{}, x, w, b);
+      } else {
+        return in_two_steps();
+      }
     }
   }
 };

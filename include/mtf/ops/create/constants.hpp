@@ -2,7 +2,6 @@
 // Tensors of one number.
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/core/error.hpp>
@@ -23,6 +22,15 @@ constexpr bool holds(double number) {
   }
 }
 
+/// A tensor that lies so, of which every element is `number`.
+template <class Backend, class X>
+constexpr X filled(Backend& b, tensor_place<X> const& place, double number) {
+  using T = typename X::element_type;
+  auto const v = make_value<T>(b, place.local_size());
+  b.run(primitives::fill<T>{v.data(), place.local_size(), static_cast<T>(static_cast<compute_t<T>>(number))});
+  return place.tensor(v);
+}
+
 }  // namespace detail
 
 /// Every element is `number`; one that integers or bools do not hold is a user_error.
@@ -32,9 +40,7 @@ constexpr X full(typename X::backend_type& b, double number) {
   if (!detail::holds<T>(number))
     throw user_error("full: the number is " + std::to_string(number) +
                      ", which an element of an integer type does not hold");
-  auto v = detail::make_value<T>(b, X::local_size);
-  b.run(primitives::fill<T>{v.data(), X::local_size, static_cast<T>(static_cast<compute_t<T>>(number))});
-  return X(std::move(v));
+  return detail::filled(b, detail::place_for<X>(b), number);
 }
 /// Every element is 0.
 template <tensor_type X>

@@ -22,8 +22,9 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
   if (global.size() != static_cast<std::size_t>(X::shape_type::size))
     throw user_error("from_global: the tensor has " + std::to_string(X::shape_type::size) + " elements, but " +
                      std::to_string(global.size()) + " were given");
-  auto const place = detail::placement_of(X::spec, X::mesh, b.ranks().rank());
-  auto const size = static_cast<std::size_t>(X::local_size);
+  auto const where = detail::place_for<X>(b);
+  auto const place = detail::placement_of(where.spec(), b.ranks().mesh(), b.ranks().rank());
+  auto const size = static_cast<std::size_t>(where.local_size());
   using stored =
       std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;  // std::vector<bool> is no array of bools
   std::vector<stored> mine(size);
@@ -36,9 +37,9 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
     }
     mine[i] = static_cast<stored>(global[static_cast<std::size_t>(at)]);
   }
-  auto v = detail::make_value<T>(b, X::local_size);
+  auto const v = detail::make_value<T>(b, where.local_size());
   b.from_host(v.data(), mine.data(), size * sizeof(T));
-  return X(std::move(v));
+  return where.tensor(v);
 }
 
 /// Refused: elements of another type, or not in one piece.

@@ -3,7 +3,6 @@
 // element's position in the global tensor (Philox4x32-10, Salmon et al. 2011).
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 #include <mtf/backend/primitives/random.hpp>
 #include <mtf/core/fixed_string.hpp>
@@ -39,26 +38,29 @@ class random_key {
 /// Uniform in [low, high). Nothing is sent, here and below.
 template <tensor_type X>
 constexpr X random_uniform(typename X::backend_type& b, random_key key, double low = 0, double high = 1) {
-  auto v = detail::make_value<typename X::element_type>(b, X::local_size);
-  b.run(primitives::random_uniform<typename X::element_type>{detail::placement_of(X::spec, X::mesh, b.ranks().rank()),
-                                                             key.bits(), v.data(), low, high});
-  return X(std::move(v));
+  auto const place = detail::place_for<X>(b);
+  auto const v = detail::make_value<typename X::element_type>(b, place.local_size());
+  b.run(primitives::random_uniform<typename X::element_type>{
+      detail::placement_of(place.spec(), b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), low, high});
+  return place.tensor(v);
 }
 /// Normal (Box-Muller).
 template <tensor_type X>
 constexpr X random_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
-  auto v = detail::make_value<typename X::element_type>(b, X::local_size);
-  b.run(primitives::random_normal<typename X::element_type>{detail::placement_of(X::spec, X::mesh, b.ranks().rank()),
-                                                            key.bits(), v.data(), mean, stddev});
-  return X(std::move(v));
+  auto const place = detail::place_for<X>(b);
+  auto const v = detail::make_value<typename X::element_type>(b, place.local_size());
+  b.run(primitives::random_normal<typename X::element_type>{
+      detail::placement_of(place.spec(), b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), mean, stddev});
+  return place.tensor(v);
 }
 /// Normal, drawn again beyond two standard deviations.
 template <tensor_type X>
 constexpr X random_truncated_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
-  auto v = detail::make_value<typename X::element_type>(b, X::local_size);
+  auto const place = detail::place_for<X>(b);
+  auto const v = detail::make_value<typename X::element_type>(b, place.local_size());
   b.run(primitives::random_truncated_normal<typename X::element_type>{
-      detail::placement_of(X::spec, X::mesh, b.ranks().rank()), key.bits(), v.data(), mean, stddev});
-  return X(std::move(v));
+      detail::placement_of(place.spec(), b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), mean, stddev});
+  return place.tensor(v);
 }
 
 }  // namespace mtf

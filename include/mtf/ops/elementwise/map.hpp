@@ -206,10 +206,6 @@ constexpr void check_derivative(auto const& operand) {
     if (operand.slot) map_was_given_a_function_that_takes_no_dual_numbers(I);
 }
 
-/// Made when a program needs it, not to tell the result's type.
-template <class Shardings>
-inline constexpr auto map_work_of = Shardings::derive();
-
 /// What follows from the operands' shardings: the same for all functions that are linear alike. `Products`: gradients
 /// are multiplied by derivatives that depend on the operands.
 template <linearity Linear, bool Products, class... X>
@@ -218,9 +214,9 @@ struct map_shardings {
   static constexpr std::array<sharding, N> in{X::spec...};
   static constexpr operand_rule<N> merged = merge_for_map<N>(in, Linear);
   static constexpr sharding out = merged.together;
-  static constexpr mesh_shape mesh = first_t<X...>::mesh;
-  static constexpr map_work<N> derive() {
-    auto const w = derive_map<N>(mesh, merged, in);
+  static constexpr finding check(auto const&... x) { return merge_for_map<N>({x...}, Linear).wrong; }
+  static constexpr map_work<N> derive(mesh_shape const& mesh, auto const&... x) {
+    auto const w = derive_map<N>(mesh, merge_for_map<N>({x...}, Linear), {x...});
     return Products ? w : without_products(w);
   }
 };
@@ -290,7 +286,7 @@ struct map_call {
         (check_derivative<I, F, typename X::element_type...>(x.value()), ...);
       }(std::index_sequence_for<X...>{});
     using out = description_by<R, shardings, typename X::description...>;
-    return run_as<out>(map_operation<F, R, typename X::element_type...>{f, &map_work_of<shardings>, called}, x...);
+    return run_as<out, shardings>(map_operation<F, R, typename X::element_type...>{f, nullptr, called}, x...);
   }
 };
 

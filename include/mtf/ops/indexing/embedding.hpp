@@ -82,6 +82,7 @@ struct embedding_call {
                         typename rows_verdict<V, typename Ids::shape_type, typename Table::shape_type>::type,
                         operands_verdict_t<operands_together<Table, Ids>, Table, Ids>>;
 
+  static constexpr finding check(auto const&... in) { return check_together(in...); }
   static constexpr embedding_work derive(mesh_shape const& mesh, sharding const& table, sharding const& ids) {
     return derive_embedding(mesh, table, ids);
   }
@@ -91,9 +92,8 @@ struct embedding_call {
     using order = typename first_dim<V, typename Table::shape_type>::type;
     auto const ordered = transposed(static_cast<order const*>(nullptr), table);
     using D = typename decltype(ordered)::description;
-    constexpr auto const& w = work_of<embedding_call, D, typename Ids::description>;
-    return run_as<description_of<T, embedding_call, D, typename Ids::description>>(embedding_operation<T>{&w}, ordered,
-                                                                                   ids);
+    return run_as<description_of<T, embedding_call, D, typename Ids::description>, embedding_call>(
+        embedding_operation<T>{}, ordered, ids);
   }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // The same tensor along more dimensions.
 #include <cstddef>
+#include <cstdint>
 
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/primitives/reduction.hpp>
@@ -45,17 +46,21 @@ struct broadcast_call {
                                           decltype(has_all<X>(static_cast<typename X::shape_type const*>(nullptr))),
                                           tensor_verdict_t<to, typename X::layout_type>>;
 
+  static constexpr bool under_a_layout = true;
+  /// New dimensions are split as the layout says.
   template <class Layout>
-  struct rule {
-    static constexpr auto derive(mesh_shape const&, sharding const& x) {
-      return derive_broadcast(x, sharding_of<to, Layout>);
-    }
-  };
+  static constexpr sharding target(Layout const& layout, sharding const&) {
+    auto const split_of = [&](std::uint64_t dim) { return layout.split_of(dim); };
+    return sharding_from(static_cast<to const*>(nullptr), split_of, 0);
+  }
+  static constexpr auto derive_under(auto const& layout, mesh_shape const&, sharding const& x) {
+    return derive_broadcast(x, target(layout, x));
+  }
   template <class X>
   constexpr auto operator()(X const& x) const {
     using described = typename X::description;
-    constexpr auto const& w = work_of<rule<typename X::layout_type>, described>;
-    return run_as<reshaped<described, to, w.out.partial>>(broadcast_operation<typename X::element_type>{&w}, x);
+    constexpr auto partial = work_of<broadcast_call, described>.out.partial;
+    return run_as<reshaped<described, to, partial>, broadcast_call>(broadcast_operation<typename X::element_type>{}, x);
   }
 };
 

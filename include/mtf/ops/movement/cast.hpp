@@ -51,7 +51,7 @@ struct cast_call {
       constexpr auto const& w = work_of<rule<From>, typename X::description>;
       using out = described<To, typename X::shape_type, typename X::layout_type,
                             partial_of<typename X::mesh_type, w.out.partial>>;
-      return run_as<out>(cast_operation<To, From>{&w}, x);
+      return run_as<out, rule<From>>(cast_operation<To, From>{}, x);
     }
   }
 };

@@ -9,12 +9,22 @@ namespace detail {
 struct complete_call {
   template <class X>
   static auto verdict() -> ok;
+  static constexpr operation_work<1> derive(mesh_shape const&, sharding const& x) {
+    operation_work<1> w{.in = {x}, .out = x};
+    w.out.partial = 0;
+    return w;
+  }
   template <class X>
   constexpr auto operator()(X const& x) const {
     using backend_type = typename X::backend_type;
     using out = typename reshaped<typename X::description, typename X::shape_type, 0>::template on<backend_type>;
-    operation<backend_type> const here(x.backend(), "complete", X::spec);
-    return out(completed_value(x.value(), X::spec, X::spec.partial));
+    auto const& spec = place_of(x).spec();
+    operation<backend_type> const here(x.backend(), "complete", spec);
+    auto const sum = completed_value(x.value(), spec, spec.partial);
+    if constexpr (by_value<X>)
+      return out(sum, *derived_for<complete_call>(nullptr, x).out);
+    else
+      return out(sum);
   }
 };
 

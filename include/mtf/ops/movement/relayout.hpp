@@ -42,11 +42,21 @@ struct relayout_operation {
   }
 };
 
-/// x itself if both shardings are the same.
-template <class T, class Backend>
-constexpr value<Backend, T> run_relayout(char const* name, relayout_work const& w, value<Backend, T> const& x) {
-  if (w.forward.size == 0) return x;
-  return run<T>(relayout_operation<T>{&w, name}, x);
+/// As run_as; x's value itself if both shardings are the same.
+template <class Description, class Rule, class X>
+constexpr auto relaid_as(char const* name, X const& x) {
+  using T = typename X::element_type;
+  auto const relaid = [&](relayout_work const& w) {
+    if (w.forward.size == 0) return x.value();
+    return run<T>(relayout_operation<T>{&w, name}, x.value());
+  };
+  using out = typename Description::template on<typename X::backend_type>;
+  if constexpr (by_value<X>) {
+    auto const& derived = derived_for<Rule>(name, x);
+    return out(relaid(derived.work), *derived.out);
+  } else {
+    return out(relaid(work_of<Rule, typename X::description>));
+  }
 }
 
 template <class Layout>
@@ -57,18 +67,26 @@ struct relayout_call {
                                            error_different_meshes<typename X::mesh_type, typename Layout::mesh_type>>,
                         tensor_verdict_t<typename X::shape_type, Layout>>;
 
-  static constexpr relayout_work derive(mesh_shape const& mesh, sharding const& x) {
+  static constexpr bool under_a_layout = true;
+  using layout_type = Layout;
+  template <class Under>
+  static constexpr sharding target(Under const& layout, sharding const& x) {
     sharding to = x;
-    for (int d = 0; d < to.ndim; ++d) to[d].split = Layout::split_of(to[d].id);
+    for (int d = 0; d < to.ndim; ++d) to[d].split = layout.split_of(to[d].id);
     to.partial &= ~to.split_axes();
-    return derive_relayout_work(mesh, x, to);
+    return to;
+  }
+  static constexpr relayout_work derive_under(auto const& layout, mesh_shape const& mesh, sharding const& x) {
+    return derive_relayout_work(mesh, x, target(layout, x));
   }
   template <class X>
   constexpr auto operator()(X const& x) const {
-    constexpr auto const& w = work_of<relayout_call, typename X::description>;
-    using out = tensor<typename X::element_type, typename X::shape_type, Layout,
-                       partial_of<typename X::mesh_type, w.out.partial>, typename X::backend_type>;
-    return out(run_relayout("relayout", w, x.value()));
+    constexpr auto partial = work_of<relayout_call, typename X::description>.out.partial;
+    // A layout without splits is a value too where the operand's is.
+    using to = std::conditional_t<by_value<X> && !is_any_layout<Layout>, typename X::layout_type, Layout>;
+    using out =
+        described<typename X::element_type, typename X::shape_type, to, partial_of<typename X::mesh_type, partial>>;
+    return relaid_as<out, relayout_call>("relayout", x);
   }
 };
 

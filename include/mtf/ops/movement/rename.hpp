@@ -29,23 +29,31 @@ struct rename_call {
     else
       return tensor_verdict_t<renamed_shape<X>, typename X::layout_type>{};
   }
+  static constexpr sharding under_its_name(sharding x) {
+    for (auto& dim : x.dim)
+      if (dim.id == From::id) {
+        dim.id = To::id;
+        dim.name = To::name.data();
+      }
+    return x;
+  }
+  static constexpr bool under_a_layout = true;
+  /// Split as the layout says.
   template <class Layout>
-  struct rule {
-    static constexpr relayout_work derive(mesh_shape const& mesh, sharding from) {
-      auto& dim = from[from.find(From::id)];
-      dim.id = To::id;
-      dim.name = To::name.data();
-      sharding to = from;
-      to[to.find(To::id)].split = Layout::split_of(To::id);
-      to.partial &= ~to.split_axes();
-      return derive_relayout_work(mesh, from, to);
-    }
-  };
+  static constexpr sharding target(Layout const& layout, sharding const& x) {
+    sharding to = under_its_name(x);
+    for (auto& dim : to.dim)
+      if (dim.id == To::id) dim.split = layout.split_of(To::id);
+    to.partial &= ~to.split_axes();
+    return to;
+  }
+  static constexpr relayout_work derive_under(auto const& layout, mesh_shape const& mesh, sharding const& x) {
+    return derive_relayout_work(mesh, under_its_name(x), target(layout, x));
+  }
   template <class X>
   constexpr auto operator()(X const& x) const {
-    constexpr auto const& w = work_of<rule<typename X::layout_type>, typename X::description>;
-    using out = reshaped<typename X::description, renamed_shape<X>, w.out.partial>;
-    return typename out::template on<typename X::backend_type>(run_relayout("rename", w, x.value()));
+    constexpr auto partial = work_of<rename_call, typename X::description>.out.partial;
+    return relaid_as<reshaped<typename X::description, renamed_shape<X>, partial>, rename_call>("rename", x);
   }
 };
 

@@ -11,7 +11,7 @@ struct stop_gradient_call {
   static auto verdict() -> ok;
   template <class X>
   constexpr X operator()(X const& x) const {
-    return X(value<typename X::backend_type, typename X::element_type>(x.value().memory));
+    return like(x, value<typename X::backend_type, typename X::element_type>(x.value().memory));
   }
 };
 

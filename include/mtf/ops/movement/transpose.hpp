@@ -46,8 +46,7 @@ struct transpose_call {
     if constexpr (std::is_same_v<order, typename X::shape_type>)
       return x;
     else
-      return run_as<reshaped<described, order>>(
-          transpose_operation<typename X::element_type>{&work_of<transpose_call, described>}, x);
+      return run_as<reshaped<described, order>, transpose_call>(transpose_operation<typename X::element_type>{}, x);
   }
 };
 

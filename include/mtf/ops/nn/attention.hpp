@@ -127,30 +127,47 @@ struct attention_call {
       return first_failed_t<typename attention_shapes<Q, K, V, Query, Key>::type,
                             operands_verdict_t<operands_together<Q, K, V>, Q, K, V>>{};
   }
+  static constexpr char const* name = "causal_attention";
+  static constexpr finding check_call(auto const&... in) { return check_together(in...); }
+
   template <class Q, class K, class V>
   constexpr auto operator()(Q const& q, K const& k, V const& v) const {
-    constexpr auto split = [](sharding const& s, std::uint64_t id) { return s[s.find(id)].split.size > 0; };
-    if constexpr (split(Q::spec, Query::id) || split(K::spec, Key::id) || split(K::spec, Head::id)) {
-      using scores = attention_dims_t<typename Q::description, typename K::description,
-                                      any_of_shapes<shape<Query, Head>>, Query, Key>;
-      auto const a = complete(q);
-      auto const b = complete(k);
-      auto const c = complete(v);
-      constexpr char const* called = "causal_attention";
-      return einsum_all<typename Q::shape_type>(called,
-                                                causal_softmax<Query, Key>(einsum_all<scores>(called, a, b), scale), c);
+    if constexpr (by_value<Q>) {
+      if (splits_sequences(q.where().spec, k.where().spec)) return by_products(q, k, v);
+      return fused(q, k, v);
+    } else if constexpr (splits_sequences(Q::spec, K::spec)) {
+      return by_products(q, k, v);
     } else {
-      auto const a = head_last<Head>(q);
-      auto const b = head_last<Head>(k);
-      auto const c = head_last<Head>(v);
-      using A = typename decltype(a)::description;
-      using T = typename Q::element_type;
-      constexpr auto const& w =
-          work_of<attention_rule<Query, Key>, A, typename decltype(b)::description, typename decltype(c)::description>;
-      using out = reshaped<A, typename A::shape_type, 0>;
-      return transposed(static_cast<typename Q::shape_type const*>(nullptr),
-                        run_as<out>(attention_operation<T>{&w, static_cast<compute_t<T>>(scale)}, a, b, c));
+      return fused(q, k, v);
     }
+  }
+
+ private:
+  static constexpr bool splits_sequences(sharding const& q, sharding const& k) {
+    auto const split = [](sharding const& s, std::uint64_t id) { return s[s.find(id)].split.size > 0; };
+    return split(q, Query::id) || split(k, Key::id) || split(k, Head::id);
+  }
+  template <class Q, class K, class V>
+  constexpr auto by_products(Q const& q, K const& k, V const& v) const {
+    using scores = attention_dims_t<typename Q::description, typename K::description, any_of_shapes<shape<Query, Head>>,
+                                    Query, Key>;
+    auto const a = complete(q);
+    auto const b = complete(k);
+    auto const c = complete(v);
+    return einsum_all<typename Q::shape_type>(name, causal_softmax<Query, Key>(einsum_all<scores>(name, a, b), scale),
+                                              c);
+  }
+  template <class Q, class K, class V>
+  constexpr auto fused(Q const& q, K const& k, V const& v) const {
+    auto const a = head_last<Head>(q);
+    auto const b = head_last<Head>(k);
+    auto const c = head_last<Head>(v);
+    using A = typename decltype(a)::description;
+    using T = typename Q::element_type;
+    using out = reshaped<A, typename A::shape_type, 0>;
+    return transposed(static_cast<typename Q::shape_type const*>(nullptr),
+                      run_as<out, attention_rule<Query, Key>>(
+                          attention_operation<T>{nullptr, static_cast<compute_t<T>>(scale)}, a, b, c));
   }
 };
 

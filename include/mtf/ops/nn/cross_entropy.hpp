@@ -85,6 +85,7 @@ struct cross_entropy_call {
                             std::conditional_t<same_dims(without<1>(X::spec, {D::id}, 1), Labels::spec), ok,
                                                error_shapes_differ<typename Labels::shape_type, result_shape<X>>>>{};
   }
+  static constexpr finding check(auto const&... in) { return check_together(in...); }
   struct rest {  // of the logits' dimensions
     static constexpr operation_work<1> derive(mesh_shape const&, sharding const& x) {
       return {.out = without<1>(x, {D::id}, 1)};
@@ -100,10 +101,8 @@ struct cross_entropy_call {
   constexpr auto operator()(X const& logits, Labels const& labels) const {
     using T = typename X::element_type;
     auto const ordered = transposed(static_cast<result_shape<typename X::description> const*>(nullptr), labels);
-    constexpr auto const& w =
-        work_of<cross_entropy_call, typename X::description, typename decltype(ordered)::description>;
     using out = description_of<T, cross_entropy_call, typename X::description, typename decltype(ordered)::description>;
-    return run_as<out>(cross_entropy_operation<T>{&w}, logits, ordered);
+    return run_as<out, cross_entropy_call>(cross_entropy_operation<T>{}, logits, ordered);
   }
 };
 

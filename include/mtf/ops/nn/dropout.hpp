@@ -43,8 +43,7 @@ struct dropout_call {
       throw user_error("dropout: the rate is " + std::to_string(rate) + "; a probability, from 0 to 1, was expected");
     if (rate == 0) return x;
     using T = typename X::element_type;
-    using described = typename X::description;
-    return run_as<described>(dropout_operation<T>{&work_of<dropout_call, described>, key.bits(), rate}, x);
+    return run_as<typename X::description, dropout_call>(dropout_operation<T>{nullptr, key.bits(), rate}, x);
   }
 };
 

@@ -129,15 +129,15 @@ struct norm_call {
     else
       return operands_verdict_t<operands_together<X, P...>, X, P...>{};
   }
+  static constexpr finding check(auto const&... in) { return check_together(in...); }
   static constexpr auto derive(mesh_shape const& mesh, auto const&... in) {
     return derive_norm<sizeof...(in)>(mesh, {in...});
   }
   template <class X, class... P>
   constexpr auto operator()(X const& x, P const&... parameter) const {
     using T = typename X::element_type;
-    constexpr auto const& w = work_of<norm_call, typename X::description, typename P::description...>;
     using out = reshaped<typename X::description, typename X::shape_type, 0>;
-    return run_as<out>(norm_operation < sizeof...(P) == 2, T > {&w, epsilon}, x, parameter...);
+    return run_as<out, norm_call>(norm_operation < sizeof...(P) == 2, T > {nullptr, epsilon}, x, parameter...);
   }
 };
 

@@ -138,8 +138,7 @@ struct reduce_call {
     if constexpr (std::is_same_v<T, bool> && (Op == reduce_by::sum || Op == reduce_by::product))
       return reduce_call{}(cast<std::int32_t>(x));
     else
-      return run_as<description_of<T, reduce_call, described>>(
-          reduce_operation<Op, T>{&work_of<reduce_call, described>}, x);
+      return run_as<description_of<T, reduce_call, described>, reduce_call>(reduce_operation<Op, T>{}, x);
   }
 };
 

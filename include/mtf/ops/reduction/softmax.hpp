@@ -144,8 +144,8 @@ struct softmax_call {
   constexpr auto operator()(X const& x) const {
     using T = typename X::element_type;
     using described = typename X::description;
-    return run_as<description_of<T, softmax_call, described>>(
-        softmax_operation<T>{&work_of<softmax_call, described>, static_cast<compute_t<T>>(scale)}, x);
+    return run_as<description_of<T, softmax_call, described>, softmax_call>(
+        softmax_operation<T>{nullptr, static_cast<compute_t<T>>(scale)}, x);
   }
 };
 

@@ -4,14 +4,44 @@
 //   int main(int argc, char** argv) {
 //     return mtf::run<my_mesh, mtf::kokkos_backend<>>(argc, argv, [](auto& machine) { train(machine); });
 //   }
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <mtf/core/mesh.hpp>
+#include <mtf/core/mesh_shape.hpp>
 #include <mtf/mpi/collectives.hpp>
 #include <mtf/mpi/environment.hpp>
 
 namespace mtf {
+
+namespace mpi {
+
+/// What run() does, for a mesh as a value. `prepare(backend)` comes before f.
+template <class Backend, class Prepare, class F>
+int run_on(mpi_environment& mpi, int& argc, char**& argv, mesh_shape const& mesh, std::string const& mesh_text,
+           Prepare const& prepare, F&& f) {
+  if (auto const needed = mesh.size(); mpi.size() != needed)
+    return mpi.report(wrong_rank_count(mesh_text, needed, mpi.size()));
+  return mpi.guard([&] {
+    [[maybe_unused]] typename Backend::session session(argc, argv);
+    mpi_collectives ranks(mesh, mesh_text);
+    return mpi.guard([&] {
+      Backend backend(ranks);
+      return mpi.guard([&] {
+        prepare(backend);
+        if constexpr (std::is_void_v<std::invoke_result_t<F, Backend&>>) {
+          std::forward<F>(f)(backend);
+          return 0;
+        } else {
+          return static_cast<int>(std::forward<F>(f)(backend));
+        }
+      });
+    });
+  });
+}
+
+}  // namespace mpi
 
 /// Initializes MPI, checks that mpirun started as many ranks as `Mesh` has, opens a `Backend::session(argc, argv)`,
 /// makes a `Backend` from the rank's collectives and calls `f(backend)`. Gives f's exit code, 0 if f returns nothing.
@@ -23,28 +53,29 @@ template <class Mesh, class Backend, class F>
   requires mesh_type<Mesh>
 int run(int& argc, char**& argv, F&& f) {
   mpi::mpi_environment mpi(argc, argv);
-  if (auto const needed = Mesh::shape().size(); mpi.size() != needed)
-    return mpi.report(mpi::wrong_rank_count(Mesh::text(), needed, mpi.size()));
-  return mpi.guard([&] {
-    [[maybe_unused]] typename Backend::session session(argc, argv);
-    mpi_collectives ranks(Mesh::shape(), Mesh::text());
-    return mpi.guard([&] {
-      Backend backend(ranks);
-      return mpi.guard([&] {
-        if constexpr (std::is_void_v<std::invoke_result_t<F, Backend&>>) {
-          std::forward<F>(f)(backend);
-          return 0;
-        } else {
-          return static_cast<int>(std::forward<F>(f)(backend));
-        }
-      });
-    });
-  });
+  return mpi::run_on<Backend>(mpi, argc, argv, Mesh::shape(), Mesh::text(), [](Backend&) {}, std::forward<F>(f));
 }
 template <class Mesh, class Backend, class F>
 int run(int&, char**&, F&&) {
   using checked = checked_t<error_not_a_mesh<Mesh>>;
   return checked::value;
+}
+
+/// The same under layouts that are values. `layouts()` is called once MPI runs, so that what it throws is reported like
+/// f's errors; it returns a container of those that any_layout<0>, any_layout<1> and so on stand for, on one mesh.
+template <class Backend, class Layouts, class F>
+int run_under(int& argc, char**& argv, Layouts const& layouts, F&& f) {
+  mpi::mpi_environment mpi(argc, argv);
+  return mpi.guard([&] {
+    auto const given = layouts();
+    auto const& mesh = given.front().mesh;
+    return mpi::run_on<Backend>(
+        mpi, argc, argv, mesh.shape, mesh.text(),
+        [&](Backend& backend) {
+          for (auto const& layout : given) backend.layouts().add(layout);
+        },
+        std::forward<F>(f));
+  });
 }
 
 }  // namespace mtf

@@ -15,6 +15,7 @@
 
 #include <mtf/core/error.hpp>
 #include <mtf/core/mesh.hpp>
+#include <mtf/core/mesh_shape.hpp>
 #include <mtf/threads/pool.hpp>
 
 namespace mtf {
@@ -60,6 +61,39 @@ inline int report(rank_threads::outcome const& ended) {
   return first.code;
 }
 
+/// What run_threads() does, for a mesh as a value. `prepare(backend)` comes before f.
+template <class Backend, class Prepare, class F>
+int run_on(int& argc, char**& argv, mesh_shape const& mesh, std::string const& mesh_text, Prepare const& prepare,
+           F const& f) {
+  [[maybe_unused]] typename Backend::session session(argc, argv);
+  std::vector<int> codes(static_cast<std::size_t>(mesh.size()), 0);
+  rank_threads ranks(mesh.size());
+  auto const ended = ranks.try_run(
+      mesh,
+      [&](collectives& c) {
+        Backend backend = make_one_of_many<Backend>(c);
+        prepare(backend);
+        if constexpr (std::is_void_v<std::invoke_result_t<F const&, Backend&>>)
+          f(backend);
+        else
+          codes[static_cast<std::size_t>(c.rank())] = static_cast<int>(f(backend));
+      },
+      mesh_text);
+  return ended.first >= 0 ? report(ended) : *std::max_element(codes.begin(), codes.end());
+}
+
+/// What `run` returns; an exception that it throws is printed.
+template <class Run>
+int guarded(Run const& run) {
+  try {
+    return run();
+  } catch (...) {
+    auto const alone = report_of(std::current_exception());
+    std::fputs(("mtf: " + alone.text + "\n").c_str(), stderr);
+    return alone.code;
+  }
+}
+
 }  // namespace threads
 
 /// Opens a `Backend::session(argc, argv)`, starts a thread for each rank of `Mesh`, makes a `Backend` in each and calls
@@ -71,32 +105,29 @@ inline int report(rank_threads::outcome const& ended) {
 template <class Mesh, class Backend, class F>
   requires mesh_type<Mesh>
 int run_threads(int& argc, char**& argv, F const& f) {
-  try {
-    [[maybe_unused]] typename Backend::session session(argc, argv);
-    constexpr int ranks = Mesh::shape().size();
-    std::vector<int> codes(static_cast<std::size_t>(ranks), 0);
-    rank_threads threads(ranks);
-    auto const ended = threads.try_run(
-        Mesh::shape(),
-        [&](collectives& c) {
-          Backend backend = threads::make_one_of_many<Backend>(c);
-          if constexpr (std::is_void_v<std::invoke_result_t<F const&, Backend&>>)
-            f(backend);
-          else
-            codes[static_cast<std::size_t>(c.rank())] = static_cast<int>(f(backend));
-        },
-        Mesh::text());
-    return ended.first >= 0 ? threads::report(ended) : *std::max_element(codes.begin(), codes.end());
-  } catch (...) {
-    auto const alone = threads::report_of(std::current_exception());
-    std::fputs(("mtf: " + alone.text + "\n").c_str(), stderr);
-    return alone.code;
-  }
+  return threads::guarded(
+      [&] { return threads::run_on<Backend>(argc, argv, Mesh::shape(), Mesh::text(), [](Backend&) {}, f); });
 }
 template <class Mesh, class Backend, class F>
 int run_threads(int&, char**&, F const&) {
   using checked = checked_t<error_not_a_mesh<Mesh>>;
   return checked::value;
+}
+
+/// The same under layouts that are values: `layouts()` returns a container of those that any_layout<0>, any_layout<1>
+/// and so on stand for, on one mesh.
+template <class Backend, class Layouts, class F>
+int run_threads_under(int& argc, char**& argv, Layouts const& layouts, F const& f) {
+  return threads::guarded([&] {
+    auto const given = layouts();
+    auto const& mesh = given.front().mesh;
+    return threads::run_on<Backend>(
+        argc, argv, mesh.shape, mesh.text(),
+        [&](Backend& backend) {
+          for (auto const& layout : given) backend.layouts().add(layout);
+        },
+        f);
+  });
 }
 
 }  // namespace mtf

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/object_pool.hpp>
 #include <mtf/kokkos/runtime/rank.hpp>
 #include <mtf/kokkos/runtime/staging.hpp>
@@ -65,6 +66,8 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   void release(void* p, std::size_t bytes) noexcept { on_.memory.release(p, bytes); }
   /// Memory for the library's own objects on the host.
   backend::object_pool& objects() { return objects_; }
+  /// The layouts that any_layout stands for.
+  backend::layout_table& layouts() { return layouts_; }
   /// The memory that tensors have taken so far.
   [[nodiscard]] memory_use memory() const { return on_.memory.use(); }
   /// From now on `peak` counts anew.
@@ -76,6 +79,7 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
 
  private:
   backend::object_pool objects_;
+  backend::layout_table layouts_;
 };
 
 }  // namespace mtf

@@ -1,0 +1,168 @@
+#pragma once
+// What rules derive for operands: constants of their types, or, where layouts are values, kept by the backend.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/backend/layout_table.hpp>
+#include <mtf/core/layout_value.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/sharding/finding.hpp>
+#include <mtf/detail/tensor/arranged.hpp>
+
+namespace mtf::detail {
+
+// A rule is a class with
+//   derive(mesh, sharding...)                    what an operation does on operands that lie so; or, if it says
+//                                                `under_a_layout`,
+//   derive_under(layout, mesh, sharding...)      the same, where a layout says how new dimensions are split: the first
+//                                                operand's, or `layout_type` if the rule names one. Then it also has
+//   target(layout, sharding...)                  how the result is to lie
+//   check(sharding...)                           if it has one: what is wrong with the operands, a finding
+
+template <class Rule>
+inline constexpr bool derives_under_a_layout = requires { Rule::under_a_layout; };
+
+/// The dimensions of an operand, for asking what a rule has. (By functions: nvcc 13.0 takes neither `&Rule::template
+/// check<>` nor an element of a pack inside a lambda for such a question.)
+template <std::size_t>
+sharding const& any_sharding();
+template <class Rule, std::size_t... I>
+constexpr bool checks_operands(std::index_sequence<I...>) {
+  return requires { Rule::check(any_sharding<I>()...); };
+}
+/// Whether a rule may find something wrong with N operands.
+template <class Rule, std::size_t N>
+inline constexpr bool can_refuse = derives_under_a_layout<Rule> || checks_operands<Rule>(std::make_index_sequence<N>{});
+
+/// A layout that is a type, as rules ask it.
+template <class Layout>
+struct typed_layout {
+  static constexpr axis_list split_of(std::uint64_t dim) { return Layout::split_of(dim); }
+};
+template <class Rule, class Layout>
+struct layout_of_rule {
+  using type = Layout;
+};
+template <class Rule, class Layout>
+  requires requires { typename Rule::layout_type; }
+struct layout_of_rule<Rule, Layout> {
+  using type = typename Rule::layout_type;
+};
+
+template <class Rule, class... X>
+constexpr auto derived_from_types() {
+  if constexpr (derives_under_a_layout<Rule>)
+    return Rule::derive_under(typed_layout<typename layout_of_rule<Rule, typename first_t<X...>::layout_type>::type>{},
+                              first_t<X...>::mesh, X::spec...);
+  else
+    return Rule::derive(first_t<X...>::mesh, X::spec...);
+}
+/// The work that a rule derives for operands of these types: one static constant for each.
+template <class Rule, class... X>
+inline constexpr auto work_of = derived_from_types<Rule, X...>();
+
+// Layouts as values
+// -----------------------------------------------------------------------------------------------------
+
+/// By its address a rule is known.
+template <class Rule>
+inline constexpr char address_of_rule = 0;
+
+/// What a rule derived, and how the result lies.
+template <class Work, std::size_t N>
+class derived_work final : public backend::derivation {
+ public:
+  std::array<arrangement const*, N> of;  // the operands
+  Work work;
+  arrangement const* out = nullptr;
+
+  constexpr derived_work(void const* by, std::array<arrangement const*, N> const& operands, Work const& derived)
+      : derivation(by), of(operands), work(derived) {}
+  constexpr void destroy() override { delete this; }
+};
+
+template <std::size_t I, class Further>
+constexpr layout_value const& layout_in(layout_table& table, layout_value const&, any_layout<I, Further> const*) {
+  return table[I];
+}
+/// Of a layout without splits.
+template <class Layout>
+constexpr layout_value const& layout_in(layout_table& table, layout_value const& beside, Layout const*) {
+  return table.keep({.mesh = beside.mesh});
+}
+
+template <class Rule, std::size_t N>
+constexpr void check_operands(std::array<arrangement const*, N> const& of, char const* by) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    if constexpr (checks_operands<Rule>(std::make_index_sequence<N>{}))
+      if (finding const f = Rule::check(of[I]->spec...); f.what != finding::kind::none)
+        layouts_are_wrong(f, {of[I]...}, by);
+  }(std::make_index_sequence<N>{});
+}
+
+/// Once for each way in which operands lie: not worth the time that a compiler takes to make it fast.
+template <class Rule, class Work, std::size_t N>
+[[gnu::cold, gnu::noinline]] constexpr derived_work<Work, N> const& derive_by_value(
+    layout_table& table, std::array<arrangement const*, N> const& of, char const* by) {
+  check_operands<Rule>(of, by);
+  auto const& layout = *of[0]->layout;
+  auto const& mesh = layout.mesh.shape;
+  auto* const fresh = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    if constexpr (derives_under_a_layout<Rule>) {
+      using named = typename layout_of_rule<Rule, void>::type;
+      layout_value const* under = &layout;
+      if constexpr (!std::is_void_v<named>) under = &layout_in(table, layout, static_cast<named const*>(nullptr));
+      checked_sharding(Rule::target(*under, of[I]->spec...), *under, by);
+      auto* const made =
+          new derived_work<Work, N>(&address_of_rule<Rule>, of, Rule::derive_under(*under, mesh, of[I]->spec...));
+      made->out = &table.arranged(made->work.out, *under);
+      return made;
+    } else {
+      auto* const made = new derived_work<Work, N>(&address_of_rule<Rule>, of, Rule::derive(mesh, of[I]->spec...));
+      made->out = &arranged_result(table, made->work.out, of);
+      return made;
+    }
+  }(std::make_index_sequence<N>{});
+  fresh->next = *of[0]->derived;
+  *of[0]->derived = fresh;
+  return *fresh;
+}
+
+/// The same for operands that lie so: derived when first asked for. `by`: the operation, for errors. What the compiler
+/// would refuse of their layouts is a user_error.
+template <class Rule, class Work, std::size_t N>
+constexpr derived_work<Work, N> const& derived_at(layout_table& table, std::array<arrangement const*, N> const& of,
+                                                  char const* by) {
+  for (auto const* d = *of[0]->derived; d != nullptr; d = d->next)
+    if (d->rule == &address_of_rule<Rule>)
+      if (auto const& found = static_cast<derived_work<Work, N> const&>(*d); found.of == of) return found;
+  return derive_by_value<Rule, Work>(table, of, by);
+}
+
+template <class X, class... Rest>
+constexpr layout_table& table_of(X const& x, Rest const&...) {
+  return x.backend().layouts();
+}
+/// The same for operands.
+template <class Rule, class... X>
+constexpr auto const& derived_for(char const* by, X const&... x) {
+  using work = std::remove_cvref_t<decltype(work_of<Rule, typename X::description...>)>;
+  return derived_at<Rule, work>(table_of(x...), std::array<arrangement const*, sizeof...(X)>{&x.where()...}, by);
+}
+
+/// What a call asks of its operands' layouts, as a rule that derives nothing.
+template <class Of>
+struct checked_rule {
+  struct nothing {
+    sharding out;
+  };
+  static constexpr finding check(auto const&... in) { return Of::check_call(in...); }
+  static constexpr nothing derive(mesh_shape const&, auto const&...) { return {}; }
+};
+
+}  // namespace mtf::detail

@@ -1,0 +1,88 @@
+#pragma once
+// How tensors lie, whether their layout is a type or a value.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <mtf/backend/layout_table.hpp>
+#include <mtf/core/error.hpp>
+#include <mtf/core/layout_value.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/tape/value.hpp>
+#include <mtf/detail/tensor/arranged.hpp>
+
+namespace mtf::detail {
+
+/// How a tensor of type X lies: its sharding, and the way from a value to the tensor.
+template <class X>
+class tensor_place {
+ public:
+  [[nodiscard]] static constexpr sharding const& spec() { return X::spec; }
+  [[nodiscard]] static constexpr std::int64_t local_size() { return X::local_size; }
+  [[nodiscard]] static constexpr X tensor(value<typename X::backend_type, typename X::element_type> const& v) {
+    return X(v);
+  }
+};
+template <class X>
+  requires(by_value<X>)
+class tensor_place<X> {
+ public:
+  constexpr tensor_place() = default;
+  constexpr explicit tensor_place(arrangement const& at) : at_(&at) {}
+  [[nodiscard]] constexpr sharding const& spec() const { return at_->spec; }
+  [[nodiscard]] constexpr std::int64_t local_size() const { return at_->spec.local_size(at_->layout->mesh.shape); }
+  [[nodiscard]] constexpr X tensor(value<typename X::backend_type, typename X::element_type> const& v) const {
+    return X(v, *at_);
+  }
+  [[nodiscard]] constexpr arrangement const& arranged() const { return *at_; }
+
+ private:
+  arrangement const* at_ = nullptr;
+};
+
+/// How this tensor lies.
+template <class X>
+constexpr tensor_place<X> place_of([[maybe_unused]] X const& x) {
+  if constexpr (by_value<X>)
+    return tensor_place<X>(x.where());
+  else
+    return {};
+}
+
+/// How tensors of a layout that is a value are split besides: not at all.
+struct as_given {
+  static constexpr arrangement const& arranged(layout_table&, mesh_shape const&, arrangement const& as) { return as; }
+};
+
+/// Not constexpr: a plan on such a mesh ends here.
+[[noreturn]] inline void mesh_is_not_the_backends(layout_value const& layout, mesh_shape const& mesh) {
+  throw user_error("a layout is on a mesh of " + std::to_string(layout.mesh.shape.size()) + " ranks, [" +
+                   layout.mesh.text() + "], but the backend on another, of " + std::to_string(mesh.size()) +
+                   ": make its collectives with the layout's mesh");
+}
+
+template <class Shape, std::size_t I, class Further>
+constexpr arrangement const& arranged_as(layout_table& table, mesh_shape const& mesh, any_layout<I, Further> const*) {
+  auto const& layout = table[I];
+  if (!(layout.mesh.shape == mesh)) mesh_is_not_the_backends(layout, mesh);
+  return Further::arranged(table, layout.mesh.shape, arranged_under<Shape>(table, layout));
+}
+/// How a tensor of this type lies that is made on a backend. A layout under which it cannot exist, or one that the
+/// backend was not given, is a user_error.
+template <class X, class Backend>
+constexpr tensor_place<X> place_for([[maybe_unused]] Backend& b) {
+  if constexpr (by_value<X>)
+    return tensor_place<X>(arranged_as<typename X::shape_type>(b.layouts(), b.ranks().mesh(),
+                                                               static_cast<typename X::layout_type const*>(nullptr)));
+  else
+    return {};
+}
+
+/// Another value in x's place.
+template <class X>
+constexpr X like(X const& x, value<typename X::backend_type, typename X::element_type> const& v) {
+  return place_of(x).tensor(v);
+}
+
+}  // namespace mtf::detail

@@ -1,0 +1,193 @@
+// Plans under layouts that are values are those under the same layouts as types: event by event, with all figures.
+// devices: none
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+#include <mtf/mtf.hpp>
+
+#include "../../examples/transformer/model.hpp"
+#include "model_config.hpp"
+
+namespace {
+
+using config = model_config<model_sizes{
+    .batch = 16, .sequence = 8, .d_model = 16, .heads = 4, .d_ff = 32, .vocab = 24, .layers = 6}>;
+using model = transformer::model<config>;
+struct loss_of {
+  constexpr auto operator()(auto const& p, auto const& ids, auto const& labels) const {
+    return model::loss(p, ids, labels);
+  }
+};
+constexpr mtf::parameters<model::parameters> parameters;
+constexpr mtf::input<std::int32_t, config::batch, config::sequence> tokens;
+using split = mtf::state_split_over<config::batch, config::sequence>;
+constexpr auto overlapped = mtf::completed_gradients::overlapped;
+
+template <class A, class B>
+constexpr bool same_plan(A const& a, B const& b) {
+  if (a.collectives.size() != b.collectives.size() || a.loops.size() != b.loops.size() ||
+      a.work.size() != b.work.size() || a.mesh != b.mesh || a.axis_names != b.axis_names ||
+      a.reordered != b.reordered || a.peak_bytes != b.peak_bytes)
+    return false;
+  for (std::size_t i = 0; i < a.collectives.size(); ++i) {
+    auto x = a.collectives[i], y = b.collectives[i];
+    if (!(*x.tensor == *y.tensor)) return false;
+    x.tensor = y.tensor = nullptr;
+    if (!(x == y)) return false;
+  }
+  for (std::size_t i = 0; i < a.loops.size(); ++i)
+    if (a.loops[i].first != b.loops[i].first || a.loops[i].last != b.loops[i].last ||
+        a.loops[i].count != b.loops[i].count)
+      return false;
+  for (std::size_t i = 0; i < a.work.size(); ++i) {
+    auto const &x = a.work[i], &y = b.work[i];
+    if (std::string_view(x.operation) != y.operation || x.when != y.when || x.bound != y.bound || x.runs != y.runs ||
+        x.flops != y.flops || x.bytes != y.bytes)
+      return false;
+  }
+  return true;
+}
+
+template <mtf::fixed_string Mesh, mtf::fixed_string Rules>
+void plans_are_equal() {
+  CAPTURE(Mesh.view());
+  CAPTURE(Rules.view());
+  using layout = mtf::layout_of<Mesh, Rules, config::batch, config::sequence, config::memory, config::d_model,
+                                config::heads, config::d_head, config::d_ff, config::vocab>;
+  static constexpr auto typed = mtf::plan_of<layout, overlapped, split>(loss_of{}, parameters, tokens, tokens);
+  auto const value = mtf::layout_from(mtf::mesh_from(Mesh.view()), Rules.view());
+  CHECK(value == mtf::value_of<layout>);
+  CHECK(same_plan(typed, mtf::plan_under<overlapped, split>(loss_of{}, value, parameters, tokens, tokens)));
+  CHECK(mtf::describe(typed) ==
+        mtf::describe(mtf::plan_under<overlapped, split>(loss_of{}, value, parameters, tokens, tokens)));
+}
+
+constexpr auto four = mtf::mesh_from("data:2;model:2");
+constexpr std::array few{mtf::layout_from(four, "batch:data;heads:model;d_ff:model;vocab:model"),
+                         mtf::layout_from(four, "batch:data+model"), mtf::layout_from(four, "d_model:model")};
+// One plan a constant expression: Clang bounds their steps.
+template <std::size_t I>
+constexpr std::uint64_t bytes_sent =
+    mtf::plan_under(loss_of{}, few[I], parameters, tokens, tokens).bytes_sent_per_rank();
+constexpr std::array<std::uint64_t, few.size()> sent_bytes{bytes_sent<0>, bytes_sent<1>, bytes_sent<2>};
+
+std::string refusal_of(std::string_view rules, std::string_view mesh = "data:2;model:2") {
+  try {
+    mtf::plan_under(loss_of{}, mtf::layout_from(mtf::mesh_from(mesh), rules), parameters, tokens, tokens);
+  } catch (mtf::user_error const& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("plans by value are the typed ones") {
+  plans_are_equal<"one:1", "">();
+  plans_are_equal<"data:2;model:2", "batch:data;heads:model;d_ff:model;vocab:model">();
+  plans_are_equal<"data:2;model:2", "batch:data+model">();
+  plans_are_equal<"data:2;seq:2;model:2", "batch:data;sequence:seq;heads:model;d_ff:model;vocab:model">();
+  plans_are_equal<"a:2;b:2", "d_model:a;batch:b">();
+}
+
+TEST_CASE("in a constant expression as when the program runs") {
+  for (std::size_t i = 0; i < few.size(); ++i)
+    CHECK(mtf::plan_under(loss_of{}, few[i], parameters, tokens, tokens).bytes_sent_per_rank() == sent_bytes[i]);
+}
+
+TEST_CASE("what is wrong with a layout is said in the compiler's words") {
+  CHECK(refusal_of("batch:data") == "none");
+  CHECK(
+      refusal_of("batch:data;sequence:data") ==
+      "the layout is not injective: two dimensions of one tensor are split over one mesh axis; split one of them over "
+      "another axis, or not at all; here: batch 16, sequence 8, data 2");
+  CHECK(refusal_of("batch:date") ==
+        "a layout splits a dimension over an axis that its mesh lacks; here: batch, date, [data:2 model:2]");
+  CHECK(refusal_of("batch:data;batch:model") ==
+        "a layout has two rules for one dimension; to split it over two axes write one split<dim, outer, inner>; here: "
+        "batch");
+  CHECK(refusal_of("batch:data+data") ==
+        "a mesh, or one split, names an axis twice: each axis may appear once; here: data");
+  CHECK(refusal_of("color:data") ==
+        "a layout splits a dimension that no tensor of the planned program has: drop the rule, or mend the program; "
+        "here: color");
+  CHECK(refusal_of("batch:odd", "odd:3") ==
+        "the processors that split a dimension do not divide its extent; error_not_divisible<dimension, extent, "
+        "processors, nearest extents that fit>; here: batch 16, 16, 3, [15, 18]");
+  CHECK(refusal_of("", "data") ==
+        "a textual mesh gives an axis no number of processors: write data:2;model:4; here: data");
+  CHECK(refusal_of("", "data:2;data:2") ==
+        "a mesh, or one split, names an axis twice: each axis may appear once; here: data");
+}
+
+TEST_CASE("a layout for listed dimensions") {
+  auto const mesh = mtf::mesh_from("data:3");
+  CHECK(mtf::layout_from<config::d_ff, config::vocab>(mesh, "vocab:data").text() == "vocab:data");
+  CHECK_THROWS_WITH_AS((mtf::layout_from<config::d_ff, config::vocab>(mesh, "vocabulary:data")),
+                       "a textual layout names a dimension or an axis that is not in the list; "
+                       "error_unknown_name<name, known names...>; here: vocabulary, d_ff, vocab",
+                       mtf::user_error);
+  CHECK_THROWS_WITH_AS((mtf::layout_from<config::d_ff, config::vocab>(mesh, "d_ff:data")),
+                       "the processors that split a dimension do not divide its extent; error_not_divisible<dimension, "
+                       "extent, processors, nearest extents that fit>; here: d_ff 32, 32, 3, [30, 33]",
+                       mtf::user_error);
+}
+
+TEST_CASE("what is wrong with the operands of an operation, too, and which it is") {
+  auto const mesh = mtf::mesh_from("data:2;model:2");
+  std::array const layouts{mtf::layout_from(mesh, "batch:data"), mtf::layout_from(mesh, "batch:model")};
+  constexpr mtf::input<float, config::batch, config::d_ff> x;
+  constexpr mtf::input<float, config::d_ff, config::d_model> w;
+  constexpr mtf::input<float, config::d_model> b;
+  auto const refusal = [&](std::span<mtf::layout_value const> given, auto const& f, auto... in) -> std::string {
+    try {
+      mtf::plan_under(f, given, in...);
+    } catch (mtf::user_error const& e) {
+      return e.what();
+    }
+    return "none";
+  };
+  std::string const split =
+      "two operands split one dimension differently; bring one into the other's layout by mtf::relayout<Layout>(x); "
+      "here: batch 16, [batch:model], [batch:data]; by ";
+  auto const sum = [](auto const& y, auto const& z) { return mtf::relayout<mtf::any_layout<1>>(y) + z; };
+  CHECK(refusal(layouts, sum, x, x) == split + "add");
+  CHECK(refusal(
+            layouts,
+            [](auto const& y, auto const& z) {
+              return mtf::einsum<config::batch>(mtf::relayout<mtf::any_layout<1>>(y), z);
+            },
+            x, x) == split + "einsum");
+  CHECK(refusal(std::span(layouts).first(1), sum, x, x) ==
+        "a tensor of any_layout<1> is asked for, but the backend was given 1 layouts: call "
+        "backend.layouts().add(layout) first");
+
+  std::string const one_axis =
+      "the layout is not injective: two dimensions of one tensor are split over one mesh axis; split one of them over "
+      "another axis, or not at all; here: ";
+  std::array const crossed{mtf::layout_from(mesh, "batch:data;d_model:data")};
+  auto const linear = [](auto const& y, auto const& u, auto const& v) {
+    return mtf::linear<config::batch, config::d_model>(y, u, v);
+  };
+  CHECK(refusal(crossed, linear, x, w, b) == one_axis + "batch 16, d_model 16, data 2; by linear");
+  CHECK(refusal(
+            crossed, [](auto const& y) { return mtf::broadcast<config::batch, config::d_model>(y); }, b) ==
+        one_axis + "batch 16, d_model 16, data 2; by broadcast");
+  std::array const named{mtf::layout_from(mesh, "sequence:data;batch:data")};
+  CHECK(refusal(
+            named, [](auto const& y) { return mtf::rename<config::heads, config::d_head>(y); },
+            mtf::input<float, config::heads, config::batch>{}) ==
+        "a layout splits a dimension that no tensor of the "
+        "planned program has: drop the rule, or mend the program; here: sequence");
+  std::array const other{mtf::layout_from(mtf::mesh_from("data:4"), "")};
+  CHECK_THROWS_WITH_AS(
+      mtf::plan_under([](auto const& y) { return y; }, std::span(std::array{layouts[0], other[0]}.data(), 2), b),
+      "two operands live on different meshes; a program's tensors share one mesh; here: [data:2 model:2], "
+      "[data:4]",
+      mtf::user_error);
+}
