@@ -98,11 +98,7 @@ struct layout_verdict {
     }
   }
   static constexpr std::size_t twice() {
-    std::array<std::uint64_t, sizeof...(Split) + 1> const ids{Split::dim_type::id..., 0};
-    for (std::size_t j = 0; j < sizeof...(Split); ++j)
-      for (std::size_t i = 0; i < j; ++i)
-        if (ids[i] == ids[j]) return i;
-    return sizeof...(Split);
+    return first_repeated(std::array<std::uint64_t, sizeof...(Split)>{Split::dim_type::id...});
   }
   static constexpr std::size_t indivisible() {
     std::size_t at = sizeof...(Split), i = 0;
@@ -147,7 +143,7 @@ struct layout {  // of what is neither: the layout of one rank, after the error
   using checked = checked_t<layout_verdict_t<Mesh, Splits...>>;
   /// The mesh over which dimensions are split.
   using mesh_type = mesh<>;
-  static constexpr std::array<detail::rule, 1> rules{};
+  static constexpr std::array<detail::rule, 0> rules{};
   /// The axes that split a dimension.
   static constexpr axis_list split_of(std::uint64_t) { return {}; }
 };
@@ -156,13 +152,13 @@ template <class Mesh, class... Splits>
 struct layout<Mesh, Splits...> {
   using checked = checked_t<layout_verdict_t<Mesh, Splits...>>;
   using mesh_type = Mesh;
-  static constexpr std::array<detail::rule, sizeof...(Splits) + 1> rules{
-      detail::rule{Splits::dim_type::id, Splits::template axes<Mesh>()}..., detail::rule{}};
+  static constexpr std::array<detail::rule, sizeof...(Splits)> rules{
+      detail::rule{Splits::dim_type::id, Splits::template axes<Mesh>()}...};
 
   /// The axes that split a dimension, by its name's id; none if it is whole.
   static constexpr axis_list split_of(std::uint64_t dim) {
-    for (std::size_t i = 0; i < sizeof...(Splits); ++i)
-      if (rules[i].dim == dim) return rules[i].axes;
+    for (detail::rule const& r : rules)
+      if (r.dim == dim) return r.axes;
     return {};
   }
 };

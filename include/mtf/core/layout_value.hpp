@@ -228,7 +228,7 @@ struct any_layout {
   using checked = ok;
   /// Known when the program runs.
   using mesh_type = detail::any_mesh;
-  static constexpr std::array<detail::rule, 1> rules{};
+  static constexpr std::array<detail::rule, 0> rules{};
   /// None: the compiler does not know.
   static constexpr axis_list split_of(std::uint64_t) { return {}; }
 };

@@ -18,13 +18,6 @@ namespace detail {
 
 template <class... A>
 struct mesh_verdict {
-  static constexpr auto find() {
-    std::array<std::uint64_t, sizeof...(A) + 1> const ids{A::id..., 0};
-    for (std::size_t j = 0; j < sizeof...(A); ++j)
-      for (std::size_t i = 0; i < j; ++i)
-        if (ids[i] == ids[j]) return i;
-    return sizeof...(A);
-  }
   template <std::size_t I>
   static auto pick() {
     if constexpr (I == sizeof...(A))
@@ -32,7 +25,7 @@ struct mesh_verdict {
     else
       return error_axis_twice<nth<I, A...>>{};
   }
-  using type = decltype(pick<find()>());
+  using type = decltype(pick<first_repeated(std::array<std::uint64_t, sizeof...(A)>{A::id...})>());
 };
 
 }  // namespace detail

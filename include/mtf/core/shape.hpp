@@ -15,13 +15,6 @@ namespace detail {
 
 template <class... D>
 struct shape_verdict {
-  static constexpr std::size_t find() {
-    std::array<std::uint64_t, sizeof...(D) + 1> const ids{D::id..., 0};
-    for (std::size_t j = 0; j < sizeof...(D); ++j)
-      for (std::size_t i = 0; i < j; ++i)
-        if (ids[i] == ids[j]) return i;
-    return sizeof...(D);
-  }
   template <std::size_t I>
   static auto pick() {
     if constexpr (sizeof...(D) > static_cast<std::size_t>(max_dims))
@@ -31,7 +24,7 @@ struct shape_verdict {
     else
       return error_dim_twice<nth<I, D...>>{};
   }
-  using type = decltype(pick<find()>());
+  using type = decltype(pick<first_repeated(std::array<std::uint64_t, sizeof...(D)>{D::id...})>());
 };
 
 }  // namespace detail

@@ -139,7 +139,11 @@ class planned_program {
     for (auto const& w : b.work()) r.work[r.operations++] = w;
     r.peak = b.peak_bytes();
     r.reordered = b.reordered();
-    while (Layout::rules[r.unused_rule].dim != 0 && b.has_seen(Layout::rules[r.unused_rule].dim)) ++r.unused_rule;
+    for (auto const& rule : Layout::rules)
+      if (b.has_seen(rule.dim))
+        ++r.unused_rule;
+      else
+        break;
     return r;
   }
   // The name is part of what a compiler says when the function does something that no constant expression can do.

@@ -1,6 +1,8 @@
 #pragma once
 // Picking types from packs.
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace mtf::detail {
@@ -53,5 +55,15 @@ struct first_of {
 /// The first type of a pack, which is not empty.
 template <class... X>
 using first_t = typename first_of<X...>::type;
+
+/// The first position whose id stands again later, N if none does. Loops over an array's own size: nvcc warns of one
+/// over an empty pack's.
+template <std::size_t N>
+constexpr std::size_t first_repeated(std::array<std::uint64_t, N> const& ids) {
+  for (std::size_t j = 0; j < ids.size(); ++j)
+    for (std::size_t i = 0; i < j; ++i)
+      if (ids[i] == ids[j]) return i;
+  return N;
+}
 
 }  // namespace mtf::detail
