@@ -53,6 +53,8 @@
 #include <mtf/ops/reduction/softmax.hpp>
 #include <mtf/plan/budget.hpp>
 #include <mtf/plan/describe.hpp>
+#include <mtf/plan/machine.hpp>
+#include <mtf/plan/machines.hpp>
 #include <mtf/plan/plan.hpp>
 #include <mtf/plan/plan_of.hpp>
 #include <mtf/plan/plan_under.hpp>

@@ -75,6 +75,8 @@ class layout_table {
       throw user_error("a backend takes up to " + std::to_string(max_layouts) + " layouts, mtf::max_layouts");
     given_[size_++] = &keep(layout);
   }
+  /// Takes back what was added, so that others can be. Tensors that are there keep theirs.
+  constexpr void clear() { size_ = 0; }
   /// How many were added.
   [[nodiscard]] constexpr std::size_t size() const { return size_; }
   /// The I-th. One that was not added is a user_error.

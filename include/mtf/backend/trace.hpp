@@ -3,7 +3,6 @@
 // what remains is the list of their collectives (mtf/plan/plan.hpp). A type without a backend has this one.
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,22 +25,26 @@ struct planned_collective {
   char const* operation = "";           // what sends
   sharding const* tensor = nullptr;     // what is sent, or is worked on
   parameter_path parameter{}, other{};  // the operation's parameters, or whose gradient it is
+  bool started = false;                 // goes on beside what is computed next, until it is waited for
 
   /// The same collective; which of several equal tensors it concerns does not matter.
   constexpr bool operator==(planned_collective const& o) const {
     return kind == o.kind && axes == o.axes && payload == o.payload && when == o.when && tensor == o.tensor &&
-           same_text(operation, o.operation) && same_path(parameter, o.parameter) && same_path(other, o.other);
+           started == o.started && same_text(operation, o.operation) && same_path(parameter, o.parameter) &&
+           same_path(other, o.other);
   }
 };
 
-/// What an operation of a planned program computes on a rank, in one step.
+/// What an operation of a planned program computes on a rank in one step with one primitive of one grade.
 struct planned_work {
   char const* operation = "";
+  char const* primitive = "";
   pass when = pass::forward;
   limit bound = limit::memory;  // matrix: products; memory: everything else
-  std::uint64_t runs = 0;       // of primitives
-  double flops = 0;             // of products
-  double bytes = 0;             // each input read once and each output written once
+  primitives::grade grade{};
+  std::uint64_t runs = 0;
+  double flops = 0;  // of products
+  double bytes = 0;  // each input read once and each output written once
 };
 
 /// Collectives [first, last) of a plan are done `count` times over.
@@ -86,7 +89,7 @@ class trace {
 
   /// The collectives, in the order of the program; those of a loop once.
   [[nodiscard]] constexpr std::vector<planned_collective> const& planned() const { return planned_; }
-  /// One for each operation, pass and limit, in the order of the program.
+  /// One for each operation, pass, primitive and grade, in the order of the program.
   [[nodiscard]] constexpr std::vector<planned_work> const& work() const { return work_; }
   /// Outer loops after the loops inside them.
   [[nodiscard]] constexpr std::vector<planned_loop> const& loops() const { return loops_; }
@@ -158,12 +161,12 @@ class trace {
   struct request {};
   template <class T>
   constexpr request start_all_reduce(axis_mask axes, combine, T const*, T*, std::size_t count) {
-    note<T>(collective::all_reduce, axes, count);
+    note<T>(collective::all_reduce, axes, count, true);
     return {};
   }
   template <class T>
   constexpr request start_reduce_scatter(axis_mask axes, T const*, T*, std::size_t count) {
-    note<T>(collective::reduce_scatter, axes, count);
+    note<T>(collective::reduce_scatter, axes, count, true);
     return {};
   }
   constexpr void wait(request const&) {}
@@ -193,7 +196,7 @@ class trace {
   template <primitive P>
   constexpr void run(P const& p) {
     auto const n = static_cast<double>(times_);
-    auto& w = work_of(primitives::limit_of<P>);
+    auto& w = work_of(P::name, primitives::limit_of<P>, primitives::grade_of(p));
     w.runs += times_;
     w.flops += n * primitives::flops_of(p);
     w.bytes += n * p.bytes();
@@ -222,19 +225,23 @@ class trace {
     return rest == 0 || loops_[rest - 1].last <= before.first;
   }
 
-  constexpr planned_work& work_of(limit bound) {
+  constexpr planned_work& work_of(char const* primitive, limit bound, primitives::grade const& grade) {
     char const* const operation = scopes_.empty() ? "" : scopes_.back().what.name;
-    for (auto& w : work_)
-      if (w.bound == bound && w.when == pass_ && std::string_view(w.operation) == operation) return w;
-    work_.push_back({operation, pass_, bound});
+    auto* const first = work_.data();
+    for (auto* w = first; w != first + work_.size(); ++w)
+      if (w->grade == grade && w->when == pass_ && same_text(w->primitive, primitive) &&
+          same_text(w->operation, operation))
+        return *w;
+    work_.push_back({operation, primitive, pass_, bound, grade});
     return work_.back();
   }
   template <class T>
-  constexpr void note(collective kind, axis_mask axes, std::size_t count) {
+  constexpr void note(collective kind, axis_mask axes, std::size_t count, bool started = false) {
     if (mesh_.size(axes) == 1) return;  // nothing is sent to others
     auto const payload = payload_count(kind, count, mesh_.size(axes)) * sizeof(T);
     auto const now = scopes_.empty() ? scope{} : scopes_.back();
-    planned_.push_back({kind, axes, payload, pass_, now.what.name, now.tensor, now.what.parameter, now.what.other});
+    planned_.push_back(
+        {kind, axes, payload, pass_, now.what.name, now.tensor, now.what.parameter, now.what.other, started});
   }
 
   mesh_shape mesh_;

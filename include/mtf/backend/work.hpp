@@ -105,6 +105,11 @@ struct attention_shape {
   [[nodiscard]] constexpr index query_elements() const { return batch.size() * queries * head; }
   /// Elements of all keys.
   [[nodiscard]] constexpr index key_elements() const { return batch.size() * keys * head; }
+  /// The smallest extent of its products.
+  [[nodiscard]] constexpr index size() const {
+    index const rows = queries < keys ? queries : keys;
+    return rows < head ? rows : head;
+  }
   /// Of one product of rows with all rows that they see.
   [[nodiscard]] constexpr double flops() const {
     index const both = queries < keys ? queries : keys;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/dim.hpp>
@@ -15,6 +16,7 @@
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
+#include <mtf/plan/machine.hpp>
 
 namespace mtf {
 
@@ -105,6 +107,28 @@ struct basic_plan {
   [[nodiscard]] constexpr double bytes_moved(std::string_view operation) const {
     return bytes_moved([&](auto const& w) { return operation == w.operation; });
   }
+
+  /// What a step takes on a machine, by what takes it. Collectives started in the backward pass hide behind it as
+  /// far as the machine can and the pass lasts.
+  [[nodiscard]] constexpr step_price price(machine_description const& on) const {
+    step_price p;
+    double backward = 0, started = 0;
+    for (auto const& w : work) {
+      double const seconds = on.seconds(w);
+      (w.bound == limit::matrix ? p.products : p.kernels) += seconds;
+      backward += w.when == pass::backward ? seconds : 0;
+    }
+    for (std::size_t i = 0; i < collectives.size(); ++i) {
+      auto const& c = collectives[i];
+      double const seconds = static_cast<double>(times(i)) * on.seconds(c.kind, c.payload, mesh, c.axes);
+      p.collectives += seconds;
+      started += c.started && c.when == pass::backward ? seconds * on.overlap : 0;
+    }
+    p.hidden = started < backward ? started : backward;
+    return p;
+  }
+  /// Seconds for a step on a machine.
+  [[nodiscard]] constexpr double seconds(machine_description const& on) const { return price(on).seconds(); }
 
   /// All collectives one after the other, loops unrolled: what `collectives::record` writes down when the program runs.
   [[nodiscard]] std::vector<collectives::event> unrolled() const {

@@ -23,12 +23,19 @@
 #include <mtf/tensor/params.hpp>
 #include <mtf/tensor/place.hpp>
 #include <mtf/train/global_norm.hpp>
+#include <mtf/train/optimizers.hpp>
 
 namespace mtf {
 
 /// Stands for the parameters of a planned program: `mtf::parameters<mlp>{}`.
 template <template <template <class...> class> class Structure, class T = float>
 struct parameters {};
+
+/// Plans a training step up to the reduction of its gradients, and what an optimizer sends.
+struct without_update {};
+/// Plans a whole training step with an optimizer, mtf::adamw or mtf::sgd: its state, its work, what it sends.
+template <template <class Params, class Decay, class Split> class Optimizer>
+struct updated_by {};
 
 /// Stands for an input of a planned program: `mtf::input<float, batch, pixels>{}`.
 template <class T, dimension... Dims>
@@ -89,31 +96,49 @@ auto program_verdict() {
     return callable_t<F, planned_argument<Layout, In> const&...>{};
 }
 
-template <completed_gradients When, class Split, class Loss, class F, class Params, class... Rest>
-constexpr void planned_training(trace& b, F const& f, Params const& params, Rest const&... rest) {
+// What follows the backward pass.
+template <class Params, class Split, class Update>
+struct planned_update;
+template <class Params, class Split>
+struct planned_update<Params, Split, without_update> {
+  constexpr explicit planned_update(trace&) {}
+  constexpr void run(trace& b, Params& params, auto const& gradients) {
+    global_norm<Split>(b, gradients);
+    during<trace> const update(b, pass::update);
+    walk_tensors(
+        b,
+        [](path const& name, auto const& p, auto const& g) {
+          if (!g.is_zero()) share_parts<Split>(p, name.names());
+        },
+        params, gradients);
+  }
+};
+template <class Params, class Split, template <class, class, class> class Optimizer>
+struct planned_update<Params, Split, updated_by<Optimizer>> {
+  Optimizer<Params, decay_weights, Split> optimizer;
+  constexpr explicit planned_update(trace& b) : optimizer(b, {}) {}
+  constexpr void run(trace& b, Params& params, auto const& gradients) { optimizer.update(b, params, gradients, 0); }
+};
+
+template <completed_gradients When, class Split, class Update, class Loss, class F, class Params, class... Rest>
+constexpr void planned_training(trace& b, F const& f, Params& params, Rest const&... rest) {
+  planned_update<Params, Split, Update> update(b);  // its state is there from the start
   decltype(complete(std::declval<Loss const&>())) value;
   gradients_t<Params> gradients;
-  differentiate<Split>(When, f, params, value, gradients, rest...);
-  global_norm<Split>(b, gradients);
-  during<trace> const update(b, pass::update);
-  walk_tensors(
-      b,
-      [](path const& name, auto const& p, auto const& g) {
-        if (!g.is_zero()) share_parts<Split>(p, name.names());
-      },
-      params, gradients);
+  differentiate<Split>(When, f, std::as_const(params), value, gradients, rest...);
+  update.run(b, params, gradients);
 }
 /// Runs f on a trace. With parameters first it is a training step: backward, and what an optimizer sends; else a call.
-template <completed_gradients When, class Split, class... In, class F, class... X>
-constexpr void planned_step(trace& b, F const& f, X const&... x) {
-  using result = std::remove_cvref_t<decltype(f(x...))>;
+template <completed_gradients When, class Split, class Update, class... In, class F, class... X>
+constexpr void planned_step(trace& b, F const& f, X&&... x) {
+  using result = std::remove_cvref_t<decltype(f(std::as_const(x)...))>;
   if constexpr (!std::is_same_v<result, refused> && is_parameters<first_t<In..., void>>)
-    planned_training<When, Split, result>(b, f, x...);
+    planned_training<When, Split, Update, result>(b, f, x...);
   else
-    static_cast<void>(f(x...));
+    static_cast<void>(f(std::as_const(x)...));
 }
 
-template <class Layout, completed_gradients When, class Split, class F, class... In>
+template <class Layout, completed_gradients When, class Split, class Update, class F, class... In>
 class planned_program {
   using mesh_type = typename Layout::mesh_type;
   static constexpr std::size_t most = max_collectives;
@@ -127,7 +152,7 @@ class planned_program {
   };
   static constexpr recording run() {
     trace b(mesh_type::shape());
-    planned_step<When, Split, In...>(b, F{}, stand_in<place<float, Layout, trace>, In>(b).value...);
+    planned_step<When, Split, Update, In...>(b, F{}, stand_in<place<float, Layout, trace>, In>(b).value...);
     recording r;
     if (b.planned().size() > most || b.loops().size() > most || b.work().size() > most) {
       r.size = b.planned().size() > most ? b.planned().size() : most + 1;
@@ -187,17 +212,18 @@ struct rule_verdict<layout<Mesh, Split...>, I> {
 /// first, f is a loss, and the plan is that of a training step: forward, backward, and the reduction of the gradients,
 /// by the optimizer or, with completed_gradients::overlapped after the layout, during the backward pass. If the
 /// optimizer's state_split_over follows that, gradients are reduce-scattered, and all-gathers of the parameters are in
-/// the plan. Without parameters it is the plan of calling f. f is a function object without state, such as a lambda
-/// that captures nothing; it runs in a constant expression. (Where one call has two arguments that both communicate,
-/// forward or backward, C++ leaves open which comes first, and the plan may have them the other way round than the run:
-/// give them names.) Refused: a split of the layout for a dimension that no tensor of the program has, a function that
-/// captures, other arguments than it takes, a loss that is not a scalar tensor, any_layout.
+/// the plan; if then mtf::updated_by<mtf::adamw> does, also the optimizer's state and work. Without parameters it is
+/// the plan of calling f. f is a function object without state, such as a lambda that captures nothing; it runs in a
+/// constant expression. (Where one call has two arguments that both communicate, forward or backward, C++ leaves open
+/// which comes first, and the plan may have them the other way round than the run: give them names.) Refused: a split
+/// of the layout for a dimension that no tensor of the program has, a function that captures, other arguments than it
+/// takes, a loss that is not a scalar tensor, any_layout.
 template <layout_type Layout, completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
-          class F, class... In>
+          class Update = without_update, class F, class... In>
 constexpr auto plan_of(F, In...) {
   using verdict = detail::first_failed_t<detail::is_a_type_t<Layout>, detail::captures_nothing_t<F>,
                                          decltype(detail::program_verdict<Layout, F, In...>())>;
-  using program = detail::planned_program<Layout, When, Split, F, In...>;
+  using program = detail::planned_program<Layout, When, Split, Update, F, In...>;
   using checked1 [[maybe_unused]] = checked_t<verdict>;
   if constexpr (!verdict::value) {
     return plan<0, 0>{};

@@ -50,14 +50,16 @@ constexpr plan_value plan_from(Trace const& b, mesh_value const& mesh) {
 /// The plan of f under layouts that are values, for any_layout<0>, any_layout<1> and so on: as `plan_of` for a type,
 /// but f may capture, and the plan may be made when the program runs. What the compiler would refuse of a layout is a
 /// user_error in its words; also a rule for a dimension that no tensor of the program has.
-template <completed_gradients When = completed_gradients::later, class Split = state_split_over<>, class F, class... In>
+template <completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
+          class Update = without_update, class F, class... In>
 constexpr plan_value plan_under(F const& f, std::span<layout_value const> layouts, In...) {
   using verdict = decltype(detail::program_verdict<any_layout<>, F, In...>());
   using checked [[maybe_unused]] = checked_t<verdict>;
   if constexpr (verdict::value) {
     trace b(layouts.front().mesh.shape);
     for (auto const& layout : layouts) b.layouts().add(layout);
-    detail::planned_step<When, Split, In...>(b, f, detail::stand_in<place<float, any_layout<>, trace>, In>(b).value...);
+    detail::planned_step<When, Split, Update, In...>(
+        b, f, detail::stand_in<place<float, any_layout<>, trace>, In>(b).value...);
     for (auto const& layout : layouts)
       for (int i = 0; i < layout.size; ++i)
         if (auto const& rule = layout.rules[static_cast<std::size_t>(i)]; !b.has_seen(rule.dim))
@@ -68,9 +70,10 @@ constexpr plan_value plan_under(F const& f, std::span<layout_value const> layout
   }
 }
 /// The same under one layout.
-template <completed_gradients When = completed_gradients::later, class Split = state_split_over<>, class F, class... In>
+template <completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
+          class Update = without_update, class F, class... In>
 constexpr plan_value plan_under(F const& f, layout_value const& layout, In... in) {
-  return plan_under<When, Split>(f, std::span<layout_value const>(&layout, 1), in...);
+  return plan_under<When, Split, Update>(f, std::span<layout_value const>(&layout, 1), in...);
 }
 
 }  // namespace mtf

@@ -72,20 +72,39 @@ constexpr void make_own(X& x) {
 /// An optimizer's state lies as the layouts say that the backend was given: the compiler sees to it that a parameter
 /// does too, but where the layout is a value.
 template <class Part, class State>
-constexpr void check_state([[maybe_unused]] char const* optimizer, [[maybe_unused]] std::string_view name,
+constexpr void check_state([[maybe_unused]] char const* optimizer, [[maybe_unused]] path const& name,
                            [[maybe_unused]] Part const& part, [[maybe_unused]] State const& state) {
   if constexpr (by_value<Part>)
     if (!(part.where().spec == state.where().spec))
-      throw user_error(std::string(optimizer) + ": the parameter " + std::string(name) +
+      throw user_error(std::string(optimizer) + ": the parameter " + name.text() +
                        " lies otherwise than its layout says, under which the optimizer made its state; mtf::relayout "
                        "it before the first update");
+}
+
+/// Whether a parameter decays; on a trace, whose numbers do not matter, none does.
+template <class Backend, class Decay, class X>
+constexpr bool decays([[maybe_unused]] Decay const& decay, [[maybe_unused]] path const& name,
+                      [[maybe_unused]] X const& x) {
+  if constexpr (Backend::holds_data)
+    return decay.decays(std::string_view(name.text()), x);
+  else
+    return false;
 }
 
 /// Neither infinite nor NaN. (std::isfinite is not constexpr in C++20.)
 constexpr bool is_finite(double x) { return x - x == 0; }
 
+/// 1 / (1 - beta^updates); nothing on a trace, whose numbers do not matter.
+template <class Backend>
+constexpr double bias_correction([[maybe_unused]] double beta, [[maybe_unused]] int updates) {
+  if constexpr (Backend::holds_data)
+    return 1 / (1 - math::library_pow(beta, updates));
+  else
+    return 1;
+}
+
 /// min(1, limit / norm), as in PyTorch; a limit of 0 clips nothing.
-inline double clip_factor(double limit, double norm) {
+constexpr double clip_factor(double limit, double norm) {
   double const factor = limit / (norm + 1e-6);
   return limit > 0 && factor < 1 ? factor : 1.0;
 }
@@ -132,9 +151,9 @@ template <class Params, class Decay = decay_weights, class Split = state_split_o
 class adamw {
  public:
   template <class Backend>
-  adamw(Backend& b, adamw_options options, Decay decay = {}) : options_(options), decay_(decay) {
+  constexpr adamw(Backend& b, adamw_options options, Decay decay = {}) : options_(options), decay_(decay) {
     for (auto* s : {&first_, &second_})
-      for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, *s);
+      detail::walk_tensors(b, [&](auto const&, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, *s);
   }
 
   /// One update; returns the gradients' global norm before clipping. In place, but where someone else holds a
@@ -148,8 +167,9 @@ class adamw {
     if (!detail::is_finite(norm)) return norm;
     backend::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
-    for_each_tensor(
-        [&](std::string_view name, auto& p, auto const& g, auto& m, auto& v, auto& updates) {
+    detail::walk_tensors(
+        b,
+        [&](detail::path const& name, auto& p, auto const& g, auto& m, auto& v, auto& updates) {
           if (g.is_zero()) return;
           using X = std::remove_cvref_t<decltype(p)>;
           using T = typename X::element_type;
@@ -157,10 +177,10 @@ class adamw {
           backend::operation<Backend> const here(b, "adamw", detail::place_of(p).spec());
           auto const part = g.template part<Split>();
           detail::check_state("adamw", name, part, m);
-          double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
+          double const decay = detail::decays<Backend>(decay_, name, p) ? options_.weight_decay : 0;
           ++updates.value;
-          double const correction1 = 1 / (1 - math::library_pow(options_.beta1, updates.value));
-          double const correction2 = 1 / (1 - math::library_pow(options_.beta2, updates.value));
+          double const correction1 = detail::bias_correction<Backend>(options_.beta1, updates.value);
+          double const correction2 = detail::bias_correction<Backend>(options_.beta2, updates.value);
           detail::make_own(p);
           detail::make_own(m);
           detail::make_own(v);
@@ -169,7 +189,7 @@ class adamw {
               v.value().data(), part.value().data(), static_cast<A>(learning_rate), static_cast<A>(options_.beta1),
               static_cast<A>(options_.beta2), static_cast<A>(options_.epsilon), static_cast<A>(decay),
               static_cast<A>(correction1), static_cast<A>(correction2), static_cast<A>(factor)});
-          detail::share_parts<Split>(p);
+          detail::share_parts<Split>(p, name.names());
         },
         params, gradients, first_, second_, updates_);
     return norm;
@@ -195,8 +215,8 @@ template <class Params, class Decay = decay_weights, class Split = state_split_o
 class sgd {
  public:
   template <class Backend>
-  sgd(Backend& b, sgd_options options, Decay decay = {}) : options_(options), decay_(decay) {
-    for_each_tensor([&](auto, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, momentum_);
+  constexpr sgd(Backend& b, sgd_options options, Decay decay = {}) : options_(options), decay_(decay) {
+    detail::walk_tensors(b, [&](auto const&, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, momentum_);
   }
 
   /// One update; returns the gradients' global norm before clipping. What it writes, leaves alone and sends: as for
@@ -207,8 +227,9 @@ class sgd {
     if (!detail::is_finite(norm)) return norm;
     backend::during<Backend> const update(b, pass::update);
     double const factor = detail::clip_factor(options_.clip_norm, norm);
-    for_each_tensor(
-        [&](std::string_view name, auto& p, auto const& g, auto& u) {
+    detail::walk_tensors(
+        b,
+        [&](detail::path const& name, auto& p, auto const& g, auto& u) {
           if (g.is_zero()) return;
           using X = std::remove_cvref_t<decltype(p)>;
           using T = typename X::element_type;
@@ -216,13 +237,13 @@ class sgd {
           backend::operation<Backend> const here(b, "sgd", detail::place_of(p).spec());
           auto const part = g.template part<Split>();
           detail::check_state("sgd", name, part, u);
-          double const decay = decay_.decays(name, p) ? options_.weight_decay : 0;
+          double const decay = detail::decays<Backend>(decay_, name, p) ? options_.weight_decay : 0;
           detail::make_own(p);
           detail::make_own(u);
           b.run(primitives::sgd<T>{detail::place_of(part).local_size(), detail::part_of_parameter<Split>(p),
                                    u.value().data(), part.value().data(), static_cast<A>(learning_rate),
                                    static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor)});
-          detail::share_parts<Split>(p);
+          detail::share_parts<Split>(p, name.names());
         },
         params, gradients, momentum_);
     return norm;

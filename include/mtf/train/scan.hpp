@@ -38,7 +38,8 @@ struct layer_loop {
   ref<gradient_slot<trace, T>> in, out;
   std::vector<axis_mask> entering{};
 
-  constexpr void unreferenced() { delete this; }
+  // Not inlined: GCC 12 then takes the other reference's count for one in freed memory, and warns.
+  [[gnu::cold, gnu::noinline]] constexpr void unreferenced() { delete this; }
   constexpr void begin() {
     entering = partial_axes(out);
     on->begin_loop(count);

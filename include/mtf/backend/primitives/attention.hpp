@@ -1,5 +1,7 @@
 #pragma once
 // Causal attention, fused.
+#include <cstddef>
+
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/element.hpp>
@@ -12,6 +14,7 @@ using namespace backend;  // NOLINT: the words of the contract
 template <class T>
 struct attention {
   static constexpr char const* name = "mtf::attention";
+  static constexpr std::size_t element = sizeof(T);
   using A = compute_t<T>;
   attention_shape of;
   A scale;
@@ -22,6 +25,7 @@ struct attention {
   T const* v;
 
   [[nodiscard]] constexpr double flops() const { return 2 * of.flops(); }
+  [[nodiscard]] constexpr index size() const { return of.size(); }
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(2 * (of.query_elements() + of.key_elements())); }
 };
 
@@ -29,6 +33,7 @@ struct attention {
 template <class T>
 struct attention_vjp {
   static constexpr char const* name = "mtf::attention_vjp";
+  static constexpr std::size_t element = sizeof(T);
   using A = compute_t<T>;
   attention_shape of;
   A scale;
@@ -43,6 +48,7 @@ struct attention_vjp {
   T const* dout;
 
   [[nodiscard]] constexpr double flops() const { return 5 * of.flops(); }
+  [[nodiscard]] constexpr index size() const { return of.size(); }
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(4 * (of.query_elements() + of.key_elements())); }
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 // Matrix products.
+#include <algorithm>
+#include <cstddef>
 #include <type_traits>
 
 #include <mtf/backend/primitives/cost.hpp>
@@ -14,6 +16,7 @@ using namespace backend;  // NOLINT: the words of the contract
 template <class T>
 struct contract {
   static constexpr char const* name = "mtf::contract";
+  static constexpr std::size_t element = sizeof(T);
   contraction of;
   T const* a;
   T const* b;
@@ -22,6 +25,7 @@ struct contract {
   std::type_identity_t<T const*> bias = nullptr;
 
   [[nodiscard]] constexpr double flops() const { return of.flops(); }
+  [[nodiscard]] constexpr index size() const { return std::min({of.m, of.n, of.k}); }
   [[nodiscard]] constexpr double bytes() const {
     return bytes_moved<T>(of.m * of.k) * distinct(of.batch, 0) + bytes_moved<T>(of.k * of.n) * distinct(of.batch, 1) +
            bytes_moved<T>(of.m * of.n) * distinct(of.batch, 2) * (accumulate ? 2 : 1);

@@ -35,6 +35,23 @@ constexpr double flops_of(P const& p) {
     return 0;
 }
 
+/// By what backends' speeds differ beside a primitive's name: of products the bytes of an element and the smallest
+/// extent, as thin ones are slower; of what is bound by memory the bytes of one run, as caches and short runs have
+/// speeds of their own.
+struct grade {
+  std::size_t element = 0;
+  std::int64_t size = 0;
+  bool operator==(grade const&) const = default;
+};
+/// The grade of a primitive.
+template <primitive P>
+constexpr grade grade_of(P const& p) {
+  if constexpr (limit_of<P> == limit::matrix)
+    return {P::element, p.size()};
+  else
+    return {0, static_cast<std::int64_t>(p.bytes())};
+}
+
 /// The elements that an operand of a loop nest has: it stays in place along the others.
 template <int Operands>
 constexpr double distinct(backend::loops<Operands> const& l, std::size_t operand) {
