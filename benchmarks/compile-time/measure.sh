@@ -36,6 +36,7 @@ includes others Kokkos_Core.hpp mpi.h
 includes both mtf/mtf.hpp mtf/kokkos.hpp mtf/mpi.hpp
 cat > "$work/train.cpp" << 'END'
 #define MTF_EXAMPLE_RANKS_AS_THREADS 0
+#define MTF_EXAMPLE_ANY_LAYOUT 0
 #define MTF_EXAMPLE_MESH "data:2;model:2"
 #define MTF_EXAMPLE_LAYOUT "batch:data;heads:model;d_ff:model;vocab:model"
 #define MTF_EXAMPLE_UPPER_LAYOUT MTF_EXAMPLE_LAYOUT
@@ -89,7 +90,8 @@ calculate() { awk "BEGIN { printf \"%.${2-2}f\", $1 }"; }
 if [[ $mode == check ]]; then
   grown=()
   for name in core core-and-backends refused/autodiff/one_mistake_in_training checked-train-6 checked-train-48; do
-    read -r seconds _ allocated <<< "$(compile "$name")"
+    figures="$(compile "$name")"  # apart, so that its failure ends the script
+    read -r seconds _ allocated <<< "$figures"
     echo "$name: $allocated MiB allocated, recorded ${allocated_of[$name]}; $seconds s"
     ((allocated * 10 <= allocated_of[$name] * 11)) || grown+=("$name")
   done
@@ -101,7 +103,7 @@ fi
 
 # median NAME TIMES: of the three figures
 median() {
-  for ((i = 0; i < $2; i++)); do compile "$1"; done > "$work/all"
+  for ((i = 0; i < $2; i++)); do compile "$1" || exit; done > "$work/all"
   local middle=$((($2 + 1) / 2))
   for field in 1 2 3; do sort -n -k "$field,$field" "$work/all" | sed -n "${middle}p" | cut -d' ' -f"$field"; done | xargs
 }

@@ -86,6 +86,11 @@ struct contraction {
   index m = 1, n = 1, k = 1;
   index a_m = 0, a_k = 0, b_k = 0, b_n = 0, c_m = 0, c_n = 0;
 
+  /// The smallest extent.
+  [[nodiscard]] constexpr index size() const {
+    index const narrow = m < n ? m : n;
+    return narrow < k ? narrow : k;
+  }
   /// Floating-point operations: a product and a sum count two.
   [[nodiscard]] constexpr double flops() const {
     return 2.0 * static_cast<double>(batch.size()) * static_cast<double>(m) * static_cast<double>(n) *

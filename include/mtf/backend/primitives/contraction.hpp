@@ -1,6 +1,5 @@
 #pragma once
 // Matrix products.
-#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 
@@ -25,7 +24,7 @@ struct contract {
   std::type_identity_t<T const*> bias = nullptr;
 
   [[nodiscard]] constexpr double flops() const { return of.flops(); }
-  [[nodiscard]] constexpr index size() const { return std::min({of.m, of.n, of.k}); }
+  [[nodiscard]] constexpr index size() const { return of.size(); }
   [[nodiscard]] constexpr double bytes() const {
     return bytes_moved<T>(of.m * of.k) * distinct(of.batch, 0) + bytes_moved<T>(of.k * of.n) * distinct(of.batch, 1) +
            bytes_moved<T>(of.m * of.n) * distinct(of.batch, 2) * (accumulate ? 2 : 1);
