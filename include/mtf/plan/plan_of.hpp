@@ -129,14 +129,18 @@ constexpr void planned_training(trace& b, F const& f, Params& params, Rest const
   update.run(b, params, gradients);
 }
 /// Runs f on a trace. With parameters first it is a training step: backward, and what an optimizer sends; else a call.
-template <completed_gradients When, class Split, class Update, class... In, class F, class... X>
-constexpr void planned_step(trace& b, F const& f, X&&... x) {
-  using result = std::remove_cvref_t<decltype(f(std::as_const(x)...))>;
-  if constexpr (!std::is_same_v<result, refused> && is_parameters<first_t<In..., void>>)
-    planned_training<When, Split, Update, result>(b, f, x...);
-  else
-    static_cast<void>(f(std::as_const(x)...));
-}
+/// (A constructor, called with braces: so x are made in their order, when the program runs as in constant expressions.)
+template <completed_gradients When, class Split, class Update, class... In>
+struct planned_step {
+  template <class F, class... X>
+  constexpr planned_step(trace& b, F const& f, X&&... x) {
+    using result = std::remove_cvref_t<decltype(f(std::as_const(x)...))>;
+    if constexpr (!std::is_same_v<result, refused> && is_parameters<first_t<In..., void>>)
+      planned_training<When, Split, Update, result>(b, f, x...);
+    else
+      static_cast<void>(f(std::as_const(x)...));
+  }
+};
 
 template <class Layout, completed_gradients When, class Split, class Update, class F, class... In>
 class planned_program {
@@ -152,7 +156,7 @@ class planned_program {
   };
   static constexpr recording run() {
     trace b(mesh_type::shape());
-    planned_step<When, Split, Update, In...>(b, F{}, stand_in<place<float, Layout, trace>, In>(b).value...);
+    planned_step<When, Split, Update, In...>{b, F{}, stand_in<place<float, Layout, trace>, In>(b).value...};
     recording r;
     if (b.planned().size() > most || b.loops().size() > most || b.work().size() > most) {
       r.size = b.planned().size() > most ? b.planned().size() : most + 1;

@@ -58,8 +58,8 @@ constexpr plan_value plan_under(F const& f, std::span<layout_value const> layout
   if constexpr (verdict::value) {
     trace b(layouts.front().mesh.shape);
     for (auto const& layout : layouts) b.layouts().add(layout);
-    detail::planned_step<When, Split, Update, In...>(
-        b, f, detail::stand_in<place<float, any_layout<>, trace>, In>(b).value...);
+    detail::planned_step<When, Split, Update, In...>{
+        b, f, detail::stand_in<place<float, any_layout<>, trace>, In>(b).value...};
     for (auto const& layout : layouts)
       for (int i = 0; i < layout.size; ++i)
         if (auto const& rule = layout.rules[static_cast<std::size_t>(i)]; !b.has_seen(rule.dim))
