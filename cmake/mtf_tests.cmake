@@ -25,13 +25,12 @@ add_custom_target(mtf_threads_tests)
 option(MTF_SECOND_COMPILER "Leave out what a first compiler has tested: see CONTRIBUTING.md" OFF)
 
 # In tests results matter, not speed, and -O3 takes several times as long to compile. The compiled libraries are optimized
-# in full; the kernels' tests are as users build; those that run longer than they compile take -O1. With the address
-# sanitizer's checks they compile longer than they run.
+# in full; the kernels' tests are as users build; those that run longer than they compile take -O1.
 function(mtf_test_optimization target flag)
   set(${flag} -O0 PARENT_SCOPE)
   if(target MATCHES "kernels|fast_math" OR Kokkos_ENABLE_CUDA)  # the preset cuda optimizes nothing
     set(${flag} "" PARENT_SCOPE)
-  elseif(target MATCHES "laws|optimizers|collectives|protocol|sweep" AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize=address")
+  elseif(target MATCHES "laws|optimizers|collectives|protocol|sweep")
     set(${flag} -O1 PARENT_SCOPE)
   endif()
 endfunction()

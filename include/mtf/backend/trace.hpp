@@ -11,6 +11,7 @@
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
+#include <mtf/core/fixed_string.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 
@@ -196,7 +197,7 @@ class trace {
   template <primitive P>
   constexpr void run(P const& p) {
     auto const n = static_cast<double>(times_);
-    auto& w = work_of(P::name, primitives::limit_of<P>, primitives::grade_of(p));
+    auto& w = work_of(P::name, name_id<P>, primitives::limit_of<P>, primitives::grade_of(p));
     w.runs += times_;
     w.flops += n * primitives::flops_of(p);
     w.bytes += n * p.bytes();
@@ -225,14 +226,20 @@ class trace {
     return rest == 0 || loops_[rest - 1].last <= before.first;
   }
 
-  constexpr planned_work& work_of(char const* primitive, limit bound, primitives::grade const& grade) {
+  // Compared in place of names: compilers bound the steps of a constant expression, and a letter takes several.
+  template <primitive P>
+  static constexpr std::uint64_t name_id = detail::hash_of(P::name);
+
+  constexpr planned_work& work_of(char const* primitive, std::uint64_t id, limit bound,
+                                  primitives::grade const& grade) {
     char const* const operation = scopes_.empty() ? "" : scopes_.back().what.name;
     auto* const first = work_.data();
     for (auto* w = first; w != first + work_.size(); ++w)
-      if (w->grade == grade && w->when == pass_ && same_text(w->primitive, primitive) &&
-          same_text(w->operation, operation))
+      if (w->grade.size == grade.size && w->grade.element == grade.element && w->when == pass_ &&
+          work_ids_[static_cast<std::size_t>(w - first)] == id && same_text(w->operation, operation))
         return *w;
     work_.push_back({operation, primitive, pass_, bound, grade});
+    work_ids_.push_back(id);
     return work_.back();
   }
   template <class T>
@@ -248,6 +255,7 @@ class trace {
   std::vector<planned_collective> planned_;
   std::vector<planned_loop> loops_;
   std::vector<planned_work> work_;
+  std::vector<std::uint64_t> work_ids_;  // of their primitives' names
   std::vector<open_loop> open_;
   std::vector<scope> scopes_;
   std::vector<std::uint64_t> seen_;
