@@ -30,7 +30,7 @@ function(mtf_test_optimization target flag)
   set(${flag} -O0 PARENT_SCOPE)
   if(target MATCHES "kernels|fast_math" OR Kokkos_ENABLE_CUDA)  # the preset cuda optimizes nothing
     set(${flag} "" PARENT_SCOPE)
-  elseif(target MATCHES "laws|optimizers|collectives|protocol|sweep")
+  elseif(target MATCHES "laws|optimizers|collectives|protocol|search|sweep")
     set(${flag} -O1 PARENT_SCOPE)
   endif()
 endfunction()

@@ -1,8 +1,10 @@
 #pragma once
 // The backend that holds no data. Operations on it type-check with the core alone, and run in constant expressions:
 // what remains is the list of their collectives (mtf/plan/plan.hpp). A type without a backend has this one.
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -46,6 +48,21 @@ struct planned_work {
   std::uint64_t runs = 0;
   double flops = 0;  // of products
   double bytes = 0;  // each input read once and each output written once
+};
+
+/// Learns of each primitive and of each parameter's gradient as a trace records them: what the search for layouts asks.
+/// (No virtual destructor: see mtf/backend/ref.hpp.)
+class trace_listener {
+ public:
+  /// An operation ran a primitive. `operands`: how its operands and its result lie; none where that is not known.
+  constexpr virtual void ran(planned_work const& once, std::uint64_t times,
+                             std::array<std::span<sharding const>, 2> const& operands) = 0;
+  /// An operation with these operands added to the gradient of the i-th parameter, whose elements have `element` bytes.
+  constexpr virtual void differentiated(int i, sharding const& parameter, std::size_t element, std::uint64_t times,
+                                        std::array<std::span<sharding const>, 2> const& operands) = 0;
+
+ protected:
+  constexpr ~trace_listener() = default;
 };
 
 /// Collectives [first, last) of a plan are done `count` times over.
@@ -111,6 +128,14 @@ class trace {
     scopes_.push_back({what.name != nullptr || scopes_.empty() ? what : scopes_.back().what, &tensor});
   }
   constexpr void leave() { scopes_.pop_back(); }
+  /// The operation that was entered last has these operands.
+  constexpr void takes(std::span<sharding const> operands) { scopes_.back().operands = operands; }
+  /// It added to the gradient of one of them, the i-th parameter.
+  constexpr void differentiated(int i, sharding const& parameter, std::size_t element) {
+    if (listener_ != nullptr) listener_->differentiated(i, parameter, element, times_, operands());
+  }
+  /// Tells `to` from now on.
+  constexpr void listen(trace_listener& to) { listener_ = &to; }
   constexpr pass change(pass p) { return std::exchange(pass_, p); }
   /// A contraction copies a tensor into another order, as no strides of a library's product express the one it has.
   constexpr void reorders() { reordered_ += times_; }
@@ -197,17 +222,26 @@ class trace {
   template <primitive P>
   constexpr void run(P const& p) {
     auto const n = static_cast<double>(times_);
-    auto& w = work_of(P::name, name_id<P>, primitives::limit_of<P>, primitives::grade_of(p));
+    auto const grade = primitives::grade_of(p);
+    auto const flops = primitives::flops_of(p), bytes = p.bytes();
+    auto& w = work_of(P::name, name_id<P>, primitives::limit_of<P>, grade);
     w.runs += times_;
-    w.flops += n * primitives::flops_of(p);
-    w.bytes += n * p.bytes();
+    w.flops += n * flops;
+    w.bytes += n * bytes;
+    if (listener_ != nullptr)
+      listener_->ran({w.operation, P::name, pass_, w.bound, grade, 1, flops, bytes}, times_, operands());
   }
 
  private:
   struct scope {
     operation_label what{""};
     sharding const* tensor = nullptr;
+    std::span<sharding const> operands{};
   };
+  [[nodiscard]] constexpr std::array<std::span<sharding const>, 2> operands() const {
+    if (scopes_.empty() || scopes_.back().operands.empty()) return {};
+    return {scopes_.back().operands, std::span<sharding const>(scopes_.back().tensor, 1)};
+  }
   struct open_loop {
     std::size_t first, loops;  // collectives and loops before it
     std::uint64_t live, count;
@@ -261,6 +295,7 @@ class trace {
   std::vector<std::uint64_t> seen_;
   std::vector<backend::kept*> kept_;
   backend::layout_table layouts_;
+  trace_listener* listener_ = nullptr;
   std::uint64_t reordered_ = 0;
   pass pass_ = pass::forward;
   std::uint64_t live_ = 0, peak_ = 0, times_ = 1;

@@ -111,6 +111,9 @@ class backward_pass {
     if constexpr (is_floating<nth<I, T...>>) {
       auto memory = std::exchange(dx_[I], {});
       if (!memory || !wants<I>()) return;
+      if constexpr (!Backend::holds_data)
+        if (int const i = std::get<I>(slots_)->parameter; i >= 0)
+          backend.differentiated(i, work.in[I], sizeof(nth<I, T...>));
       if (adds_[I])
         std::get<I>(slots_)->added(memory);
       else
@@ -152,6 +155,12 @@ constexpr operation_label label_of(char const* name, [[maybe_unused]] Operand co
   }
 }
 
+/// Tells a trace the operands of the operation that it is in.
+template <class Backend, class Work>
+constexpr void tell_operands([[maybe_unused]] Backend& b, [[maybe_unused]] Work const& work) {
+  if constexpr (!Backend::holds_data) b.takes(work.in);
+}
+
 /// An operation on the tape.
 template <class Operation, class Backend, class R, class... T>
 class operation_node {
@@ -171,6 +180,7 @@ class operation_node {
     auto const label =
         std::apply([&](auto const&... slot) { return label_of<Backend>(operation_.name(), slot...); }, slots_);
     operation<Backend> const here(b, label, operation_.work->out);
+    tell_operands(b, *operation_.work);
     auto g = out_->take(operation_.work->gradient_may_be_partial);
     if (!g.memory) return;
     backward_pass<Operation, Backend, R, T...> pass(b, operation_, kept_, std::move(g), slots_);
@@ -211,6 +221,7 @@ constexpr value<Backend, R> run_anywhere(Operation const& o, value<Backend, T> c
     Backend& b = backend_of_first(operands...);
     auto const label = label_of<Backend>(o.name(), operands...);
     operation<Backend> const here(b, label, w.out);
+    tell_operands(b, w);
     forward_pass<Operation, Backend, R, T...> pass{b, w, {completed_value(operands, w.in[I], w.complete[I])...}};
     o.forward(pass);
     value<Backend, R> result(pass.out);

@@ -1,0 +1,114 @@
+#pragma once
+// Lower bounds of what a step takes under a layout, without its plan.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <mtf/backend/collectives.hpp>
+#include <mtf/core/limits.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/detail/plan/layout_space.hpp>
+#include <mtf/detail/plan/outline.hpp>
+#include <mtf/plan/machine.hpp>
+
+namespace mtf::detail {
+
+// Why no layout that is better is missed. What a step takes under a layout is no less than its bound, which is made of
+// parts that are each no less than this:
+// - Work. All ranks together do at least what one rank does alone, and all do equally much. Ranks along an axis that
+//   splits no dimension of an operation's operands or result do the same work again. So each rank does at least that of
+//   one rank, divided by the extents of the axes that split one of these dimensions; at the speed that the machine has
+//   at its best.
+// - Gradients. An operation with a parameter adds to its gradient a sum over the dimensions of the operation's result
+//   that the parameter lacks. If an axis splits one of these and none of the parameter's own, its ranks have different
+//   terms. An all-reduce adds them up, or a reduce-scatter, after which an all-gather gives all ranks the updated
+//   parameter. At best that takes the bytes of the parameter's shard over the machine's bandwidth, with no latency.
+// - All other collectives. Operations treat each axis apart: what has to be sent along one has to be sent whatever the
+//   others split, in shards that are smaller by at most their extents. So the collectives of a layout take at least
+//   those of its restriction to one axis, whose plan is made, divided by the extents of the other axes that split
+//   something. Since one collective may run along several axes, the greatest of these bounds counts, not their sum.
+// - Collectives hide behind the backward pass only if they were started there, and only gradients' are: with W seconds
+//   of work there and G of gradients' collectives, of which a share o can hide, at least max(W + (1 - o) G, G) remain.
+// - Memory. A rank holds its shards of the parameters.
+// A price below its bound ends the search with an error (tests/local/search_test.cpp holds both against enumeration).
+class layout_bounds {
+ public:
+  /// `best`: the machine at its best.
+  constexpr layout_bounds(program_outline const& outline, machine_description const& best, mesh_shape const& mesh)
+      : outline_(&outline), mesh_(mesh) {
+    for (axis_mask m = 1; m < axis_mask{1} << static_cast<unsigned>(mesh.ndim); ++m) {
+      auto const parts = static_cast<std::uint64_t>(mesh.size(m));
+      auto const n = many * parts;
+      double const reduced = best.seconds(collective::all_reduce, n, mesh, m),
+                   scattered = best.seconds(collective::reduce_scatter, n, mesh, m),
+                   gathered = best.seconds(collective::all_gather, many, mesh, m);
+      reduction_[m] = std::min(reduced, scattered + gathered) / static_cast<double>(n);
+      if ((m & (m - 1)) == 0) {
+        std::size_t a = 0;
+        while (m >> a != 1) ++a;
+        along_[a] = {reduction_[m], scattered / static_cast<double>(n), gathered / static_cast<double>(many),
+                     best.seconds(collective::all_to_all, n, mesh, m) / static_cast<double>(n),
+                     best.seconds(collective::permute, n, mesh, m) / static_cast<double>(n)};
+      }
+    }
+  }
+
+  /// What the collectives of a plan on one axis, but for gradients', put in, by kind.
+  struct one_axis {
+    std::array<double, machine_description::kinds> payload{};
+    double bytes_sent = 0;
+    bool refused = false;
+  };
+
+  struct parts {
+    double forward = 0, backward = 0;  // seconds of work
+    double gradients = 0, others = 0;  // seconds of collectives
+    double bytes_sent = 0, memory = 0;
+    /// Of the whole step. `overlap`: the share of a started collective's time that can be hidden.
+    [[nodiscard]] constexpr double seconds(double overlap) const {
+      return forward + others + std::max(backward + (1 - overlap) * gradients, gradients);
+    }
+  };
+  /// `alone`: for each axis, of the plan in which it alone splits what it does here.
+  constexpr parts at(axis_choices const& choices, std::array<one_axis, max_axes> const& alone) const {
+    parts p;
+    auto const axes_on = [&](dim_mask d) {
+      axis_mask m = 0;
+      for (unsigned a = 0; a < static_cast<unsigned>(mesh_.ndim); ++a) m |= (choices[a] & d) != 0 ? 1U << a : 0U;
+      return m;
+    };
+    for (auto const& w : outline_->works)
+      (w.backward ? p.backward : p.forward) += w.seconds / mesh_.size(axes_on(w.dims));
+    for (auto const& g : outline_->gradients) {
+      axis_mask const own = axes_on(g.own), sum = axes_on(g.result) & ~own;
+      double const shard = g.bytes / mesh_.size(own);
+      p.memory += shard;
+      if (sum == 0) continue;
+      p.gradients += shard * reduction_[sum];
+      double const n = mesh_.size(sum);
+      p.bytes_sent += 2 * (n - 1) / n * shard;
+    }
+    int const splitting = mesh_.size(axes_on(~dim_mask{0}));
+    double most_bytes = 0;
+    for (std::size_t a = 0; a < static_cast<std::size_t>(mesh_.ndim); ++a) {
+      if (choices[a] == 0) continue;
+      double const others = splitting / mesh_.extent[a];
+      double seconds = 0;
+      for (std::size_t k = 0; k < along_[a].size(); ++k) seconds += alone[a].payload[k] * along_[a][k];
+      p.others = std::max(p.others, seconds / others);
+      most_bytes = std::max(most_bytes, alone[a].bytes_sent / others);
+    }
+    p.bytes_sent += most_bytes;
+    return p;
+  }
+
+ private:
+  static constexpr std::uint64_t many = std::uint64_t{1} << 40U;
+  program_outline const* outline_;
+  mesh_shape mesh_;
+  std::array<double, std::size_t{1} << max_axes> reduction_{};                    // seconds a byte, by axes
+  std::array<std::array<double, machine_description::kinds>, max_axes> along_{};  // by kind, along one axis
+};
+
+}  // namespace mtf::detail
