@@ -30,6 +30,14 @@ struct transformer_loss {
   }
 };
 
+/// Of which the upper half of the layers has a layout of its own.
+struct halves_loss {
+  using halves = transformer::model<config, mtf::any_layout<1>>;
+  constexpr auto operator()(auto const& p, auto const& ids, auto const& labels) const {
+    return halves::loss(p, ids, labels);
+  }
+};
+
 struct examples : mtf::dim<"examples", 64> {};
 struct pixels : mtf::dim<"pixels", 96> {};
 struct hidden : mtf::dim<"hidden", 1024> {};
@@ -48,8 +56,10 @@ struct mlp_loss {
   }
 };
 
-/// A program, how it is planned and searched, and its dimensions: the first of these are enumerated on several axes.
+/// A program, how many layouts it has, how it is planned and searched, and its dimensions: the first of these are
+/// enumerated on several axes.
 struct small_transformer {
+  static constexpr std::size_t layouts = 1;
   static constexpr std::array dims{"batch", "sequence", "d_model", "heads", "d_ff", "vocab", "memory", "d_head"};
   using split = mtf::state_split_over<config::batch, config::sequence>;
   static auto apply(auto const& f) {
@@ -57,7 +67,15 @@ struct small_transformer {
     return f(transformer_loss{}, mtf::parameters<model::parameters>{}, tokens, tokens);
   }
 };
+struct two_halves : small_transformer {
+  static constexpr std::size_t layouts = 2;
+  static auto apply(auto const& f) {
+    constexpr mtf::input<std::int32_t, config::batch, config::sequence> tokens;
+    return f(halves_loss{}, mtf::parameters<halves_loss::halves::parameters>{}, tokens, tokens);
+  }
+};
 struct small_mlp {
+  static constexpr std::size_t layouts = 1;
   static constexpr std::array dims{"examples", "pixels", "hidden", "classes"};
   using split = mtf::state_split_over<examples>;
   static auto apply(auto const& f) {
@@ -83,7 +101,6 @@ constexpr std::array goals{mtf::least::seconds, mtf::least::bytes_sent, mtf::lea
 
 /// All that a layout can be priced by, for each machine: the least over the four ways of completing gradients.
 struct enumerated {
-  std::string layout;
   struct way {
     std::array<double, machines.size()> seconds{};
     double bytes_sent = 0, memory = 0;
@@ -109,16 +126,16 @@ std::vector<enumerated> enumerate(mtf::mesh_value const& mesh, std::size_t dims)
   auto const axes = static_cast<unsigned>(mesh.shape.ndim);
   std::size_t const sets = std::size_t{1} << axes;
   std::size_t count = 1;
-  for (std::size_t d = 0; d < dims; ++d) count *= sets;
+  for (std::size_t d = 0; d < dims * Program::layouts; ++d) count *= sets;
   for (std::size_t n = 0; n < count; ++n) {
-    mtf::layout_value layout{.mesh = mesh};
-    for (std::size_t d = 0, rest = n; d < dims; ++d, rest /= sets) {
+    std::vector<mtf::layout_value> layout(Program::layouts, mtf::layout_value{.mesh = mesh});
+    for (std::size_t d = 0, rest = n; d < dims * Program::layouts; ++d, rest /= sets) {
       mtf::axis_list split;
       for (unsigned a = 0; a < axes; ++a)
         if (((rest % sets >> a) & 1U) != 0) split.push(static_cast<int>(a));
-      if (split.size > 0) layout.split(Program::dims[d], split);
+      if (split.size > 0) layout[d / dims].split(Program::dims[d % dims], split);
     }
-    enumerated e{layout.text(), {}};
+    enumerated e;
     auto const add = [&](auto const& plan) {
       enumerated::way w;
       for (std::size_t m = 0; m < machines.size(); ++m) w.seconds[m] = plan.seconds(machines[m]);
@@ -174,6 +191,7 @@ void agree(std::string_view text, std::size_t dims = Program::dims.size()) {
         among.mesh = mesh;
         among.memory = static_cast<std::uint64_t>(limit);
         among.of = goal;
+        among.layouts = Program::layouts;
         for (std::size_t d = dims; d < Program::dims.size(); ++d) among.whole.emplace_back(Program::dims[d]);
         auto const found = search<Program>(machines[m], among);
         CAPTURE(text);
@@ -203,6 +221,10 @@ TEST_CASE("two and three axes: every layout of a perceptron") {
 TEST_CASE("two axes: every layout of a transformer that splits six dimensions") {
   agree<small_transformer>("a:2;b:4", 6);
 }
+TEST_CASE("two layouts of one program: every pair that splits five dimensions") {
+  agree<two_halves>("a:2", 5);
+  agree<two_halves>("a:4", 5);
+}
 TEST_CASE("as many small spaces as were asked for") { CHECK(spaces >= 20); }
 
 TEST_CASE("all meshes of some ranks: the best of each mesh") {
@@ -231,13 +253,34 @@ TEST_CASE("pinned rules are part of every layout, and whole dimensions of none")
   mtf::layouts_to_search among;
   among.mesh = mtf::mesh_from("data:2;model:2");
   among.wanted = 1000;
-  among.pinned = mtf::layout_from(*among.mesh, "hidden:model");
+  among.pinned = {mtf::layout_from(*among.mesh, "hidden:model")};
   among.whole = {"examples"};
   auto const found = search<small_mlp>(pairs(), among);
   REQUIRE(!found.best.empty());
   for (auto const& f : found.best) {
-    CHECK(f.layout.text().find("hidden:model") != std::string::npos);
-    CHECK(f.layout.text().find("examples") == std::string::npos);
+    CHECK(f.layouts.front().text().find("hidden:model") != std::string::npos);
+    CHECK(f.layouts.front().text().find("examples") == std::string::npos);
   }
   CHECK(found.bounded == 0);
+  CHECK(found.tried == found.layouts);
+}
+
+TEST_CASE("what a search cannot do is said") {
+  mtf::layouts_to_search among;
+  auto const says = [&](std::string_view what) {
+    try {
+      search<small_mlp>(pairs(), among);
+    } catch (mtf::user_error const& e) {
+      return std::string_view(e.what()).find(what) != std::string_view::npos;
+    }
+    return false;
+  };
+  among.whole = {"hiden"};
+  CHECK(says("no tensor of the program has the dimension hiden; it has examples, pixels, hidden, classes"));
+  among.whole.clear();
+  among.pinned = {mtf::layout_from(mtf::mesh_from("a:2"), "hidden:a")};
+  CHECK(says("pinned rules name axes"));
+  among.pinned.clear();
+  among.ranks = 0;
+  CHECK(says("1 or more ranks"));
 }

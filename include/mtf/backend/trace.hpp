@@ -1,7 +1,6 @@
 #pragma once
 // The backend that holds no data. Operations on it type-check with the core alone, and run in constant expressions:
 // what remains is the list of their collectives (mtf/plan/plan.hpp). A type without a backend has this one.
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,6 +13,7 @@
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/fixed_string.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 
@@ -50,16 +50,21 @@ struct planned_work {
   double bytes = 0;  // each input read once and each output written once
 };
 
+/// What an operation takes and makes. Empty where that is not known.
+struct operation_tensors {
+  std::span<sharding const> operands;
+  sharding const* result = nullptr;
+  layout_value const* layout = nullptr;  // of all of them, if it is one and a value
+};
 /// Learns of each primitive and of each parameter's gradient as a trace records them: what the search for layouts asks.
 /// (No virtual destructor: see mtf/backend/ref.hpp.)
 class trace_listener {
  public:
-  /// An operation ran a primitive. `operands`: how its operands and its result lie; none where that is not known.
-  constexpr virtual void ran(planned_work const& once, std::uint64_t times,
-                             std::array<std::span<sharding const>, 2> const& operands) = 0;
-  /// An operation with these operands added to the gradient of the i-th parameter, whose elements have `element` bytes.
+  /// An operation ran a primitive, `times` times.
+  constexpr virtual void ran(planned_work const& once, std::uint64_t times, operation_tensors const& of) = 0;
+  /// An operation added to the gradient of the i-th parameter, whose elements have `element` bytes.
   constexpr virtual void differentiated(int i, sharding const& parameter, std::size_t element, std::uint64_t times,
-                                        std::array<std::span<sharding const>, 2> const& operands) = 0;
+                                        operation_tensors const& by) = 0;
 
  protected:
   constexpr ~trace_listener() = default;
@@ -130,9 +135,13 @@ class trace {
   constexpr void leave() { scopes_.pop_back(); }
   /// The operation that was entered last has these operands.
   constexpr void takes(std::span<sharding const> operands) { scopes_.back().operands = operands; }
+  /// An operation with these operands works under this layout, forward and backward.
+  constexpr void works_under(std::span<sharding const> operands, layout_value const& layout) {
+    if (listener_ != nullptr) under_.push_back({operands.data(), &layout});
+  }
   /// It added to the gradient of one of them, the i-th parameter.
   constexpr void differentiated(int i, sharding const& parameter, std::size_t element) {
-    if (listener_ != nullptr) listener_->differentiated(i, parameter, element, times_, operands());
+    if (listener_ != nullptr) listener_->differentiated(i, parameter, element, times_, tensors());
   }
   /// Tells `to` from now on.
   constexpr void listen(trace_listener& to) { listener_ = &to; }
@@ -229,7 +238,7 @@ class trace {
     w.flops += n * flops;
     w.bytes += n * bytes;
     if (listener_ != nullptr)
-      listener_->ran({w.operation, P::name, pass_, w.bound, grade, 1, flops, bytes}, times_, operands());
+      listener_->ran({w.operation, P::name, pass_, w.bound, grade, 1, flops, bytes}, times_, tensors());
   }
 
  private:
@@ -238,9 +247,14 @@ class trace {
     sharding const* tensor = nullptr;
     std::span<sharding const> operands{};
   };
-  [[nodiscard]] constexpr std::array<std::span<sharding const>, 2> operands() const {
-    if (scopes_.empty() || scopes_.back().operands.empty()) return {};
-    return {scopes_.back().operands, std::span<sharding const>(scopes_.back().tensor, 1)};
+  [[nodiscard]] constexpr operation_tensors tensors() const {
+    operation_tensors t;
+    if (scopes_.empty() || scopes_.back().operands.empty()) return t;
+    t.operands = scopes_.back().operands;
+    t.result = scopes_.back().tensor;
+    for (auto const& u : under_)
+      if (u.operands == t.operands.data()) t.layout = u.layout;
+    return t;
   }
   struct open_loop {
     std::size_t first, loops;  // collectives and loops before it
@@ -295,7 +309,12 @@ class trace {
   std::vector<std::uint64_t> seen_;
   std::vector<backend::kept*> kept_;
   backend::layout_table layouts_;
+  struct under {
+    sharding const* operands;
+    layout_value const* layout;
+  };
   trace_listener* listener_ = nullptr;
+  std::vector<under> under_;
   std::uint64_t reordered_ = 0;
   pass pass_ = pass::forward;
   std::uint64_t live_ = 0, peak_ = 0, times_ = 1;

@@ -145,8 +145,12 @@ constexpr derived_work<Work, N> const& derived_at(layout_table& table, std::arra
 }
 
 template <class X, class... Rest>
-constexpr layout_table& table_of(X const& x, Rest const&...) {
-  return x.backend().layouts();
+constexpr X const& first_operand(X const& x, Rest const&...) {
+  return x;
+}
+template <class... X>
+constexpr layout_table& table_of(X const&... x) {
+  return first_operand(x...).backend().layouts();
 }
 /// The same for operands.
 template <class Rule, class... X>

@@ -37,9 +37,11 @@ class layout_bounds {
   /// `best`: the machine at its best.
   constexpr layout_bounds(program_outline const& outline, machine_description const& best, mesh_shape const& mesh)
       : outline_(&outline), mesh_(mesh) {
+    ranks_[0] = 1;
     for (axis_mask m = 1; m < axis_mask{1} << static_cast<unsigned>(mesh.ndim); ++m) {
       auto const parts = static_cast<std::uint64_t>(mesh.size(m));
       auto const n = many * parts;
+      ranks_[m] = static_cast<double>(parts);
       double const reduced = best.seconds(collective::all_reduce, n, mesh, m),
                    scattered = best.seconds(collective::reduce_scatter, n, mesh, m),
                    gathered = best.seconds(collective::all_gather, many, mesh, m);
@@ -65,34 +67,40 @@ class layout_bounds {
     double forward = 0, backward = 0;  // seconds of work
     double gradients = 0, others = 0;  // seconds of collectives
     double bytes_sent = 0, memory = 0;
+    /// No more than what these parts add to the seconds of a step of which they are not all.
+    [[nodiscard]] constexpr double seconds_added(double overlap) const {
+      return forward + backward + others + (1 - overlap) * gradients;
+    }
     /// Of the whole step. `overlap`: the share of a started collective's time that can be hidden.
     [[nodiscard]] constexpr double seconds(double overlap) const {
       return forward + others + std::max(backward + (1 - overlap) * gradients, gradients);
     }
   };
-  /// `alone`: for each axis, of the plan in which it alone splits what it does here.
-  constexpr parts at(axis_choices const& choices, std::array<one_axis, max_axes> const& alone) const {
+  /// What is known to be under the layout `of`; `any`: all that the program has.
+  constexpr parts of(int layout, all_choices const& choices) const {
     parts p;
-    auto const axes_on = [&](dim_mask d) {
-      axis_mask m = 0;
-      for (unsigned a = 0; a < static_cast<unsigned>(mesh_.ndim); ++a) m |= (choices[a] & d) != 0 ? 1U << a : 0U;
-      return m;
-    };
+    auto const counts = [&](int l) { return layout == program_outline::any || layout == l; };
     for (auto const& w : outline_->works)
-      (w.backward ? p.backward : p.forward) += w.seconds / mesh_.size(axes_on(w.dims));
+      if (counts(w.layout))
+        (w.backward ? p.backward : p.forward) += w.seconds / ranks_[axes_on(w.dims, w.layout, choices)];
     for (auto const& g : outline_->gradients) {
-      axis_mask const own = axes_on(g.own), sum = axes_on(g.result) & ~own;
-      double const shard = g.bytes / mesh_.size(own);
+      if (!counts(g.layout)) continue;
+      axis_mask const own = axes_on(g.own, g.layout, choices), sum = axes_on(g.result, g.layout, choices) & ~own;
+      double const shard = g.bytes / ranks_[own];
       p.memory += shard;
       if (sum == 0) continue;
       p.gradients += shard * reduction_[sum];
-      double const n = mesh_.size(sum);
+      double const n = ranks_[sum];
       p.bytes_sent += 2 * (n - 1) / n * shard;
     }
-    int const splitting = mesh_.size(axes_on(~dim_mask{0}));
+    return p;
+  }
+  /// All of the program. `alone`: for each axis, of the plan in which it alone splits what it does here.
+  constexpr parts refined(all_choices const& choices, std::array<one_axis, max_axes> const& alone) const {
+    parts p = of(program_outline::any, choices);
+    double const splitting = ranks_[axes_on(~dim_mask{0}, program_outline::any, choices)];
     double most_bytes = 0;
     for (std::size_t a = 0; a < static_cast<std::size_t>(mesh_.ndim); ++a) {
-      if (choices[a] == 0) continue;
       double const others = splitting / mesh_.extent[a];
       double seconds = 0;
       for (std::size_t k = 0; k < along_[a].size(); ++k) seconds += alone[a].payload[k] * along_[a][k];
@@ -104,9 +112,20 @@ class layout_bounds {
   }
 
  private:
+  /// The axes that split one of these dimensions under a layout, or under any.
+  [[nodiscard]] constexpr axis_mask axes_on(dim_mask dims, int layout, all_choices const& choices) const {
+    axis_mask m = 0;
+    bool const any = layout == program_outline::any;
+    auto const first = any ? 0 : static_cast<std::size_t>(layout), last = any ? outline_->layouts : first + 1;
+    for (auto l = first; l < last; ++l)
+      for (unsigned a = 0; a < static_cast<unsigned>(mesh_.ndim); ++a) m |= (choices[l][a] & dims) != 0 ? 1U << a : 0U;
+    return m;
+  }
+
   static constexpr std::uint64_t many = std::uint64_t{1} << 40U;
   program_outline const* outline_;
   mesh_shape mesh_;
+  std::array<double, std::size_t{1} << max_axes> ranks_{};                        // along axes
   std::array<double, std::size_t{1} << max_axes> reduction_{};                    // seconds a byte, by axes
   std::array<std::array<double, machine_description::kinds>, max_axes> along_{};  // by kind, along one axis
 };

@@ -13,8 +13,10 @@
 
 namespace mtf::detail {
 
-/// What each axis of a mesh splits.
+/// What each axis of a mesh splits under one layout.
 using axis_choices = std::array<dim_mask, max_axes>;
+/// Under each layout of a program.
+using all_choices = std::array<axis_choices, max_layouts>;
 
 /// Meshes of up to `most` axes, each of more than one rank, in every order. Where the order of axes changes no price
 /// (`ordered` is false) their extents do not ascend.
@@ -35,15 +37,16 @@ constexpr void meshes_of(int ranks, int most, bool ordered, mesh_shape so_far, s
 
 /// The sets of dimensions that one axis may split together: no two of one tensor, nor of tensors that an operation
 /// takes together, since each rank would hold only blocks on the diagonal. `may`: the dimensions that may be split.
-constexpr void sets_apart(std::vector<program_outline::dimension_of> const& dims, dim_mask may, dim_mask chosen,
-                          std::size_t from, std::vector<dim_mask>& all) {
+constexpr void sets_apart(std::vector<program_outline::dimension_of> const& dims, std::size_t layout, dim_mask may,
+                          dim_mask chosen, std::size_t from, std::vector<dim_mask>& all) {
   if (from == dims.size()) {
     all.push_back(chosen);
     return;
   }
   dim_mask const bit = dim_mask{1} << from;
-  sets_apart(dims, may, chosen, from + 1, all);
-  if ((may & bit) != 0 && (dims[from].beside & chosen) == 0) sets_apart(dims, may, chosen | bit, from + 1, all);
+  sets_apart(dims, layout, may, chosen, from + 1, all);
+  if ((may & bit) != 0 && dims[from].there[layout] && (dims[from].beside[layout] & chosen) == 0)
+    sets_apart(dims, layout, may, chosen | bit, from + 1, all);
 }
 
 /// Whether the axes divide the extents of the dimensions that they split.

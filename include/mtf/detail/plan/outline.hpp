@@ -4,12 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/limits.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/plan/machine.hpp>
 
@@ -20,85 +21,105 @@ using dim_mask = std::uint32_t;
 
 class program_outline final : public trace_listener {
  public:
+  /// A program may have several layouts, any_layout<0>, any_layout<1> and so on; of what is not known to be under one
+  /// of them, this stands for the layout.
+  static constexpr int any = -1;
+
   struct dimension_of {
     std::uint64_t id = 0;
     std::int64_t extent = 1;
     char const* name = "";
-    dim_mask beside = 0;  // the dimensions of tensors that have this one, and of tensors that operations take with them
+    // By layout: whether it has tensors with this dimension, and the dimensions that these tensors have besides, and
+    // those that operations take with them.
+    std::array<bool, max_layouts> there{};
+    std::array<dim_mask, max_layouts> beside{};
   };
-  /// Seconds that work takes at the least, by the dimensions that its operands have.
+  /// Seconds that work takes at the least, by the dimensions that its operands and its result have.
   struct work {
+    int layout = any;
     dim_mask dims = 0;
     bool backward = false;
     double seconds = 0;
   };
   /// Bytes of a parameter's gradient to which an operation adds whose result has the dimensions `result`.
   struct gradient {
-    int parameter = 0;
+    int parameter = 0, layout = any;
     dim_mask own = 0, result = 0;
     double bytes = 0;
   };
 
   /// `at_best`: what works faster than the machine, at every size.
-  constexpr explicit program_outline(machine_description const& at_best) : at_best_(&at_best) {}
+  constexpr program_outline(machine_description const& at_best, backend::layout_table const& given)
+      : layouts(given.size()), at_best_(&at_best), layouts_(&given) {}
 
+  std::size_t layouts;  // how many the program has
   std::vector<dimension_of> dims;
   std::vector<work> works;
   std::vector<gradient> gradients;
 
-  constexpr void ran(planned_work const& once, std::uint64_t times,
-                     std::array<std::span<sharding const>, 2> const& operands) override {
-    dim_mask const all = mask_of(operands);
+  constexpr void ran(planned_work const& once, std::uint64_t times, operation_tensors const& of) override {
+    int const layout = layout_of(of);
+    dim_mask const all = mask_of(of, layout);
     auto const seconds = static_cast<double>(times) * at_best_->seconds(once);
     bool const backward = once.when == pass::backward;
     for (auto& w : works)
-      if (w.dims == all && w.backward == backward) {
+      if (w.dims == all && w.layout == layout && w.backward == backward) {
         w.seconds += seconds;
         return;
       }
-    works.push_back({all, backward, seconds});
+    works.push_back({layout, all, backward, seconds});
   }
   constexpr void differentiated(int i, sharding const& parameter, std::size_t element, std::uint64_t times,
-                                std::array<std::span<sharding const>, 2> const& operands) override {
-    dim_mask result = 0;
-    for (auto const& out : operands[1]) result |= mask_of(out);
-    gradient const g{
-        i, mask_of(parameter), result,
-        static_cast<double>(times) * static_cast<double>(element) * static_cast<double>(parameter.global_size())};
-    for (auto& other : gradients)
+                                operation_tensors const& by) override {
+    int const layout = layout_of(by);
+    for (auto const& other : gradients)
       if (other.parameter == i) return;  // one of its contributions is enough for a bound
-    gradients.push_back(g);
+    auto const elements = static_cast<double>(times) * static_cast<double>(parameter.global_size());
+    if (layout != any)
+      gradients.push_back(
+          {i, layout, mask_of(parameter), mask_of(*by.result), static_cast<double>(element) * elements});
   }
 
  private:
-  constexpr dim_mask bit_of(dim_state const& d) {
-    for (std::size_t i = 0; i < dims.size(); ++i)
-      if (dims[i].id == d.id) return dim_mask{1} << i;
-    if (dims.size() == 32) throw user_error("layouts are searched for programs of up to 32 dimensions; this has more");
-    dims.push_back({d.id, d.extent, d.name});
-    return dim_mask{1} << (dims.size() - 1);
+  [[nodiscard]] constexpr int layout_of(operation_tensors const& of) const {
+    if (of.layout != nullptr)
+      for (std::size_t i = 0; i < layouts_->size(); ++i)
+        if (&(*layouts_)[i] == of.layout) return static_cast<int>(i);
+    return any;
   }
   constexpr dim_mask mask_of(sharding const& s) {
     dim_mask m = 0;
-    for (int d = 0; d < s.ndim; ++d) m |= bit_of(s[d]);
+    for (int d = 0; d < s.ndim; ++d) m |= dim_mask{1} << index_of(s[d]);
     return m;
   }
-  constexpr void are_together(dim_mask m) {
+  constexpr std::size_t index_of(dim_state const& d) {
     for (std::size_t i = 0; i < dims.size(); ++i)
-      if (((m >> i) & 1U) != 0) dims[i].beside |= m & ~(dim_mask{1} << i);
+      if (dims[i].id == d.id) return i;
+    if (dims.size() == 32) throw user_error("layouts are searched for programs of up to 32 dimensions; this has more");
+    dims.push_back({d.id, d.extent, d.name});
+    return dims.size() - 1;
   }
-  // All dimensions where the operands are not known: then the work may be divided by any.
-  constexpr dim_mask mask_of(std::array<std::span<sharding const>, 2> const& operands) {
-    if (operands[0].empty()) return ~dim_mask{0};
-    dim_mask in = 0, out = 0;
-    for (auto const& s : operands[0]) in |= mask_of(s);
-    for (auto const& s : operands[1]) out |= mask_of(s);
-    are_together(in);
-    are_together(out);
+  // All dimensions where an operation's tensors are not known: then its work may be divided by any.
+  constexpr dim_mask mask_of(operation_tensors const& of, int layout) {
+    dim_mask in = 0;
+    for (auto const& s : of.operands) in |= mask_of(s);
+    dim_mask const out = of.result != nullptr ? mask_of(*of.result) : 0;
+    if (of.operands.empty() || layout == any) return ~dim_mask{0};
+    are_together(in, layout);
+    are_together(out, layout);
     return in | out;
+  }
+  constexpr void are_together(dim_mask m, int layout) {
+    auto const l = static_cast<std::size_t>(layout);
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (((m >> i) & 1U) != 0) {
+        dims[i].there[l] = true;
+        dims[i].beside[l] |= m & ~(dim_mask{1} << i);
+      }
   }
 
   machine_description const* at_best_;
+  backend::layout_table const* layouts_;
 };
 
 /// A machine that is as fast at every size as this one at its best.

@@ -1,0 +1,64 @@
+#pragma once
+// Among which layouts the best is searched, and what a search comes to.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mtf/autodiff/value_and_grad.hpp>
+#include <mtf/core/layout_value.hpp>
+
+namespace mtf {
+
+/// What the best layout has least of: seconds of a step on the machine, bytes that a rank sends, or bytes that it
+/// holds.
+enum class least : std::uint8_t { seconds, bytes_sent, memory };
+
+/// Among which layouts the best is searched.
+struct layouts_to_search {
+  int ranks = 1;                     // on all meshes of so many ranks,
+  int most_axes = 3;                 // of up to so many axes;
+  std::optional<mesh_value> mesh{};  // or on this one
+  std::size_t layouts = 1;           // how many the program has: any_layout<0>, any_layout<1> and so on
+  /// Rules that are part of each layout: of the first, the second and so on, as many as there are. Needs the mesh.
+  std::vector<layout_value> pinned{};
+  std::vector<std::string> whole{};  // dimensions that are not split
+  std::uint64_t memory = ~0ULL;      // bytes that a rank may hold; no more than the machine has
+  least of = least::seconds;
+  std::size_t wanted = 3;  // how many are to be found, the best first
+};
+
+/// Layouts of a program, how gradients are completed and whether the optimizer's state is split under them, and what a
+/// step then takes of one rank.
+struct found_layout {
+  std::vector<layout_value> layouts;
+  completed_gradients gradients = completed_gradients::later;
+  bool state_is_split = false;
+  double seconds = 0;
+  std::uint64_t bytes_sent = 0, memory = 0;
+
+  /// What is to be least.
+  [[nodiscard]] constexpr double of(least what) const {
+    return what == least::seconds ? seconds : static_cast<double>(what == least::memory ? memory : bytes_sent);
+  }
+};
+
+/// What a search came to. Here a layout means all layouts of the program together. Of each there are up to four plans:
+/// with gradients completed later or overlapped, with the optimizer's state as the parameters or split; the best of
+/// them counts.
+struct searched_layouts {
+  std::vector<found_layout> best;  // ascending
+  std::uint64_t meshes = 0;
+  std::uint64_t layouts = 0;      // all that split no two dimensions of one tensor by one axis, and divide extents
+  std::uint64_t tried = 0;        // layouts of which plans were made
+  std::uint64_t bounded = 0;      // layouts that no plan was made of: their bound is no less than the last of the best
+  std::uint64_t priced = 0;       // plans
+  std::uint64_t too_large = 0;    // plans that need more memory
+  std::uint64_t on_one_axis = 0;  // plans made for bounds
+  std::vector<std::pair<std::string, std::uint64_t>>
+      refused{};  // layouts that rules refuse, by the compiler's sentence
+};
+
+}  // namespace mtf
