@@ -1,0 +1,152 @@
+// Says what a training step of model.hpp sends, computes and takes under layouts, before anything runs: no ranks, no
+// kernels. See --help.
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <mtf/plan/machine_json.hpp>
+#include <mtf/plan/machines.hpp>
+
+#include "output.hpp"
+#include "program.hpp"
+
+namespace transformer {
+namespace {
+
+/// The command line: layouts to be laid side by side.
+struct question {
+  std::vector<std::string> meshes, layouts{""}, upper_layouts;  // one for all layouts, or one for each
+  std::string machine = "h100";
+};
+
+/// A layout that was asked about, and what a step takes under it.
+struct answer {
+  options asked;
+  mtf::plan_value plan;
+  mtf::step_price price;
+
+  [[nodiscard]] std::string name() const {
+    return "mesh \"" + asked.mesh + "\", layout \"" + asked.layout + "\"" +
+           (asked.upper_layout ? ", upper half \"" + *asked.upper_layout + "\"" : "");
+  }
+};
+
+template <class... X>
+std::string text_of(char const* format, X... x) {
+  std::array<char, 300> text{};
+  std::snprintf(text.data(), text.size(), format, x...);
+  return text.data();
+}
+
+mtf::machine_description machine_from(std::string const& name) {
+  if (name == "h100") return mtf::machines::h100_nodes();
+  if (name == "tpu-v2") return mtf::machines::tpu_v2_pod();
+  if (name.ends_with(".json")) return mtf::read_machine(name);
+  throw mtf::user_error("--machine: expected h100, tpu-v2 or a .json file that benchmarks/machine wrote, found \"" +
+                        name + "\"");
+}
+
+/// Each layout with its mesh and its upper half's layout.
+std::vector<options> layouts_asked(question const& q) {
+  auto const given = [&](char const* flag, std::vector<std::string> const& values) {
+    if (values.size() > 1 && values.size() != q.layouts.size())
+      throw mtf::user_error(std::string(flag) + ": expected one for all layouts or one for each of the " +
+                            std::to_string(q.layouts.size()) + " layouts, found " + std::to_string(values.size()));
+  };
+  given("--mesh", q.meshes);
+  given("--upper-layout", q.upper_layouts);
+  std::vector<options> all;
+  for (std::size_t i = 0; i < q.layouts.size(); ++i) {
+    options o;
+    o.mesh = q.meshes[q.meshes.size() == 1 ? 0 : i];
+    o.layout = q.layouts[i];
+    if (!q.upper_layouts.empty()) o.upper_layout = q.upper_layouts[q.upper_layouts.size() == 1 ? 0 : i];
+    all.push_back(o);
+  }
+  return all;
+}
+
+/// A whole training step, AdamW included.
+answer answer_to(options const& asked, mtf::machine_description const& machine) try {
+  answer a{asked,
+           mtf::plan_under<gradients_are_completed, state_split, mtf::updated_by<mtf::adamw>>(
+               planned_loss, layouts_of(asked), planned_parameters, planned_tokens, planned_tokens),
+           {}};
+  a.price = a.plan.price(machine);
+  return a;
+} catch (mtf::user_error const& e) {
+  throw mtf::user_error("mesh \"" + asked.mesh + "\", layout \"" + asked.layout + "\": " + e.what());
+}
+
+std::string describe(answer const& a, mtf::machine_description const& machine) {
+  auto const& p = a.price;
+  auto text = a.name() + "\n" + mtf::describe(a.plan) +
+              text_of(
+                  "a step takes %.4g ms on %s: %.4g ms in products, %.4g ms in other kernels, %.4g ms in collectives, "
+                  "of which %.4g ms hide behind the backward pass\n",
+                  1e3 * p.seconds(), std::string(machine.name.view()).c_str(), 1e3 * p.products, 1e3 * p.kernels,
+                  1e3 * p.collectives, 1e3 * p.hidden);
+  if (a.plan.peak_bytes > machine.memory)
+    text += text_of("it does not fit: a rank has %.4g GB\n", static_cast<double>(machine.memory) / 1e9);
+  return text;
+}
+
+/// A line for each layout.
+std::string table_of(std::vector<answer> const& all) {
+  auto text = std::to_string(all.size()) + " layouts by seconds and bytes:\n" +
+              text_of("%11s %11s %11s %11s %11s %11s %11s  %s\n", "step ms", "products", "kernels", "collectives",
+                      "hidden", "sent MB", "memory MB", "under");
+  for (auto const& a : all)
+    text +=
+        text_of("%11.4g %11.4g %11.4g %11.4g %11.4g %11.4g %11.4g  ", 1e3 * a.price.seconds(), 1e3 * a.price.products,
+                1e3 * a.price.kernels, 1e3 * a.price.collectives, 1e3 * a.price.hidden,
+                static_cast<double>(a.plan.bytes_sent_per_rank()) / 1e6, static_cast<double>(a.plan.peak_bytes) / 1e6) +
+        a.name() + "\n";
+  return text;
+}
+
+/// Help or an answer for the screen; what is wrong is a user_error.
+std::string run(int argc, char** argv) {
+  question q;
+  CLI::App app{
+      "Says what a training step of the example's Transformer sends, computes and takes, before anything runs.\n"
+      "Several layouts are laid side by side: repeat --layout, with one --mesh for all or one for each."};
+  auto const several = [&](char const* flag, std::vector<std::string>& to, char const* what) {
+    return app.add_option(flag, to, what)->allow_extra_args(false);
+  };
+  several("--mesh", q.meshes, "the machine's axes with their ranks, such as \"data:2;model:2\"")->required();
+  several("--layout", q.layouts, "which dimensions are split over which axes, such as \"batch:data;heads:model\"");
+  several("--upper-layout", q.upper_layouts, "the same for the upper half of the layers, if it is another");
+  app.add_option("--machine", q.machine,
+                 "what the ranks are: h100 (nodes of eight), tpu-v2 (a pod), or a JSON file of benchmark-machine")
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::CallForHelp const&) {
+    return app.help();
+  } catch (CLI::ParseError const& e) {
+    throw mtf::user_error(std::string(e.what()) + " (see --help)");
+  }
+  auto const machine = machine_from(q.machine);
+  std::vector<answer> answers;
+  for (auto const& asked : layouts_asked(q)) answers.push_back(answer_to(asked, machine));
+  std::string text;
+  for (auto const& a : answers) text += describe(a, machine) + "\n";
+  return answers.size() > 1 ? text + table_of(answers) : text;
+}
+
+}  // namespace
+}  // namespace transformer
+
+int main(int argc, char** argv) try {
+  transformer::output screen("standard output", stdout);
+  screen.write(transformer::run(argc, argv));
+  if (!screen.failure().empty()) throw mtf::user_error(screen.failure());
+  return 0;
+} catch (mtf::user_error const& e) {
+  std::fprintf(stderr, "mtf: %s\n", e.what());
+  return 2;
+}
