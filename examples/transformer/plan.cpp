@@ -9,8 +9,11 @@
 
 #include <mtf/plan/machine_json.hpp>
 #include <mtf/plan/machines.hpp>
+#include <mtf/plan/plan_json.hpp>
+#include <mtf/plan/record.hpp>
 
 #include "output.hpp"
+#include "page/page.hpp"
 #include "program.hpp"
 
 namespace transformer {
@@ -19,13 +22,13 @@ namespace {
 /// The command line: layouts to be laid side by side.
 struct question {
   std::vector<std::string> meshes, layouts{""}, upper_layouts;  // one for all layouts, or one for each
-  std::string machine = "h100";
+  std::string machine = "h100", json, html;
 };
 
 /// A layout that was asked about, and what a step takes under it.
 struct answer {
   options asked;
-  mtf::plan_value plan;
+  mtf::plan_record record;
   mtf::step_price price;
 
   [[nodiscard]] std::string name() const {
@@ -72,10 +75,13 @@ std::vector<options> layouts_asked(question const& q) {
 /// A whole training step, AdamW included.
 answer answer_to(options const& asked, mtf::machine_description const& machine) try {
   answer a{asked,
-           mtf::plan_under<gradients_are_completed, state_split, mtf::updated_by<mtf::adamw>>(
+           mtf::record_under<gradients_are_completed, state_split, mtf::updated_by<mtf::adamw>>(
                planned_loss, layouts_of(asked), planned_parameters, planned_tokens, planned_tokens),
            {}};
-  a.price = a.plan.price(machine);
+  auto const inputs = a.record.given.end() - 2;
+  inputs[0].name = "input: tokens";
+  inputs[1].name = "input: labels";
+  a.price = a.record.plan.price(machine);
   return a;
 } catch (mtf::user_error const& e) {
   throw mtf::user_error("mesh \"" + asked.mesh + "\", layout \"" + asked.layout + "\": " + e.what());
@@ -83,13 +89,13 @@ answer answer_to(options const& asked, mtf::machine_description const& machine) 
 
 std::string describe(answer const& a, mtf::machine_description const& machine) {
   auto const& p = a.price;
-  auto text = a.name() + "\n" + mtf::describe(a.plan) +
+  auto text = a.name() + "\n" + mtf::describe(a.record.plan) +
               text_of(
                   "a step takes %.4g ms on %s: %.4g ms in products, %.4g ms in other kernels, %.4g ms in collectives, "
                   "of which %.4g ms hide behind the backward pass\n",
                   1e3 * p.seconds(), std::string(machine.name.view()).c_str(), 1e3 * p.products, 1e3 * p.kernels,
                   1e3 * p.collectives, 1e3 * p.hidden);
-  if (a.plan.peak_bytes > machine.memory)
+  if (a.record.plan.peak_bytes > machine.memory)
     text += text_of("it does not fit: a rank has %.4g GB\n", static_cast<double>(machine.memory) / 1e9);
   return text;
 }
@@ -100,12 +106,46 @@ std::string table_of(std::vector<answer> const& all) {
               text_of("%11s %11s %11s %11s %11s %11s %11s  %s\n", "step ms", "products", "kernels", "collectives",
                       "hidden", "sent MB", "memory MB", "under");
   for (auto const& a : all)
-    text +=
-        text_of("%11.4g %11.4g %11.4g %11.4g %11.4g %11.4g %11.4g  ", 1e3 * a.price.seconds(), 1e3 * a.price.products,
-                1e3 * a.price.kernels, 1e3 * a.price.collectives, 1e3 * a.price.hidden,
-                static_cast<double>(a.plan.bytes_sent_per_rank()) / 1e6, static_cast<double>(a.plan.peak_bytes) / 1e6) +
-        a.name() + "\n";
+    text += text_of("%11.4g %11.4g %11.4g %11.4g %11.4g %11.4g %11.4g  ", 1e3 * a.price.seconds(),
+                    1e3 * a.price.products, 1e3 * a.price.kernels, 1e3 * a.price.collectives, 1e3 * a.price.hidden,
+                    static_cast<double>(a.record.plan.bytes_sent_per_rank()) / 1e6,
+                    static_cast<double>(a.record.plan.peak_bytes) / 1e6) +
+            a.name() + "\n";
   return text;
+}
+
+/// What the files have: all answers, the machine, the model.
+nlohmann::json json_of(std::vector<answer> const& all, mtf::machine_description const& machine) {
+  auto const model =
+      text_of("%d layers, d_model %lld, %lld heads of %lld, d_ff %lld, vocabulary %lld; batch %lld of %lld tokens",
+              config::layers, static_cast<long long>(config::d_model::extent),
+              static_cast<long long>(config::heads::extent), static_cast<long long>(config::d_head::extent),
+              static_cast<long long>(config::d_ff::extent), static_cast<long long>(config::vocab::extent),
+              static_cast<long long>(config::batch::extent), static_cast<long long>(config::sequence::extent));
+  nlohmann::json j{{"model", model}, {"machine", mtf::json_of(machine)}, {"layouts", nlohmann::json::array()}};
+  for (auto const& a : all) {
+    auto one = mtf::json_of(a.record, machine);
+    one["layout"] = a.asked.layout;
+    one["upper_layout"] = a.asked.upper_layout.value_or("");
+    j["layouts"].push_back(std::move(one));
+  }
+  return j;
+}
+
+/// The page shows this JSON. Nothing in it ends a script: no "<".
+std::string page_of(nlohmann::json const& j) {
+  std::string text;
+  for (char const c : j.dump()) c == '<' ? text += "\\u003c" : text += c;
+  return page_before_data() + text + page_after_data();
+}
+
+void write(char const* flag, std::string const& path, std::string const& text) {
+  if (path.empty()) return;
+  output file;
+  file.open(flag, path, "w");
+  file.write(text);
+  file.close();
+  if (!file.failure().empty()) throw mtf::user_error(file.failure());
 }
 
 /// Help or an answer for the screen; what is wrong is a user_error.
@@ -123,6 +163,8 @@ std::string run(int argc, char** argv) {
   app.add_option("--machine", q.machine,
                  "what the ranks are: h100 (nodes of eight), tpu-v2 (a pod), or a JSON file of benchmark-machine")
       ->capture_default_str();
+  app.add_option("--json", q.json, "write plans, prices and timelines into this file");
+  app.add_option("--html", q.html, "draw the same as a page in this file, for any browser, without a network");
   try {
     app.parse(argc, argv);
   } catch (CLI::CallForHelp const&) {
@@ -133,6 +175,11 @@ std::string run(int argc, char** argv) {
   auto const machine = machine_from(q.machine);
   std::vector<answer> answers;
   for (auto const& asked : layouts_asked(q)) answers.push_back(answer_to(asked, machine));
+  if (!q.json.empty() || !q.html.empty()) {
+    auto const j = json_of(answers, machine);
+    write("--json", q.json, j.dump(1) + "\n");
+    write("--html", q.html, page_of(j));
+  }
   std::string text;
   for (auto const& a : answers) text += describe(a, machine) + "\n";
   return answers.size() > 1 ? text + table_of(answers) : text;
