@@ -1,8 +1,20 @@
 #!/usr/bin/env bash
 # Installs what mtf's build, tests and demo need, on Debian 12, and brings Kokkos' source to the download cache
 # ($MTF_DOWNLOAD_CACHE, or else ~/.cache/mtf). Takes a second when everything is there.
+#   scripts/setup.sh             what builds, tests and the demo need
+#   scripts/setup.sh --browser   also Chromium, in which a test looks at the pages of `plan --html`
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+browser=()
+case "${1:-}" in
+  "") ;;
+  --browser) browser=(chromium fonts-dejavu-core) ;;
+  *)
+    echo "usage: scripts/setup.sh [--browser]" >&2
+    exit 2
+    ;;
+esac
 
 packages=(
   g++-12 clang-19 libomp-19-dev cmake ninja-build ca-certificates          # compilers and build
@@ -11,11 +23,12 @@ packages=(
   libboost-dev libdnnl-dev librandom123-dev libopenmpi-dev openmpi-bin     # what mtf itself uses
   libmpich-dev mpich                                                       # preset mpich; mpicxx and mpirun stay Open MPI's
   doctest-dev libcli11-dev nlohmann-json3-dev libbenchmark-dev time        # tests, examples, benchmarks
+  libjs-chart.js                                                           # what plan --html draws with
   bible-kjv bible-kjv-text                                                 # the demo's text
 )
 
 missing=()
-for package in "${packages[@]}"; do
+for package in "${packages[@]}" "${browser[@]}"; do
   status="$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)"
   [[ "$status" == installed ]] || missing+=("$package")
 done

@@ -50,7 +50,9 @@ preset() {
   stage "$1 test" ctest --preset "$1"
 }
 
-stage "setup" scripts/setup.sh
+setup=(scripts/setup.sh)
+$quick || setup+=(--browser)
+stage "setup" "${setup[@]}"
 stage "format" scripts/check-format.sh
 if $quick; then
   preset quick gcc

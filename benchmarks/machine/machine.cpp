@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include <mtf/mpi.hpp>
+#include <mtf/plan/machine_json.hpp>
 
-#include "json.hpp"
 #include "measure_machine.hpp"
 
 namespace {
@@ -67,9 +67,9 @@ int run(backend& b, int argc, char** argv) {
   for (int again = 0; again < 2; ++again) m = measured::fastest(m, measurement.machine(name));
   bool failed = false;
   if (b.ranks().rank() == 0) {
-    std::printf("%s\n", machine_file::of(m).dump(2).c_str());
-    failed = (!json.empty() && !write(json, machine_file::of(m).dump(2))) ||
-             (!header.empty() && !write(header, header_of(m)));
+    std::printf("%s\n", mtf::json_of(m).dump(2).c_str());
+    failed =
+        (!json.empty() && !write(json, mtf::json_of(m).dump(2))) || (!header.empty() && !write(header, header_of(m)));
   }
   if (b.ranks().any(failed)) throw mtf::user_error("the description cannot be written");
   return 0;

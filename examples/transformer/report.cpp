@@ -7,10 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <sstream>
 
 namespace transformer {
@@ -41,26 +39,6 @@ std::string line_of(progress const& p) {
 }
 
 }  // namespace
-
-void output::open(std::string const& name, std::string const& path, char const* mode) {
-  name_ = name + " " + path;
-  to_ = std::fopen(path.c_str(), mode);
-  check(to_ != nullptr);
-}
-
-void output::write(std::string const& text) {
-  if (to_ != nullptr && failure_.empty())
-    check(std::fwrite(text.data(), 1, text.size(), to_) == text.size() && std::fflush(to_) == 0);
-}
-
-void output::close() {
-  if (to_ != nullptr && to_ != stdout) check(std::fclose(to_) == 0);
-  to_ = nullptr;
-}
-
-void output::check(bool good) {
-  if (!good && failure_.empty()) failure_ = name_ + ": cannot be written: " + std::strerror(errno);
-}
 
 report::report(bool speaks)
     : speaks_(speaks), terminal_(speaks && on_terminal()), screen_("standard output", speaks ? stdout : nullptr) {}

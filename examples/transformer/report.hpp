@@ -1,12 +1,13 @@
 #pragma once
 // What a person sees of a training run: a line of progress, a log, a plot. Only rank 0 makes one that speaks.
 #include <chrono>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <mtf/backend/profile.hpp>
+
+#include "output.hpp"
 
 namespace transformer {
 
@@ -17,27 +18,6 @@ struct progress {
   double tokens_per_second = 0, gflops = 0, peak_share = 0;
   double seconds_left = 0;
   double learning_rate = 0, gradient_norm = 0;
-};
-
-/// What is written to: a file, or nothing. After a failure, nothing more; it is kept in the user's words.
-class output {
- public:
-  output() = default;
-  output(std::string name, std::FILE* to) : name_(std::move(name)), to_(to) {}
-  ~output() { close(); }
-  output(output const&) = delete;
-  output& operator=(output const&) = delete;
-
-  void open(std::string const& name, std::string const& path, char const* mode);
-  void write(std::string const& text);
-  void close();
-  [[nodiscard]] std::string const& failure() const { return failure_; }
-
- private:
-  void check(bool good);
-
-  std::string name_, failure_;
-  std::FILE* to_ = nullptr;
 };
 
 class report {

@@ -60,6 +60,8 @@ struct operation_tensors {
 /// (No virtual destructor: see mtf/backend/ref.hpp.)
 class trace_listener {
  public:
+  /// What was told until now is given to the step, and is no part of it.
+  constexpr virtual void step_begins() = 0;
   /// An operation ran a primitive, `times` times.
   constexpr virtual void ran(planned_work const& once, std::uint64_t times, operation_tensors const& of) = 0;
   /// An operation added to the gradient of the i-th parameter, whose elements have `element` bytes.
@@ -74,6 +76,18 @@ class trace_listener {
 struct planned_loop {
   std::size_t first = 0, last = 0;
   std::uint64_t count = 1;
+};
+
+/// One thing that a planned program does once: work, a collective, or the begin or the end of a loop.
+struct planned_event {
+  /// What it is.
+  enum class kind : std::uint8_t { work, collective, loop_begins, loop_ends };
+  kind what = kind::work;
+  planned_collective collective{};  // for work only its pass, operation, tensor and parameters
+  planned_work work{};
+  std::uint64_t count = 1;  // how often a loop is run
+  std::uint64_t live = 0;   // bytes of tensors that the rank has then
+  std::uint64_t peak = 0;   // the most that it had until then
 };
 
 /// Records what a program sends and allocates. Rank 0 stands for all: every rank does the same.
@@ -127,6 +141,17 @@ class trace {
     return false;
   }
 
+  /// Writes down every event from now on, the rounds of a loop once; null: no more. The tensors are the trace's.
+  constexpr void record(std::vector<planned_event>* to) { events_ = to; }
+
+  /// The step begins: what was made until now is given to it, and is no work of its own.
+  constexpr void begin_step() {
+    work_.clear();
+    work_ids_.clear();
+    if (events_ != nullptr) events_->clear();
+    if (listener_ != nullptr) listener_->step_begins();
+  }
+
   // Told by the operations --------------------------------------------------------------------------------------------
 
   constexpr void enter(operation_label const& what, sharding const& tensor) {
@@ -159,6 +184,7 @@ class trace {
   /// joined to it.
   constexpr void begin_loop(std::uint64_t count) {
     open_.push_back({planned_.size(), loops_.size(), live_, count});
+    if (events_ != nullptr) happens(planned_event::kind::loop_begins, count);
     times_ *= count;
   }
   /// Ends the loop begun last.
@@ -166,6 +192,7 @@ class trace {
     open_loop const body = open_.back();
     open_.pop_back();
     auto const count = body.count;
+    if (events_ != nullptr) happens(planned_event::kind::loop_ends, count);
     times_ /= count;
     live_ += (count - 1) * (live_ - body.live);  // what one round leaves behind; unsigned, so it may also shrink
     if (live_ > peak_) peak_ = live_;
@@ -237,8 +264,9 @@ class trace {
     w.runs += times_;
     w.flops += n * flops;
     w.bytes += n * bytes;
-    if (listener_ != nullptr)
-      listener_->ran({w.operation, P::name, pass_, w.bound, grade, 1, flops, bytes}, times_, tensors());
+    planned_work const once{w.operation, P::name, pass_, w.bound, grade, 1, flops, bytes};
+    if (events_ != nullptr) happens(planned_event::kind::work, 1)->work = once;
+    if (listener_ != nullptr) listener_->ran(once, times_, tensors());
   }
 
  private:
@@ -297,6 +325,21 @@ class trace {
     auto const now = scopes_.empty() ? scope{} : scopes_.back();
     planned_.push_back(
         {kind, axes, payload, pass_, now.what.name, now.tensor, now.what.parameter, now.what.other, started});
+    if (events_ != nullptr) happens(planned_event::kind::collective, 1)->collective = planned_.back();
+  }
+  /// An event, for whoever records them.
+  constexpr planned_event* happens(planned_event::kind what, std::uint64_t count) {
+    auto const now = scopes_.empty() ? scope{} : scopes_.back();
+    events_->push_back({.what = what,
+                        .collective = {.when = pass_,
+                                       .operation = now.what.name,
+                                       .tensor = now.tensor,
+                                       .parameter = now.what.parameter,
+                                       .other = now.what.other},
+                        .count = count,
+                        .live = live_,
+                        .peak = peak_});
+    return &events_->back();
   }
 
   mesh_shape mesh_;
@@ -308,6 +351,7 @@ class trace {
   std::vector<scope> scopes_;
   std::vector<std::uint64_t> seen_;
   std::vector<backend::kept*> kept_;
+  std::vector<planned_event>* events_ = nullptr;
   backend::layout_table layouts_;
   struct under {
     sharding const* operands;

@@ -123,6 +123,7 @@ struct planned_update<Params, Split, updated_by<Optimizer>> {
 template <completed_gradients When, class Split, class Update, class Loss, class F, class Params, class... Rest>
 constexpr void planned_training(trace& b, F const& f, Params& params, Rest const&... rest) {
   planned_update<Params, Split, Update> update(b);  // its state is there from the start
+  b.begin_step();
   decltype(complete(std::declval<Loss const&>())) value;
   gradients_t<Params> gradients;
   differentiate<Split>(When, f, std::as_const(params), value, gradients, rest...);
@@ -135,6 +136,7 @@ struct planned_step {
   template <class F, class... X>
   constexpr planned_step(trace& b, F const& f, X&&... x) {
     using result = std::remove_cvref_t<decltype(f(std::as_const(x)...))>;
+    b.begin_step();
     if constexpr (!std::is_same_v<result, refused> && is_parameters<first_t<In..., void>>)
       planned_training<When, Split, Update, result>(b, f, x...);
     else

@@ -21,6 +21,22 @@ namespace mtf {
 
 namespace detail {
 
+/// The tensors of entries that shall outlive the trace: `own` gets each once. Pointers only when all are there.
+template <class Tensors>
+constexpr void own_tensors(std::vector<sharding>& own, Tensors const& tensors) {
+  std::vector<std::size_t> at;
+  tensors([&](sharding const*& t) {
+    std::size_t i = 0;
+    while (i < own.size() && t != nullptr && !(own[i] == *t)) ++i;
+    if (t != nullptr && i == own.size()) own.push_back(*t);
+    at.push_back(i);
+  });
+  std::size_t next = 0;
+  tensors([&](sharding const*& t) {
+    if (auto const i = at[next++]; t != nullptr) t = &own[i];
+  });
+}
+
 /// What was recorded, as a plan that outlives the trace. (A template, which costs programs without such plans less.)
 template <class Trace>
 constexpr plan_value plan_from(Trace const& b, mesh_value const& mesh) {
@@ -33,16 +49,21 @@ constexpr plan_value plan_from(Trace const& b, mesh_value const& mesh) {
   p.work = b.work();
   p.reordered = b.reordered();
   p.peak_bytes = b.peak_bytes();
-  std::vector<std::size_t> at;  // of each collective's tensor; pointers only when all are there
-  for (auto const& c : p.collectives) {
-    std::size_t i = 0;
-    while (i < p.tensors.size() && c.tensor != nullptr && !(p.tensors[i] == *c.tensor)) ++i;
-    if (c.tensor != nullptr && i == p.tensors.size()) p.tensors.push_back(*c.tensor);
-    at.push_back(i);
-  }
-  for (std::size_t i = 0; i < at.size(); ++i)
-    if (p.collectives[i].tensor != nullptr) p.collectives[i].tensor = &p.tensors[at[i]];
+  own_tensors(p.tensors, [&](auto const& f) {
+    for (auto& c : p.collectives) f(c.tensor);
+  });
   return p;
+}
+
+/// Traces f under layouts that are values. What the compiler would refuse of them is a user_error.
+template <completed_gradients When, class Split, class Update, class F, class... In>
+constexpr void trace_under(trace& b, F const& f, std::span<layout_value const> layouts) {
+  for (auto const& layout : layouts) b.layouts().add(layout);
+  planned_step<When, Split, Update, In...>{b, f, stand_in<place<float, any_layout<>, trace>, In>(b).value...};
+  for (auto const& layout : layouts)
+    for (int i = 0; i < layout.size; ++i)
+      if (auto const& rule = layout.rules[static_cast<std::size_t>(i)]; !b.has_seen(rule.dim))
+        throw user_error(refusal(MTF_SAYS_UNUSED_RULE, std::string(rule.name.view())));
 }
 
 }  // namespace detail
@@ -57,13 +78,7 @@ constexpr plan_value plan_under(F const& f, std::span<layout_value const> layout
   using checked [[maybe_unused]] = checked_t<verdict>;
   if constexpr (verdict::value) {
     trace b(layouts.front().mesh.shape);
-    for (auto const& layout : layouts) b.layouts().add(layout);
-    detail::planned_step<When, Split, Update, In...>{
-        b, f, detail::stand_in<place<float, any_layout<>, trace>, In>(b).value...};
-    for (auto const& layout : layouts)
-      for (int i = 0; i < layout.size; ++i)
-        if (auto const& rule = layout.rules[static_cast<std::size_t>(i)]; !b.has_seen(rule.dim))
-          throw user_error(detail::refusal(MTF_SAYS_UNUSED_RULE, std::string(rule.name.view())));
+    detail::trace_under<When, Split, Update, F, In...>(b, f, layouts);
     return detail::plan_from(b, layouts.front().mesh);
   } else {
     return {};

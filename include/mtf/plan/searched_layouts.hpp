@@ -21,7 +21,8 @@ struct layouts_to_search {
   int ranks = 1;                     // on all meshes of so many ranks,
   int most_axes = 3;                 // of up to so many axes;
   std::optional<mesh_value> mesh{};  // or on this one
-  std::size_t layouts = 1;           // how many the program has: any_layout<0>, any_layout<1> and so on
+  std::size_t layouts = 1;           // how many the program has: any_layout<0>, any_layout<1> and so on;
+  bool alike = false;                // only those in which all of these are the same
   /// Rules that are part of each layout: of the first, the second and so on, as many as there are. Needs the mesh.
   std::vector<layout_value> pinned{};
   std::vector<std::string> whole{};  // dimensions that are not split

@@ -23,42 +23,46 @@ namespace mtf::detail {
 // - Gradients. An operation with a parameter adds to its gradient a sum over the dimensions of the operation's result
 //   that the parameter lacks. If an axis splits one of these and none of the parameter's own, its ranks have different
 //   terms. An all-reduce adds them up, or a reduce-scatter, after which an all-gather gives all ranks the updated
-//   parameter. At best that takes the bytes of the parameter's shard over the machine's bandwidth, with no latency.
+//   parameter. At best that takes the bytes of the parameter's shard over the machine's bandwidth. Small gradients
+//   share a message, so the latency of one collective counts, along the most ranks that one of them needs.
 // - All other collectives. Operations treat each axis apart: what has to be sent along one has to be sent whatever the
 //   others split, in shards that are smaller by at most their extents. So the collectives of a layout take at least
-//   those of its restriction to one axis, whose plan is made, divided by the extents of the other axes that split
-//   something. Since one collective may run along several axes, the greatest of these bounds counts, not their sum.
+//   those of its restriction to one axis, whose plan is made: its bytes divided by the extents of the other axes that
+//   split something, and all of its latencies. Since one collective may run along several axes, the greatest of these
+//   bounds counts, not their sum.
 // - Collectives hide behind the backward pass only if they were started there, and only gradients' are: with W seconds
 //   of work there and G of gradients' collectives, of which a share o can hide, at least max(W + (1 - o) G, G) remain.
 // - Memory. A rank holds its shards of the parameters.
 // A price below its bound ends the search with an error (tests/local/search_test.cpp holds both against enumeration).
 class layout_bounds {
  public:
-  /// `best`: the machine at its best.
+  /// `best`: the machine as fast at every size as at its best.
   constexpr layout_bounds(program_outline const& outline, machine_description const& best, mesh_shape const& mesh)
       : outline_(&outline), mesh_(mesh) {
     ranks_[0] = 1;
     for (axis_mask m = 1; m < axis_mask{1} << static_cast<unsigned>(mesh.ndim); ++m) {
       auto const parts = static_cast<std::uint64_t>(mesh.size(m));
-      auto const n = many * parts;
       ranks_[m] = static_cast<double>(parts);
-      double const reduced = best.seconds(collective::all_reduce, n, mesh, m),
-                   scattered = best.seconds(collective::reduce_scatter, n, mesh, m),
-                   gathered = best.seconds(collective::all_gather, many, mesh, m);
-      reduction_[m] = std::min(reduced, scattered + gathered) / static_cast<double>(n);
+      auto const cost = [&](collective kind, std::uint64_t payload) {
+        double const latency = best.seconds(kind, 0, mesh, m);
+        return affine{latency, (best.seconds(kind, payload, mesh, m) - latency) / static_cast<double>(payload)};
+      };
+      auto const n = many * parts;
+      affine const reduced = cost(collective::all_reduce, n), scattered = cost(collective::reduce_scatter, n);
+      affine gathered = cost(collective::all_gather, many);
+      reduction_[m] = {std::min(reduced.latency, scattered.latency + gathered.latency),
+                       std::min(reduced.byte, scattered.byte + gathered.byte / ranks_[m])};
       if ((m & (m - 1)) == 0) {
         std::size_t a = 0;
         while (m >> a != 1) ++a;
-        along_[a] = {reduction_[m], scattered / static_cast<double>(n), gathered / static_cast<double>(many),
-                     best.seconds(collective::all_to_all, n, mesh, m) / static_cast<double>(n),
-                     best.seconds(collective::permute, n, mesh, m) / static_cast<double>(n)};
+        along_[a] = {reduction_[m], scattered, gathered, cost(collective::all_to_all, n), cost(collective::permute, n)};
       }
     }
   }
 
   /// What the collectives of a plan on one axis, but for gradients', put in, by kind.
   struct one_axis {
-    std::array<double, machine_description::kinds> payload{};
+    std::array<double, machine_description::kinds> count{}, payload{};
     double bytes_sent = 0;
     bool refused = false;
   };
@@ -79,6 +83,7 @@ class layout_bounds {
   /// What is known to be under the layout `of`; `any`: all that the program has.
   constexpr parts of(int layout, all_choices const& choices) const {
     parts p;
+    double latency = 0;
     auto const counts = [&](int l) { return layout == program_outline::any || layout == l; };
     for (auto const& w : outline_->works)
       if (counts(w.layout))
@@ -89,10 +94,12 @@ class layout_bounds {
       double const shard = g.bytes / ranks_[own];
       p.memory += shard;
       if (sum == 0) continue;
-      p.gradients += shard * reduction_[sum];
+      p.gradients += shard * reduction_[sum].byte;
+      latency = std::max(latency, reduction_[sum].latency);
       double const n = ranks_[sum];
       p.bytes_sent += 2 * (n - 1) / n * shard;
     }
+    p.gradients += layout == program_outline::any ? latency : 0;
     return p;
   }
   /// All of the program. `alone`: for each axis, of the plan in which it alone splits what it does here.
@@ -103,8 +110,9 @@ class layout_bounds {
     for (std::size_t a = 0; a < static_cast<std::size_t>(mesh_.ndim); ++a) {
       double const others = splitting / mesh_.extent[a];
       double seconds = 0;
-      for (std::size_t k = 0; k < along_[a].size(); ++k) seconds += alone[a].payload[k] * along_[a][k];
-      p.others = std::max(p.others, seconds / others);
+      for (std::size_t k = 0; k < along_[a].size(); ++k)
+        seconds += alone[a].count[k] * along_[a][k].latency + alone[a].payload[k] / others * along_[a][k].byte;
+      p.others = std::max(p.others, seconds);
       most_bytes = std::max(most_bytes, alone[a].bytes_sent / others);
     }
     p.bytes_sent += most_bytes;
@@ -122,12 +130,16 @@ class layout_bounds {
     return m;
   }
 
+  /// Seconds of a collective and of each byte that it is given.
+  struct affine {
+    double latency = 0, byte = 0;
+  };
   static constexpr std::uint64_t many = std::uint64_t{1} << 40U;
   program_outline const* outline_;
   mesh_shape mesh_;
   std::array<double, std::size_t{1} << max_axes> ranks_{};                        // along axes
-  std::array<double, std::size_t{1} << max_axes> reduction_{};                    // seconds a byte, by axes
-  std::array<std::array<double, machine_description::kinds>, max_axes> along_{};  // by kind, along one axis
+  std::array<affine, std::size_t{1} << max_axes> reduction_{};                    // by axes
+  std::array<std::array<affine, machine_description::kinds>, max_axes> along_{};  // by kind, along one axis
 };
 
 }  // namespace mtf::detail

@@ -47,7 +47,7 @@ class layout_search {
     for (std::size_t l = 0; l < among_->layouts; ++l) list_sets(l);
     for (std::size_t m = 0; m < meshes_.size(); ++m) {
       std::uint64_t count = 1;
-      for (std::size_t l = 0; l < among_->layouts; ++l) {
+      for (std::size_t l = 0; l < (among_->alike ? 1 : among_->layouts); ++l) {
         list_layouts(m, l);
         count *= meshes_[m].layouts[l].size();
       }
@@ -55,7 +55,7 @@ class layout_search {
     }
     list_equal_ones();
     best_first(price);
-    if (among_->layouts > 1) {
+    if (among_->layouts > 1 && !among_->alike) {
       list_different_ones();
       best_first(price);
     }
@@ -74,6 +74,7 @@ class layout_search {
     double bound = 0;
     std::uint16_t mesh = 0;
     bool refined = false;  // the bound knows of collectives other than gradients'
+    bool alike = false;    // all layouts are as the first
     std::array<std::uint32_t, max_layouts> part{};
   };
   struct mesh_of_search {
@@ -89,7 +90,8 @@ class layout_search {
         a.layouts > max_layouts)
       throw user_error("a search takes 1 or more ranks, up to 6 axes, up to 8 layouts, and wants at least one");
     if (!a.pinned.empty() && !a.mesh) throw user_error("pinned rules name axes: give the search their mesh");
-    if (a.pinned.size() > a.layouts) throw user_error("there are more pinned layouts than the program has");
+    if (a.pinned.size() > (a.alike ? 1 : a.layouts))
+      throw user_error("there are more pinned layouts than are searched");
     for (auto const& name : a.whole) require_dim(hash_of(name), name);
     for (auto const& l : a.pinned)
       for (int i = 0; i < l.size; ++i) {
@@ -144,6 +146,8 @@ class layout_search {
         for (int a = 0; a < rule.axes.size; ++a)
           meshes_.front().pinned[layout][static_cast<std::size_t>(rule.axes[a])] |= mask_of(rule.dim);
       }
+    for (std::size_t d = 0; d < outline_->dims.size(); ++d)
+      there_[layout] |= outline_->dims[d].there[layout] ? dim_mask{1} << d : 0;
     sets_apart(outline_->dims, layout, may, 0, 0, sets_[layout]);
   }
   constexpr void list_layouts(std::size_t mesh, std::size_t layout) {
@@ -179,7 +183,14 @@ class layout_search {
 
   [[nodiscard]] constexpr all_choices choices_of(candidate const& c) const {
     all_choices choices{};
-    for (std::size_t l = 0; l < among_->layouts; ++l) choices[l] = meshes_[c.mesh].layouts[l][c.part[l]].choices;
+    for (std::size_t l = 0; l < among_->layouts; ++l)
+      choices[l] = c.alike ? like(meshes_[c.mesh].layouts[0][c.part[0]].choices, l)
+                           : meshes_[c.mesh].layouts[l][c.part[l]].choices;
+    return choices;
+  }
+  /// The same choices under another layout, as far as the dimensions are there.
+  [[nodiscard]] constexpr axis_choices like(axis_choices choices, std::size_t layout) const {
+    for (auto& c : choices) c &= there_[layout];
     return choices;
   }
   /// Two axes that lie side by side and split the same dimensions are one axis, and the mesh on which they are one is
@@ -207,19 +218,12 @@ class layout_search {
   }
   /// All layouts of the program the same, as far as they have the same dimensions.
   constexpr void list_equal_ones() {
+    if (among_->pinned.size() > 1) return;
     for (std::size_t m = 0; m < meshes_.size(); ++m) {
-      auto const& on = meshes_[m];
-      for (std::size_t i = 0; i < on.layouts[0].size(); ++i) {
-        candidate c{.mesh = static_cast<std::uint16_t>(m)};
+      candidate c{.mesh = static_cast<std::uint16_t>(m), .alike = true};
+      for (std::size_t i = 0; i < meshes_[m].layouts[0].size(); ++i) {
         c.part[0] = static_cast<std::uint32_t>(i);
-        bool found = true;
-        for (std::size_t l = 1; found && l < among_->layouts; ++l) {
-          std::size_t j = 0;
-          while (j < on.layouts[l].size() && !(on.layouts[l][j].choices == on.layouts[0][i].choices)) ++j;
-          found = j < on.layouts[l].size();
-          c.part[l] = static_cast<std::uint32_t>(j);
-        }
-        if (found) open(c);
+        open(c);
       }
     }
   }
@@ -233,9 +237,9 @@ class layout_search {
   constexpr void list_parts(std::size_t layout, double so_far, candidate& c) {
     auto const& on = meshes_[c.mesh];
     if (layout == among_->layouts) {
-      bool equal = true;
+      bool equal = among_->pinned.size() < 2;  // those were looked at
       auto const choices = choices_of(c);
-      for (std::size_t l = 1; l < layout; ++l) equal = equal && choices[l] == choices[0];
+      for (std::size_t l = 1; l < layout; ++l) equal = equal && choices[l] == like(choices[0], l);
       if (!equal) open(c);
       return;
     }
@@ -308,6 +312,7 @@ class layout_search {
                       same_text(s.operation, "parameter"))
                     continue;
                   auto const times = plan.times(i);
+                  found.count[static_cast<std::size_t>(s.kind)] += static_cast<double>(times);
                   found.payload[static_cast<std::size_t>(s.kind)] += static_cast<double>(times * s.payload);
                   found.bytes_sent += static_cast<double>(times * bytes_sent(s.kind, s.payload, extent));
                 }
@@ -391,7 +396,8 @@ class layout_search {
   std::uint64_t memory_;
   bool ordered_ = true;  // the order of a mesh's axes matters
   std::vector<mesh_of_search> meshes_;
-  std::array<std::vector<dim_mask>, max_layouts> sets_{};
+  std::array<std::vector<dim_mask>, max_layouts> sets_{};  // that one axis may split
+  std::array<dim_mask, max_layouts> there_{};              // dimensions of tensors under each layout
   std::vector<alone_of> alone_;
   std::vector<candidate> open_;
   searched_layouts result_;

@@ -57,6 +57,7 @@ class program_outline final : public trace_listener {
   std::vector<work> works;
   std::vector<gradient> gradients;
 
+  constexpr void step_begins() override { works.clear(); }
   constexpr void ran(planned_work const& once, std::uint64_t times, operation_tensors const& of) override {
     int const layout = layout_of(of);
     dim_mask const all = mask_of(of, layout);
@@ -134,10 +135,7 @@ constexpr machine_description at_best(machine_description m) {
   };
   for (auto& p : m.primitives) flat(p.speeds);
   for (auto* links : {&m.in_node, &m.between_nodes})
-    for (auto& l : *links) {
-      l.latency = 0;
-      flat(l.speeds);
-    }
+    for (auto& l : *links) flat(l.speeds);
   return m;
 }
 

@@ -1,0 +1,288 @@
+// Says what a training step of model.hpp sends, computes and takes under layouts, before anything runs: no ranks, no
+// kernels. See --help.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <mtf/plan/machine_json.hpp>
+#include <mtf/plan/machines.hpp>
+#include <mtf/plan/plan_json.hpp>
+#include <mtf/plan/record.hpp>
+#include <mtf/plan/search.hpp>
+
+#include "output.hpp"
+#include "page/page.hpp"
+#include "program.hpp"
+
+namespace transformer {
+namespace {
+
+/// The command line: layouts to be laid side by side.
+struct question {
+  std::vector<std::string> meshes, layouts{""}, upper_layouts;  // one for all layouts, or one for each
+  std::string machine = "h100", json, html;
+  // Or the best layouts are to be found.
+  std::string choose, pinned;
+  std::vector<std::string> whole;
+  int ranks = 0;
+  std::size_t wanted = 3;
+  double memory = 0;  // GB
+  bool two_layouts = false;
+};
+
+/// A layout that was asked about, and what a step takes under it.
+struct answer {
+  options asked;
+  mtf::plan_record record;
+  mtf::step_price price;
+
+  [[nodiscard]] std::string name() const {
+    return "mesh \"" + asked.mesh + "\", layout \"" + asked.layout + "\"" +
+           (asked.upper_layout ? ", upper half \"" + *asked.upper_layout + "\"" : "");
+  }
+};
+
+template <class... X>
+std::string text_of(char const* format, X... x) {
+  std::array<char, 300> text{};
+  std::snprintf(text.data(), text.size(), format, x...);
+  return text.data();
+}
+
+mtf::machine_description machine_from(std::string const& name) {
+  if (name == "h100") return mtf::machines::h100_nodes();
+  if (name == "tpu-v2") return mtf::machines::tpu_v2_pod();
+  if (name.ends_with(".json")) return mtf::read_machine(name);
+  throw mtf::user_error("--machine: expected h100, tpu-v2 or a .json file that benchmarks/machine wrote, found \"" +
+                        name + "\"");
+}
+
+/// Each layout with its mesh and its upper half's layout.
+std::vector<options> layouts_asked(question const& q) {
+  auto const given = [&](char const* flag, std::vector<std::string> const& values) {
+    if (values.size() > 1 && values.size() != q.layouts.size())
+      throw mtf::user_error(std::string(flag) + ": expected one for all layouts or one for each of the " +
+                            std::to_string(q.layouts.size()) + " layouts, found " + std::to_string(values.size()));
+  };
+  given("--mesh", q.meshes);
+  given("--upper-layout", q.upper_layouts);
+  std::vector<options> all;
+  for (std::size_t i = 0; i < q.layouts.size(); ++i) {
+    options o;
+    o.mesh = q.meshes[q.meshes.size() == 1 ? 0 : i];
+    o.layout = q.layouts[i];
+    if (!q.upper_layouts.empty()) o.upper_layout = q.upper_layouts[q.upper_layouts.size() == 1 ? 0 : i];
+    all.push_back(o);
+  }
+  return all;
+}
+
+/// A whole training step, AdamW included.
+answer answer_to(options const& asked, mtf::machine_description const& machine) try {
+  answer a{asked,
+           mtf::record_under<gradients_are_completed, state_split, mtf::updated_by<mtf::adamw>>(
+               planned_loss, layouts_of(asked), planned_parameters, planned_tokens, planned_tokens),
+           {}};
+  auto const inputs = a.record.given.end() - 2;
+  inputs[0].name = "input: tokens";
+  inputs[1].name = "input: labels";
+  a.price = a.record.plan.price(machine);
+  return a;
+} catch (mtf::user_error const& e) {
+  throw mtf::user_error("mesh \"" + asked.mesh + "\", layout \"" + asked.layout + "\": " + e.what());
+}
+
+std::string describe(answer const& a, mtf::machine_description const& machine) {
+  auto const& p = a.price;
+  auto text = a.name() + "\n" + mtf::describe(a.record.plan) +
+              text_of(
+                  "a step takes %.4g ms on %s: %.4g ms in products, %.4g ms in other kernels, %.4g ms in collectives, "
+                  "of which %.4g ms hide behind the backward pass\n",
+                  1e3 * p.seconds(), std::string(machine.name.view()).c_str(), 1e3 * p.products, 1e3 * p.kernels,
+                  1e3 * p.collectives, 1e3 * p.hidden);
+  if (a.record.plan.peak_bytes > machine.memory)
+    text += text_of("it does not fit: a rank has %.4g GB\n", static_cast<double>(machine.memory) / 1e9);
+  return text;
+}
+
+/// A line for each layout.
+std::string table_of(std::vector<answer> const& all) {
+  auto text = std::to_string(all.size()) + " layouts by seconds and bytes:\n" +
+              text_of("%11s %11s %11s %11s %11s %11s %11s  %s\n", "step ms", "products", "kernels", "collectives",
+                      "hidden", "sent MB", "memory MB", "under");
+  for (auto const& a : all)
+    text += text_of("%11.4g %11.4g %11.4g %11.4g %11.4g %11.4g %11.4g  ", 1e3 * a.price.seconds(),
+                    1e3 * a.price.products, 1e3 * a.price.kernels, 1e3 * a.price.collectives, 1e3 * a.price.hidden,
+                    static_cast<double>(a.record.plan.bytes_sent_per_rank()) / 1e6,
+                    static_cast<double>(a.record.plan.peak_bytes) / 1e6) +
+            a.name() + "\n";
+  return text;
+}
+
+/// As --mesh takes it.
+std::string notation(mtf::mesh_value const& mesh) {
+  auto text = mesh.text();
+  std::replace(text.begin(), text.end(), ' ', ';');
+  return text;
+}
+
+/// The best layouts, and how they were found.
+mtf::searched_layouts search(question const& q, mtf::machine_description const& machine) {
+  mtf::layouts_to_search among{.ranks = q.ranks, .layouts = 2, .alike = !q.two_layouts, .whole = q.whole};
+  if (q.meshes.empty() == (q.ranks == 0))
+    throw mtf::user_error("--choose: expected --ranks for all meshes of so many ranks, or one --mesh");
+  if (q.meshes.size() > 1)
+    throw mtf::user_error("--choose: expected one --mesh, found " + std::to_string(q.meshes.size()));
+  if (!q.meshes.empty()) among.mesh = mtf::mesh_from(q.meshes.front());
+  if (!q.pinned.empty()) {
+    if (!among.mesh) throw mtf::user_error("--pin names axes: expected their --mesh");
+    among.pinned = {mtf::layout_from(*among.mesh, q.pinned)};
+  }
+  if (q.memory > 0) among.memory = static_cast<std::uint64_t>(q.memory * 1e9);
+  among.of = q.choose == "bytes"    ? mtf::least::bytes_sent
+             : q.choose == "memory" ? mtf::least::memory
+                                    : mtf::least::seconds;
+  among.wanted = q.wanted;
+  return mtf::search_layouts<state_split, mtf::updated_by<mtf::adamw>>(planned_loss, machine, among, planned_parameters,
+                                                                       planned_tokens, planned_tokens);
+}
+
+std::string describe(mtf::searched_layouts const& found, question const& q) {
+  auto const count = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
+  auto text = text_of("%zu layouts of the least %s on %s:\n%11s %11s %11s  %s\n", found.best.size(), q.choose.c_str(),
+                      q.machine.c_str(), "step ms", "sent MB", "memory MB", "under");
+  for (auto const& f : found.best) {
+    auto const &lower = f.layouts.front(), &upper = f.layouts.back();
+    text += text_of("%11.4g %11.4g %11.4g  ", 1e3 * f.seconds, static_cast<double>(f.bytes_sent) / 1e6,
+                    static_cast<double>(f.memory) / 1e6) +
+            "mesh \"" + lower.mesh.text() + "\", layout \"" + lower.text() + "\"" +
+            (q.two_layouts && !(lower == upper) ? ", upper half \"" + upper.text() + "\"" : "") + ", gradients " +
+            (f.gradients == mtf::completed_gradients::overlapped ? "overlapped" : "completed later") +
+            (f.state_is_split ? ", state split" : ", state as the parameters") + "\n";
+  }
+  text += text_of(
+      "searched: %llu layouts on %llu meshes; %llu tried in %llu plans (and %llu on one axis, for bounds); %llu are "
+      "bounded: no plan of them can be better\n",
+      count(found.layouts), count(found.meshes), count(found.tried), count(found.priced), count(found.on_one_axis),
+      count(found.bounded));
+  if (found.too_large > 0) text += text_of("plans that need more memory: %llu\n", count(found.too_large));
+  for (auto const& [why, n] : found.refused) text += text_of("refused %llu: ", count(n)) + why + "\n";
+  return text;
+}
+
+/// What the files have: all answers, the machine, the model.
+nlohmann::json json_of(std::vector<answer> const& all, mtf::machine_description const& machine) {
+  auto const model =
+      text_of("%d layers, d_model %lld, %lld heads of %lld, d_ff %lld, vocabulary %lld; batch %lld of %lld tokens",
+              config::layers, static_cast<long long>(config::d_model::extent),
+              static_cast<long long>(config::heads::extent), static_cast<long long>(config::d_head::extent),
+              static_cast<long long>(config::d_ff::extent), static_cast<long long>(config::vocab::extent),
+              static_cast<long long>(config::batch::extent), static_cast<long long>(config::sequence::extent));
+  nlohmann::json j{{"model", model}, {"machine", mtf::json_of(machine)}, {"layouts", nlohmann::json::array()}};
+  for (auto const& a : all) {
+    auto one = mtf::json_of(a.record, machine);
+    one["layout"] = a.asked.layout;
+    one["upper_layout"] = a.asked.upper_layout.value_or("");
+    j["layouts"].push_back(std::move(one));
+  }
+  return j;
+}
+
+/// The page shows this JSON. Nothing in it ends a script: no "<".
+std::string page_of(nlohmann::json const& j) {
+  std::string text;
+  for (char const c : j.dump()) c == '<' ? text += "\\u003c" : text += c;
+  return page_before_data() + text + page_after_data();
+}
+
+void write(char const* flag, std::string const& path, std::string const& text) {
+  if (path.empty()) return;
+  output file;
+  file.open(flag, path, "w");
+  file.write(text);
+  file.close();
+  if (!file.failure().empty()) throw mtf::user_error(file.failure());
+}
+
+/// Help or an answer for the screen; what is wrong is a user_error.
+std::string run(int argc, char** argv) {
+  question q;
+  CLI::App app{
+      "Says what a training step of the example's Transformer sends, computes and takes, before anything runs.\n"
+      "Several layouts are laid side by side: repeat --layout, with one --mesh for all or one for each."};
+  auto const several = [&](char const* flag, std::vector<std::string>& to, char const* what) {
+    return app.add_option(flag, to, what)->allow_extra_args(false);
+  };
+  several("--mesh", q.meshes, "the machine's axes with their ranks, such as \"data:2;model:2\"");
+  several("--layout", q.layouts, "which dimensions are split over which axes, such as \"batch:data;heads:model\"");
+  several("--upper-layout", q.upper_layouts, "the same for the upper half of the layers, if it is another");
+  app.add_option("--machine", q.machine,
+                 "what the ranks are: h100 (nodes of eight), tpu-v2 (a pod), or a JSON file of benchmark-machine")
+      ->capture_default_str();
+  app.add_option("--json", q.json, "write plans, prices and timelines into this file");
+  app.add_option("--html", q.html, "draw the same as a page in this file, for any browser, without a network");
+  app.add_option("--choose", q.choose, "find the layouts of the least seconds, bytes or memory")
+      ->check(CLI::IsMember({"seconds", "bytes", "memory"}));
+  app.add_option("--ranks", q.ranks, "--choose: on all meshes of so many ranks, of up to three axes")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--pin", q.pinned, "--choose: rules that each layout has, such as \"vocab:model\"");
+  app.add_option("--whole", q.whole, "--choose: dimensions that are not split");
+  app.add_option("--memory", q.memory, "--choose: gigabytes that a rank may hold, if less than the machine has")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--wanted", q.wanted, "--choose: how many layouts")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_flag("--two-layouts", q.two_layouts, "--choose: the upper half of the layers may have a layout of its own");
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::CallForHelp const&) {
+    return app.help();
+  } catch (CLI::ParseError const& e) {
+    throw mtf::user_error(std::string(e.what()) + " (see --help)");
+  }
+  auto const machine = machine_from(q.machine);
+  std::string text;
+  if (!q.choose.empty()) {
+    auto const found = search(q, machine);
+    if (found.best.empty())
+      throw mtf::user_error("--choose: no layout needs as little memory as a rank has; " +
+                            std::to_string(found.too_large) + " plans were too large");
+    text = describe(found, q);
+    if (q.json.empty() && q.html.empty()) return text;
+    q.meshes.clear();
+    q.layouts.clear();
+    for (auto const& f : found.best) {
+      q.meshes.push_back(notation(f.layouts.front().mesh));
+      q.layouts.push_back(f.layouts.front().text());
+      q.upper_layouts.push_back(f.layouts.back().text());
+    }
+  } else if (q.meshes.empty()) {
+    throw mtf::user_error("expected --mesh, or --choose (see --help)");
+  }
+  std::vector<answer> answers;
+  for (auto const& asked : layouts_asked(q)) answers.push_back(answer_to(asked, machine));
+  if (!q.json.empty() || !q.html.empty()) {
+    auto const j = json_of(answers, machine);
+    write("--json", q.json, j.dump(1) + "\n");
+    write("--html", q.html, page_of(j));
+  }
+  for (auto const& a : answers) text += describe(a, machine) + "\n";
+  return answers.size() > 1 ? text + table_of(answers) : text;
+}
+
+}  // namespace
+}  // namespace transformer
+
+int main(int argc, char** argv) try {
+  transformer::output screen("standard output", stdout);
+  screen.write(transformer::run(argc, argv));
+  if (!screen.failure().empty()) throw mtf::user_error(screen.failure());
+  return 0;
+} catch (mtf::user_error const& e) {
+  std::fprintf(stderr, "mtf: %s\n", e.what());
+  return 2;
+}

@@ -1,0 +1,67 @@
+# The program `plan`: what it prints of layouts, and wrong inputs: one line that says what is wrong, exit code 2.
+file(MAKE_DIRECTORY "${WORK}")
+
+# prints(pattern arguments...): exit code 0, and standard output matches.
+function(prints pattern)
+  execute_process(COMMAND "${PLAN}" ${ARGN} OUTPUT_VARIABLE out ERROR_VARIABLE err RESULT_VARIABLE code TIMEOUT 60)
+  if(NOT code EQUAL 0 OR NOT out MATCHES "${pattern}" OR NOT err STREQUAL "")
+    message(SEND_ERROR "plan ${ARGN}\nexit code ${code}, expected 0 and \"${pattern}\"\n${out}${err}")
+  endif()
+endfunction()
+# fails(pattern arguments...): exit code 2, nothing on standard output, one line that matches on standard error.
+function(fails pattern)
+  execute_process(COMMAND "${PLAN}" ${ARGN} OUTPUT_VARIABLE out ERROR_VARIABLE err RESULT_VARIABLE code TIMEOUT 60)
+  string(REGEX MATCHALL "\n" lines "${err}")
+  list(LENGTH lines count)
+  if(NOT code EQUAL 2 OR NOT count EQUAL 1 OR NOT err MATCHES "^mtf: .*${pattern}" OR NOT out STREQUAL "")
+    message(SEND_ERROR "plan ${ARGN}\nexit code ${code}, expected 2 and \"mtf: .*${pattern}\"\n${out}${err}")
+  endif()
+endfunction()
+
+prints("--machine" --help)
+prints("all-reduce over model: .*a step takes [0-9.]+ ms on h100_nodes" --mesh "data:2,model:2" --layout "batch:data,heads:model")
+prints("2 layouts by seconds" --mesh data:2 --layout batch:data --layout vocab:data)
+prints("on tpu_v2_pod" --mesh data:2 --layout batch:data --machine tpu-v2)
+prints("upper half \"heads:all\"" --mesh all:2 --layout batch:all --upper-layout heads:all)
+
+fails("expected --mesh, or --choose")
+fails("not expected: red" --mesh data:2 red)
+fails("--mesh: expected one for all layouts or one for each of the 1 layouts, found 2" --mesh data:2 --mesh data:4)
+fails("mesh \"data:2\", layout \"batch:model\": .*batch, model, .data:2." --mesh data:2 --layout batch:model)
+fails("--machine: expected h100, tpu-v2 or a .json file .*found \"abacus\"" --mesh data:2 --machine abacus)
+
+# The best layouts.
+prints("3 layouts of the least seconds on h100.*mesh \"a:8\", layout \"batch:a\".*searched: [0-9]+ layouts on 3 meshes; [0-9]+ tried" --choose seconds --ranks 8)
+prints("1 layouts of the least memory on tpu-v2.*mesh \"data:2 model:2\", layout \"[^\"]*d_ff:model" --choose memory --mesh "data:2,model:2" --pin d_ff:model --whole vocab --wanted 1 --machine tpu-v2)
+prints("upper half \"" --choose seconds --ranks 2 --two-layouts --wanted 8)
+fails("--choose: expected --ranks .* or one --mesh" --choose seconds)
+fails("--pin names axes" --choose seconds --ranks 2 --pin batch:a)
+fails("no tensor of the program has the dimension hedas; it has .*heads" --choose seconds --ranks 2 --whole hedas)
+fails("no layout needs as little memory" --choose seconds --ranks 2 --memory 0.0001)
+
+# Descriptions of machines.
+set(links [=[{"all-reduce": {"latency": 1e-6, "bytes_per_second": [[1, 1e9], [1e6, 2e9]]}}]=])
+function(machine text)
+  file(WRITE "${WORK}/machine.json" "${text}")
+endfunction()
+fails("no-such.json cannot be read" --mesh data:2 --machine no-such.json)
+machine("{")
+fails("machine.json is not JSON" --mesh data:2 --machine "${WORK}/machine.json")
+machine("{\"ranks_per_node\": 1}")
+fails("machine.json: expected an object with \"name\"" --mesh data:2 --machine "${WORK}/machine.json")
+machine("{\"name\": \"m\", \"ranks_per_node\": \"two\"}")
+fails("ranks_per_node: expected a number from 1 to [0-9]+, found \"two\"" --mesh data:2 --machine "${WORK}/machine.json")
+machine("{\"name\": \"m\", \"ranks_per_node\": 1, \"memroy\": 5}")
+fails("\"memroy\" is not a key" --mesh data:2 --machine "${WORK}/machine.json")
+machine("{\"name\": \"m\", \"ranks_per_node\": 1, \"in_node\": {\"all-reduce\": {\"latency\": -1, \"bytes_per_second\": []}}}")
+fails("in_node.all-reduce.latency: expected a number" --mesh data:2 --machine "${WORK}/machine.json")
+machine("{\"name\": \"m\", \"ranks_per_node\": 1, \"in_node\": ${links}, \"between_nodes\": ${links},
+  \"primitives\": [{\"primitive\": \"\", \"bytes_per_second\": [[2, 5], [1, 5]]}]}")
+fails("primitives.0..bytes_per_second.1.: a table has" --mesh data:2 --machine "${WORK}/machine.json")
+set(fast "{\"primitive\": \"\", \"flops_per_second\": [[1, 1e12]]}, {\"primitive\": \"\", \"bytes_per_second\": [[1, 1e11]]}")
+machine("{\"name\": \"m\", \"ranks_per_node\": 1, \"in_node\": {}, \"between_nodes\": {}, \"primitives\": [${fast}]}")
+fails("lacks a speed" --mesh data:2 --layout batch:data --machine "${WORK}/machine.json")
+prints("a step takes [0-9.]+ ms on m:" --mesh data:2 --machine "${WORK}/machine.json")
+machine("{\"name\": \"m\", \"ranks_per_node\": 1, \"memory\": 1000000, \"in_node\": ${links}, \"between_nodes\": ${links},
+  \"primitives\": [${fast}]}")
+prints("it does not fit: a rank has 0.001 GB" --mesh data:2 --machine "${WORK}/machine.json")

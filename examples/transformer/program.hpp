@@ -1,0 +1,71 @@
+#pragma once
+// What an executable is built for, given by CMake (mtf_add_transformer): a config; and a mesh and layout, or any. The
+// program and its plan need the core alone; setup.hpp adds the backends.
+#include <array>
+#include <string>
+#include <type_traits>
+
+#include <mtf/mtf.hpp>
+
+#include MTF_EXAMPLE_CONFIG
+#include "model.hpp"
+#include "options.hpp"
+
+namespace transformer {
+
+#if MTF_EXAMPLE_ANY_LAYOUT
+using layout = mtf::any_layout<0>;
+using upper_layout = mtf::any_layout<1>;
+using language_model = model<config, upper_layout>;
+#else
+using mesh = mtf::mesh_of<MTF_EXAMPLE_MESH>;
+
+template <mtf::fixed_string Rules>
+using layout_from = mtf::layout_of<MTF_EXAMPLE_MESH, Rules, config::batch, config::sequence, config::memory,
+                                   config::d_model, config::heads, config::d_head, config::d_ff, config::vocab>;
+using layout = layout_from<MTF_EXAMPLE_LAYOUT>;
+using upper_layout = layout_from<MTF_EXAMPLE_UPPER_LAYOUT>;
+
+using language_model = model<config, std::conditional_t<std::is_same_v<layout, upper_layout>, void, upper_layout> >;
+#endif
+template <class Backend>
+using parameters_on = language_model::parameters<mtf::place<float, layout, Backend>::template tensor>;
+template <class Backend>
+using tokens_on = typename mtf::place<std::int32_t, layout, Backend>::template tensor<config::batch, config::sequence>;
+
+/// Of ranks that hold the same parameters, and other examples or other positions, each has the state of a part of them.
+using state_split = mtf::state_split_over<config::batch, config::sequence>;
+template <class Backend>
+using optimizer_on = mtf::adamw<parameters_on<Backend>, mtf::decay_weights, state_split>;
+
+inline constexpr auto gradients_are_completed = mtf::completed_gradients::overlapped;
+
+inline constexpr auto planned_loss = [](auto const& p, auto const& ids, auto const& labels) {
+  return language_model::loss(p, ids, labels);
+};
+inline constexpr mtf::parameters<language_model::parameters> planned_parameters;
+inline constexpr mtf::input<std::int32_t, config::batch, config::sequence> planned_tokens;
+
+#if MTF_EXAMPLE_ANY_LAYOUT
+/// The layouts of the lower and the upper half of the layers, as the command line says. What is wrong with them: a
+/// user_error.
+inline std::array<mtf::layout_value, 2> layouts_of(options const& o) {
+  auto const mesh = mtf::mesh_from(o.mesh);
+  auto const from = [&](std::string const& rules) {
+    return mtf::layout_from<config::batch, config::sequence, config::memory, config::d_model, config::heads,
+                            config::d_head, config::d_ff, config::vocab>(mesh, rules);
+  };
+  return {from(o.layout), from(o.upper_layout.value_or(o.layout))};
+}
+/// What a training step sends and computes, known before it runs.
+inline mtf::plan_value plan_of(options const& o) {
+  return mtf::plan_under<gradients_are_completed, state_split>(planned_loss, layouts_of(o), planned_parameters,
+                                                               planned_tokens, planned_tokens);
+}
+#else
+inline constexpr auto plan = mtf::plan_of<layout, gradients_are_completed, state_split>(
+    planned_loss, planned_parameters, planned_tokens, planned_tokens);
+inline constexpr auto const& plan_of(options const&) { return plan; }
+#endif
+
+}  // namespace transformer
