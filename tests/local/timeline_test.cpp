@@ -108,6 +108,9 @@ TEST_CASE("a timeline has the price's seconds, the plan's peak, and ends when th
         busy += i.beside ? 0 : i.seconds;
         end = std::max(end, i.end);
         CHECK(i.begin <= i.end);
+        // As long as it takes; on the rank nothing interrupts it, beside it only what is sent in between.
+        if (!i.beside || i.rounds > 1) CHECK(i.end - i.begin == doctest::Approx(i.seconds));
+        if (i.beside) CHECK(i.end - i.begin >= i.seconds * (1 - 1e-9));
       }
       CHECK(products == doctest::Approx(price.products));
       CHECK(kernels == doctest::Approx(price.kernels));

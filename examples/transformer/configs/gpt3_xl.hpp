@@ -1,10 +1,10 @@
 #pragma once
-// The shape of GPT-3 XL (Brown et al. 2020, table 2.1: 1.3 billion parameters), with a batch of 128 sequences: a model
-// for plans, as docs/plans.md shows them.
+// About the shape of GPT-3 XL (Brown et al. 2020, table 2.1: 1.3 billion parameters; it has 24 heads), with a batch of
+// 64 sequences: a model for plans, as docs/plans.md shows them.
 #include <mtf/core/dim.hpp>
 
 struct config {
-  struct batch : mtf::dim<"batch", 128> {};
+  struct batch : mtf::dim<"batch", 64> {};
   struct sequence : mtf::dim<"sequence", 2048> {};
   struct memory : mtf::dim<"memory", 2048> {};
   struct d_model : mtf::dim<"d_model", 2048> {};

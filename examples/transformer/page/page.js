@@ -79,7 +79,8 @@ layouts.forEach((l, i) => {
     if (!noBest && layouts.length > 1 && value(l) === Math.min(...all) && value(l) < Math.max(...all)) cell.className = 'best';
     if (name === 'peak memory' && machine.memory && l.peak_bytes > machine.memory) {
       cell.className = 'over';
-      cell.textContent += ': more than ' + bytes(machine.memory);
+      cell.textContent += ', too much';
+      cell.title = 'a rank has ' + bytes(machine.memory);
     }
     row.append(cell);
   }
@@ -342,7 +343,7 @@ function drawMemory() {
     x: axis('time since the step began [' + unit[0] + ']', {type: 'linear', min: 0, max: inUnit(longest), ticks: {maxRotation: 0, includeBounds: false, callback: (v) => Number(v.toPrecision(4))}}),
     y: axis('memory of tensors on a rank [' + size[0] + ']', {beginAtZero: true}),
   };
-  o.plugins.legend.labels.filter = (x) => !x.text.endsWith(' peak');
+  o.plugins.legend.labels = {usePointStyle: true, pointStyle: 'line', filter: (x) => !x.text.endsWith(' peak')};
   o.plugins.tooltip = {mode: 'nearest', intersect: false, callbacks: {
     title: (c) => seconds(c[0].raw.x / unit[1]) + ' after the step began', label: (c) => c.dataset.label + ': ' + bytes(c.raw.y * size[1])}};
   charts.push(new Chart(byId('memory'), {type: 'line', data: {datasets: sets}, options: {...o, parsing: false, normalized: true}}));
@@ -389,7 +390,7 @@ function drawBytes() {
     const o = base();
     o.indexAxis = 'y';
     o.scales = {x: axis('bytes sent by a rank [' + size[0] + ']', {stacked: true, max: largest / size[1], ticks: {includeBounds: false, callback: (v) => Number(v.toPrecision(3))}}),
-      y: {stacked: true, title: {display: true, text: 'operation'}, grid: {display: false}, ticks: {autoSkip: false, font: {size: 11}, callback(v) { const s = this.getLabelForValue(v), most = canvas.clientWidth < 420 ? 20 : 34; return s.length > most ? s.slice(0, most - 1) + '\u2026' : s; }}}};
+      y: {stacked: true, title: {display: true, text: 'operation'}, grid: {display: false}, ticks: {autoSkip: false, font: {size: 11}, callback(v) { const s = this.getLabelForValue(v), most = Math.floor(canvas.clientWidth * 0.065) - 4; return s.length > most ? s.slice(0, most - 1) + '\u2026' : s; }}}};
     o.plugins.tooltip.callbacks = {label: (c) => 'over ' + c.dataset.label + ': ' + bytes(c.raw * size[1])};
     charts.push(new Chart(canvas, {type: 'bar', options: o, data: {labels: rows.map((r) => r.name),
       datasets: axesUsed.map((a, n) => ({label: a, backgroundColor: colors[n % colors.length], data: rows.map((r) => (r.axes[a] || 0) / size[1])}))

@@ -177,7 +177,8 @@ class timeline_maker {
       } else if (is_item(e)) {
         auto const n = static_cast<double>(rounds);
         if (is_beside(e) && on_.overlap > 0)
-          t_.items.push_back({i, i + 1, rounds, beside_[i].begin, beside_[i].end, n * price(e) * on_.overlap, true});
+          t_.items.push_back(
+              {i, i + 1, rounds, rounds > 1 ? at : beside_[i].begin, beside_[i].end, n * price(e) * on_.overlap, true});
         double const taken = n * alone(e);
         if (!t_.items.empty() && t_.items.back().last == i && alike(r_.events[i - 1], e)) {
           auto& before = t_.items.back();
@@ -192,22 +193,24 @@ class timeline_maker {
     }
     return at;
   }
-  /// The collectives of a loop's rounds take turns. Those from `item` on are drawn one after the other, over the time
-  /// that they have together.
+  /// In a loop's rounds collectives take turns. Those from `item` on are drawn one after the other, each as long as all
+  /// its rounds take: not before it is drawn that the rank starts it, unless all would then not be over in time.
   void spread(std::size_t item) {
-    double begin = -1, end = 0, sum = 0;
+    double begin = -1, end = 0, left = 0;
     for (auto i = item; i < t_.items.size(); ++i)
       if (auto const& x = t_.items[i]; x.beside) {
-        begin = begin < 0 ? x.begin : begin;
-        end = x.end > end ? x.end : end;
-        sum += x.seconds;
+        if (begin < 0) begin = beside_[x.first].begin;
+        end = beside_[x.first].end > end ? beside_[x.first].end : end;
+        left += x.seconds;
       }
     for (auto i = item; i < t_.items.size(); ++i)
       if (auto& x = t_.items[i]; x.beside) {
-        x.begin = begin;
-        begin += sum > 0 ? (end - x.begin) * (x.seconds / sum) : 0;
-        x.end = begin;
-        sum -= x.seconds;
+        double const room = end - begin, latest = end - left;
+        double const wanted = x.begin < latest ? x.begin : latest;
+        double const share = left > room ? room / left : 1;  // rounding alone makes it less than 1
+        x.begin = wanted > begin ? wanted : begin;
+        x.end = begin = x.begin + x.seconds * share;
+        left -= x.seconds;
       }
   }
 
