@@ -20,9 +20,8 @@
 
 namespace mtf {
 
-/// The layouts under which a step of a program takes the least on a machine: `search_layouts<state_split>(loss,
-/// machine,
-/// {.ranks = 64}, mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{}, ...)`, with arguments as for plan_under.
+/// The layouts under which a step of a program takes the least on a machine. f and what stands for its arguments are as
+/// for plan_under.
 /// All layouts in which the axes that split one dimension stand in the mesh's order are looked at, on all meshes of so
 /// many ranks, and the best are the best of all. `Split`, a state_split_over, is tried beside none; gradients are
 /// completed later and overlapped. A user_error: what `among` names and the program lacks, a speed that the machine's
