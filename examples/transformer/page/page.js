@@ -300,7 +300,7 @@ function drawTimelines() {
         ? '. That is ' + seconds(over) + ' more than the price: here collectives hide only behind what comes after them, the price lets them hide behind all of the backward pass.' : '.')}));
     charts.push(new Chart(canvas, {
       type: 'bar', options: o, plugins: [barTexts],
-      data: {labels: ['pass', 'layers', 'rank', 'beside'], datasets: [
+      data: {labels: ['pass', ...(t.loops.length > 0 ? ['layers'] : []), 'rank', 'beside'], datasets: [
         set('pass', 'pass', passBars, 'ink'), set('layers', 'layers', layerBars, 'ink'),
         set('products', 'product', items('product'), 'paper'), set('other kernels', 'kernel', items('kernel'), 'paper'),
         set('collectives', 'collective', items('collective'), 'paper'),
