@@ -134,7 +134,7 @@ std::string notation(mtf::mesh_value const& mesh) {
 
 /// The best layouts, and how they were found.
 mtf::searched_layouts search(question const& q, mtf::machine_description const& machine) {
-  mtf::layouts_to_search among{.ranks = q.ranks, .layouts = 2, .alike = !q.two_layouts, .whole = q.whole};
+  mtf::layouts_to_search among{.ranks = std::max(q.ranks, 1), .layouts = 2, .alike = !q.two_layouts, .whole = q.whole};
   if (q.meshes.empty() == (q.ranks == 0))
     throw mtf::user_error("--choose: expected --ranks for all meshes of so many ranks, or one --mesh");
   if (q.meshes.size() > 1)

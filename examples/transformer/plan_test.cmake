@@ -31,7 +31,7 @@ fails("mesh \"data:2\", layout \"batch:model\": .*batch, model, .data:2." --mesh
 fails("--machine: expected h100, tpu-v2 or a .json file .*found \"abacus\"" --mesh data:2 --machine abacus)
 
 # The best layouts.
-prints("3 layouts of the least seconds on h100.*mesh \"a:8\", layout \"batch:a\".*searched: [0-9]+ layouts on 3 meshes; [0-9]+ tried" --choose seconds --ranks 8)
+prints("3 layouts of the least seconds on h100.*mesh \"a:4 b:2\", layout \"batch:a\".*searched: [0-9]+ layouts on 3 meshes; [0-9]+ tried" --choose seconds --ranks 8)
 prints("1 layouts of the least memory on tpu-v2.*mesh \"data:2 model:2\", layout \"[^\"]*d_ff:model" --choose memory --mesh "data:2,model:2" --pin d_ff:model --whole vocab --wanted 1 --machine tpu-v2)
 prints("upper half \"" --choose seconds --ranks 2 --two-layouts --wanted 8)
 fails("--choose: expected --ranks .* or one --mesh" --choose seconds)
