@@ -9,7 +9,7 @@ namespace {
 
 using of = numbers_of_one const&;
 
-/// x * the cube of its inverse square root's neighbourhood: a user's own function.
+/// A user's own function.
 struct blend {
   static constexpr char const* name = "blend";
   template <class X, class Y>
@@ -18,7 +18,6 @@ struct blend {
   }
 };
 
-number sigmoid(tape& t, number x) { return t.inverse(t.shift(t.exp(t.scale(x, -1)), 1)); }
 number gelu(tape& t, number x) {
   number const cube = t.multiply(t.multiply(x, x), x);
   number const inner = t.scale(t.add(x, t.scale(cube, 0.044715)), std::sqrt(2 / std::acos(-1.0)));
@@ -45,35 +44,43 @@ void add_elementwise(table& all) {
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return t.scale(x[0], -1); }), -x);
   FUZZ_OF_ONE((abc), define::pointwise([](tape& t, of x) { return t.scale(x[0], 0.75); }), x * 0.75);
   FUZZ_OF_ONE((arg<T, b>), define::pointwise([](tape& t, of x) { return t.scale(x[0], -1.5); }), -1.5 * x);
-  FUZZ_OF_ONE((bc), define::pointwise([](tape& t, of x) { return t.scale(x[0], 0.5); }), x / 2);
+  if constexpr (more<T>) FUZZ_OF_ONE((bc), define::pointwise([](tape& t, of x) { return t.scale(x[0], 0.5); }), x / 2);
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return t.shift(x[0], 0.5); }), x + 0.5);
-  FUZZ_OF_ONE((bc), define::pointwise([](tape& t, of x) { return t.shift(x[0], -0.25); }), x - 0.25);
+  if constexpr (more<T>)
+    FUZZ_OF_ONE((bc), define::pointwise([](tape& t, of x) { return t.shift(x[0], -0.25); }), x - 0.25);
   FUZZ_OF_ONE((arg<T, a>), define::pointwise([](tape& t, of x) { return t.shift(t.scale(x[0], -1), 1); }), 1 - x);
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return t.inverse(away_from_zero(t, x[0])); }), 1 / x);
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return t.exp(x[0]); }), mtf::exp(x));
-  FUZZ_OF_ONE((bc), define::pointwise([](tape& t, of x) { return t.exp(x[0]); }), mtf::exp(x));
+  if constexpr (more<T>) FUZZ_OF_ONE((bc), define::pointwise([](tape& t, of x) { return t.exp(x[0]); }), mtf::exp(x));
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return t.log(positive(t, x[0])); }), mtf::log(x));
   FUZZ_OF_ONE((abc), define::pointwise([](tape& t, of x) { return t.sqrt(positive(t, x[0])); }), mtf::sqrt(x));
   FUZZ_OF_ONE((arg<T, b>), define::pointwise([](tape& t, of x) { return t.inverse(t.sqrt(positive(t, x[0]))); }),
               mtf::rsqrt(x));
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return t.tanh(x[0]); }), mtf::tanh(x));
-  FUZZ_OF_ONE((bc), define::pointwise([](tape& t, of x) { return t.tanh(x[0]); }), mtf::tanh(x));
-  FUZZ_OF_ONE((abc), define::pointwise([](tape& t, of x) { return t.tanh(x[0]); }), mtf::tanh(x));
-  FUZZ_OF_ONE((arg<T, a, c>), define::pointwise([](tape& t, of x) { return t.tanh(x[0]); }), mtf::tanh(x));
-  FUZZ_OF_ONE((arg<T>), define::pointwise([](tape& t, of x) { return t.tanh(x[0]); }), mtf::tanh(x));
-  FUZZ_OF_ONE((arg<T, k, b>), define::pointwise([](tape& t, of x) { return sigmoid(t, x[0]); }), mtf::sigmoid(x));
-  FUZZ_OF_ONE((arg<T, a>), define::pointwise([](tape& t, of x) { return sigmoid(t, x[0]); }), mtf::sigmoid(x));
+  if constexpr (more<T>) FUZZ_OF_ONE((bc), define::pointwise([](tape& t, of x) { return t.tanh(x[0]); }), mtf::tanh(x));
+  if constexpr (more<T>)
+    FUZZ_OF_ONE((abc), define::pointwise([](tape& t, of x) { return t.tanh(x[0]); }), mtf::tanh(x));
+  if constexpr (more<T>)
+    FUZZ_OF_ONE((arg<T, a, c>), define::pointwise([](tape& t, of x) { return t.tanh(x[0]); }), mtf::tanh(x));
+  if constexpr (more<T>)
+    FUZZ_OF_ONE((arg<T>), define::pointwise([](tape& t, of x) { return t.tanh(x[0]); }), mtf::tanh(x));
+  FUZZ_OF_ONE((arg<T, k, b>), define::pointwise([](tape& t, of x) { return t.sigmoid(x[0]); }), mtf::sigmoid(x));
+  if constexpr (more<T>)
+    FUZZ_OF_ONE((arg<T, a>), define::pointwise([](tape& t, of x) { return t.sigmoid(x[0]); }), mtf::sigmoid(x));
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return t.log(t.shift(t.exp(x[0]), 1)); }), mtf::softplus(x));
-  FUZZ_OF_ONE((arg<T, c>), define::pointwise([](tape& t, of x) { return t.log(t.shift(t.exp(x[0]), 1)); }),
-              mtf::softplus(x));
+  if constexpr (more<T>)
+    FUZZ_OF_ONE((arg<T, c>), define::pointwise([](tape& t, of x) { return t.log(t.shift(t.exp(x[0]), 1)); }),
+                mtf::softplus(x));
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return t.scale(x[0], t.sign(x[0]) > 0 ? 1 : 0); }),
               mtf::relu(x));
-  FUZZ_OF_ONE((abc), define::pointwise([](tape& t, of x) { return t.scale(x[0], t.sign(x[0]) > 0 ? 1 : 0); }),
-              mtf::relu(x));
+  if constexpr (more<T>)
+    FUZZ_OF_ONE((abc), define::pointwise([](tape& t, of x) { return t.scale(x[0], t.sign(x[0]) > 0 ? 1 : 0); }),
+                mtf::relu(x));
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return gelu(t, x[0]); }), mtf::gelu(x));
-  FUZZ_OF_ONE((bc), define::pointwise([](tape& t, of x) { return t.multiply(x[0], sigmoid(t, x[0])); }), mtf::silu(x));
+  FUZZ_OF_ONE((bc), define::pointwise([](tape& t, of x) { return t.multiply(x[0], t.sigmoid(x[0])); }), mtf::silu(x));
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[0]); }), mtf::square(x));
-  FUZZ_OF_ONE((arg<T>), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[0]); }), mtf::square(x));
+  if constexpr (more<T>)
+    FUZZ_OF_ONE((arg<T>), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[0]); }), mtf::square(x));
   FUZZ_OF_ONE((bc), define::pointwise([](tape& t, of x) { return t.abs(x[0]); }), mtf::abs(x));
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) {
                 return t.sign(t.shift(x[0], 0.7)) < 0    ? t.constant(-0.7)
@@ -86,30 +93,41 @@ void add_elementwise(table& all) {
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return t.power(positive(t, x[0]), 1.5); }), mtf::pow(x, 1.5));
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return truth(t, t.sign(t.shift(x[0], -0.25)) < 0); }),
               x < 0.25);
-  FUZZ_OF_ONE((arg<T, a>), define::pointwise([](tape& t, of x) { return truth(t, t.sign(x[0]) >= 0); }), x >= 0);
+  if constexpr (more<T>)
+    FUZZ_OF_ONE((arg<T, a>), define::pointwise([](tape& t, of x) { return truth(t, t.sign(x[0]) >= 0); }), x >= 0);
 
   // Of several: repeated along what one lacks, in other orders.
   FUZZ_OF_TWO((ab, ab), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
-  FUZZ_OF_TWO((abc, abc), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
-  FUZZ_OF_TWO((bc, bc), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
+  if constexpr (more<T>)
+    FUZZ_OF_TWO((abc, abc), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
+  if constexpr (more<T>)
+    FUZZ_OF_TWO((bc, bc), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
   FUZZ_OF_TWO((arg<T, b>, arg<T, b>), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
   FUZZ_OF_TWO((arg<T>, arg<T>), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
   FUZZ_OF_TWO((ab, arg<T, b>), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
-  FUZZ_OF_TWO((arg<T, a>, ab), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
-  FUZZ_OF_TWO((abc, bc), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
+  if constexpr (more<T>)
+    FUZZ_OF_TWO((arg<T, a>, ab), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
+  if constexpr (more<T>)
+    FUZZ_OF_TWO((abc, bc), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
   FUZZ_OF_TWO((ab, arg<T, b, a>), define::pointwise([](tape& t, of x) { return t.subtract(x[0], x[1]); }), x - y);
-  FUZZ_OF_TWO((ab, ab), define::pointwise([](tape& t, of x) { return t.subtract(x[0], x[1]); }), x - y);
-  FUZZ_OF_TWO((bc, arg<T, c>), define::pointwise([](tape& t, of x) { return t.subtract(x[0], x[1]); }), x - y);
-  FUZZ_OF_TWO((ab, ab), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[1]); }), x * y);
+  if constexpr (more<T>)
+    FUZZ_OF_TWO((ab, ab), define::pointwise([](tape& t, of x) { return t.subtract(x[0], x[1]); }), x - y);
+  if constexpr (more<T>)
+    FUZZ_OF_TWO((bc, arg<T, c>), define::pointwise([](tape& t, of x) { return t.subtract(x[0], x[1]); }), x - y);
+  if constexpr (more<T>)
+    FUZZ_OF_TWO((ab, ab), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[1]); }), x * y);
   FUZZ_OF_TWO((ab, arg<T, b>), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[1]); }), x * y);
   FUZZ_OF_TWO((ab, bc), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[1]); }), x * y);
   FUZZ_OF_TWO((arg<T>, ab), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[1]); }), x * y);
-  FUZZ_OF_TWO((abc, arg<T, a, c>), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[1]); }), x * y);
-  FUZZ_OF_TWO((arg<T, b>, arg<T, b>), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[1]); }), x * y);
+  if constexpr (more<T>)
+    FUZZ_OF_TWO((abc, arg<T, a, c>), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[1]); }), x * y);
+  if constexpr (more<T>)
+    FUZZ_OF_TWO((arg<T, b>, arg<T, b>), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[1]); }), x * y);
   FUZZ_OF_TWO((ab, ab), define::pointwise([](tape& t, of x) { return t.divide(x[0], away_from_zero(t, x[1])); }),
               x / y);
-  FUZZ_OF_TWO((bc, arg<T, b>), define::pointwise([](tape& t, of x) { return t.divide(x[0], away_from_zero(t, x[1])); }),
-              x / y);
+  if constexpr (more<T>)
+    FUZZ_OF_TWO((bc, arg<T, b>),
+                define::pointwise([](tape& t, of x) { return t.divide(x[0], away_from_zero(t, x[1])); }), x / y);
   FUZZ_OF_TWO((ab, ab), define::pointwise([](tape& t, of x) { return t.larger(x[0], x[1]); }), mtf::max(x, y));
   FUZZ_OF_TWO((bc, arg<T, c>), define::pointwise([](tape& t, of x) {
                 return t.scale(t.larger(t.scale(x[0], -1), t.scale(x[1], -1)), -1);
@@ -119,8 +137,10 @@ void add_elementwise(table& all) {
               define::pointwise([](tape& t, of x) { return t.exp(t.multiply(x[1], t.log(positive(t, x[0])))); }),
               mtf::pow(x, y));
   FUZZ_OF_TWO((ab, ab), define::pointwise([](tape& t, of x) {
-                // log(e^x + e^y): of moderate numbers
-                return t.log(t.add(t.exp(x[0]), t.exp(x[1])));
+                // log(e^x + e^y) as y + log(1 + e^(x - y)): the derivative by y is a difference, 1 less that by x.
+                number const apart = t.subtract(x[0], x[1]);
+                double const e = std::exp(t[apart].value), slope = e / (1 + e);
+                return t.add(x[1], t.function(apart, std::log1p(e), slope, slope * (1 - slope), 1));
               }),
               mtf::logaddexp(x, y));
   FUZZ_OF_TWO((ab, arg<T, a>), define::pointwise([](tape& t, of x) { return t.add(t.multiply(x[0], x[1]), x[0]); }),
@@ -129,8 +149,10 @@ void add_elementwise(table& all) {
               define::pointwise([](tape& t, of x) { return truth(t, t.sign(t.subtract(x[0], x[1])) > 0); }), x > y);
   FUZZ_OF_THREE((arg<bool, a, b>, ab, arg<T, b>),
                 define::pointwise([](tape& t, of x) { return t[x[0]].value != 0 ? x[1] : x[2]; }), mtf::where(x, y, z));
-  FUZZ_OF_THREE((arg<bool, a>, ab, ab),
-                define::pointwise([](tape& t, of x) { return t[x[0]].value != 0 ? x[1] : x[2]; }), mtf::where(x, y, z));
+  if constexpr (more<T>)
+    FUZZ_OF_THREE((arg<bool, a>, ab, ab),
+                  define::pointwise([](tape& t, of x) { return t[x[0]].value != 0 ? x[1] : x[2]; }),
+                  mtf::where(x, y, z));
 
   if constexpr (std::is_same_v<T, double>) {  // of what is large
     using aw = arg<T, a, wide>;
@@ -148,6 +170,7 @@ template void add_elementwise<mtf::bfloat16>(table&);
 void add_integers(table& all) {
   using ab = arg<std::int32_t, a, b>;
   FUZZ_OF_TWO((ab, arg<std::int32_t, a>), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);
+
   FUZZ_OF_TWO((ab, ab), define::pointwise([](tape& t, of x) { return t.multiply(x[0], x[1]); }), x * y);
   FUZZ_OF_ONE((ab), define::pointwise([](tape& t, of x) { return t.subtract(x[0], t.constant(2)); }), x - 2);
   FUZZ_OF_ONE((arg<std::int32_t, a>), define::pointwise([](tape& t, of x) { return t.scale(x[0], 2); }), 2 * x);

@@ -11,23 +11,18 @@ namespace fuzz {
 table const& entries() {
   static table const all = [] {
     table x;
-    auto const family = [&](char const* name, auto const& add) {
-      auto const first = x.size();
-      add();
-      for (auto i = first; i < x.size(); ++i) x[i].family = name;
-    };
     auto const of = [&]<class T>(T*) {
-      family("elementwise", [&] { add_elementwise<T>(x); });
-      family("contraction", [&] { add_contractions<T>(x); });
-      family("reduction", [&] { add_reductions<T>(x); });
-      family("movement", [&] { add_movements<T>(x); });
-      family("nn", [&] { add_nn<T>(x); });
-      family("create", [&] { add_created<T>(x); });
+      add_elementwise<T>(x);
+      add_contractions<T>(x);
+      add_reductions<T>(x);
+      add_movements<T>(x);
+      add_nn<T>(x);
+      add_created<T>(x);
     };
     of(static_cast<double*>(nullptr));
     of(static_cast<float*>(nullptr));
     of(static_cast<mtf::bfloat16*>(nullptr));
-    family("integers", [&] { add_integers(x); });
+    add_integers(x);
     return x;
   }();
   return all;
@@ -136,7 +131,7 @@ class writer {
   explicit writer(std::uint64_t seed) : random_(seed) { p_.seed = seed; }
 
   program write() {
-    p_.is_large = below(12) == 0;
+    p_.is_large = below(5) == 0;
     constexpr std::array types{mtf::element::f64, mtf::element::f64, mtf::element::f32, mtf::element::bf16};
     p_.of = p_.is_large ? mtf::element::f64 : types[below(types.size())];
     choose_mesh();
@@ -148,12 +143,16 @@ class writer {
     for (std::size_t n = 2 + below(5); p_.inputs.size() < n;) choose_input(on);
     std::size_t const most = p_.is_large ? 12 : 38;
     std::size_t const count = 3 + below(1 + below(most));
-    for (int tries = 0; p_.lines.size() < count && tries < 600 && m_.numbers.size() < most_numbers; ++tries)
+    for (int tries = 0;
+         p_.lines.size() < count && tries < (p_.is_large ? 2000 : 600) && m_.numbers.size() < most_numbers; ++tries)
       choose_line();
     choose_terms();
     if (below(20) == 0) choose_refused();
     auto const how = below(20);
-    p_.how = how < 7 ? mode::later : how < 14 && p_.is_large ? mode::updated : how < 17 ? mode::overlapped : mode::kept;
+    if (p_.is_large)
+      p_.how = how < 2 ? mode::later : how < 11 ? mode::updated : how < 18 ? mode::overlapped : mode::kept;
+    else
+      p_.how = how < 8 ? mode::later : how < 17 ? mode::overlapped : mode::kept;
     p_.frees = p_.how != mode::kept && below(2) == 0;
     drop_unused_rules(p_);
     tensors_.clear();  // before the trace that they are on
@@ -192,7 +191,9 @@ class writer {
     std::ranges::shuffle(axes, random_);
     for (int const axis : axes) {
       if (in_ten(2)) continue;
-      auto const d = below(p_.is_large ? dim_count : dim_count - 1);
+      // Large gradients are those of large shards: their dimensions are split seldom.
+      constexpr std::array<std::size_t, 3> others{1, 2, 4};
+      auto const d = !p_.is_large ? below(dim_count - 1) : in_ten(7) ? others[below(3)] : below(dim_count);
       add(d, axis);
       if (in_ten(3)) add(4, axis);  // two dimensions that few tensors have both
       if (below(20) == 0) add(below(4), axis);
@@ -238,9 +239,8 @@ class writer {
             .layout = below(layout_count),
             .partial = random_axes(),
             .salt = random_() >> 16U};
-    bool const is_wide = std::ranges::find(g.of.dims, 5) != g.of.dims.end();
-    if (is_wide && !p_.is_large) return;
-    if (is_floating(g.of.element) && !is_wide && in_ten(6)) g.of.element = p_.of;
+    if (is_wide(g.of) && !p_.is_large) return;
+    if (is_floating(g.of.element) && !is_wide(g.of) && in_ten(6)) g.of.element = p_.of;
     if (g.of.element == mtf::element::boolean) {
       g.low = 0, g.partial = 0;
     } else if (!is_floating(g.of.element)) {
@@ -273,9 +273,14 @@ class writer {
       return nullptr;
     }
   }
+  static bool is_wide(kind const& x) { return std::ranges::find(x.dims, 5) != x.dims.end(); }
+  static bool is_wide(entry const& e) {
+    return is_wide(e.out) || std::ranges::any_of(e.in, [](kind const& x) { return is_wide(x); });
+  }
   void choose_line() {
     auto const at = below(entries().size());
     auto const& e = entries()[at];
+    if (p_.is_large && !is_wide(e) && in_ten(7)) return;
     auto const from = choose_operands(e);
     if (from.empty()) return;
     auto const made = called(e, from);

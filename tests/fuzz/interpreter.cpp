@@ -56,7 +56,7 @@ number tape::scale(number x, double factor) {
                .slope_magnitude = {size},
                .parents = 1});
 }
-number tape::function(number x, double value, double slope, double curvature) {
+number tape::function(number x, double value, double slope, double curvature, double slope_terms) {
   auto const& a = nodes_[x];
   double const rounding = of_function * inside_;
   return push({.value = value,
@@ -65,7 +65,7 @@ number tape::function(number x, double value, double slope, double curvature) {
                .rounding = rounding,
                .from = {x},
                .slope = {slope},
-               .slope_error = {std::abs(curvature) * (a.error + rounding * std::abs(a.value))},
+               .slope_error = {std::abs(curvature) * (a.error + rounding * std::abs(a.value)) + rounding * slope_terms},
                .slope_magnitude = {std::abs(slope)},
                .parents = 1});
 }
@@ -105,7 +105,11 @@ number tape::sqrt(number x) {
 }
 number tape::tanh(number x) {
   double const y = std::tanh(nodes_[x].value), slope = 1 - y * y;
-  return function(x, y, slope, -2 * y * slope);
+  return function(x, y, slope, -2 * y * slope, 1 + y * y);
+}
+number tape::sigmoid(number x) {
+  double const y = 1 / (1 + std::exp(-nodes_[x].value)), slope = y * (1 - y);
+  return function(x, y, slope, slope * (1 - 2 * y), y);
 }
 number tape::inverse(number x) {
   double const y = 1 / nodes_[x].value;

@@ -41,8 +41,9 @@ class tape {
   number subtract(number x, number y);
   number multiply(number x, number y);
   number scale(number x, double factor);
-  /// A function of one number, with its first two derivatives there.
-  number function(number x, double value, double slope, double curvature);
+  /// A function of one number, with its first two derivatives there. `slope_terms`: the size of what the first is
+  /// computed from, if it is a difference.
+  number function(number x, double value, double slope, double curvature, double slope_terms = 0);
   /// Passes its operand on, but is a constant to the backward pass.
   number stopped(number x);
   /// A result as the element type stores it.
@@ -54,6 +55,7 @@ class tape {
   number log(number x);
   number sqrt(number x);
   number tanh(number x);
+  number sigmoid(number x);
   number inverse(number x);
   number power(number x, double n);
   number shift(number x, double n) { return add(x, constant(n)); }

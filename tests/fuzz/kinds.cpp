@@ -1,7 +1,6 @@
 // What every kind of tensor needs beside operations.
 #include <stdexcept>
 
-#include "draw.hpp"
 #include "program.hpp"
 
 namespace fuzz {
@@ -31,27 +30,6 @@ std::string text_of(kind const& x) {
 double computes_to(mtf::element e) { return e == mtf::element::f64 ? 0x1p-53 : is_floating(e) ? 0x1p-24 : 0; }
 double stores_to(mtf::element e) { return e == mtf::element::bf16 ? 0x1p-9 : computes_to(e); }
 
-int coordinate(mtf::mesh_shape const& m, int rank, int axis) {
-  for (int x = m.ndim - 1; x > axis; --x) rank /= m.extent[static_cast<std::size_t>(x)];
-  return rank % m.extent[static_cast<std::size_t>(axis)];
-}
-std::vector<std::size_t> positions(mtf::sharding const& s, mtf::mesh_shape const& mesh, int rank) {
-  std::vector<std::size_t> all{0};
-  for (int d = 0; d < s.ndim; ++d) {
-    auto size = static_cast<std::size_t>(s[d].extent), first = std::size_t{0};
-    for (int i = 0; i < s[d].split.size; ++i) {  // the outermost axis first
-      size /= static_cast<std::size_t>(mesh.extent[static_cast<std::size_t>(s[d].split[i])]);
-      first += static_cast<std::size_t>(coordinate(mesh, rank, s[d].split[i])) * size;
-    }
-    std::vector<std::size_t> finer;
-    finer.reserve(all.size() * size);
-    for (std::size_t const at : all)
-      for (std::size_t i = 0; i < size; ++i) finer.push_back(at * static_cast<std::size_t>(s[d].extent) + first + i);
-    all = std::move(finer);
-  }
-  return all;
-}
-
 namespace {
 
 template <class T>
@@ -69,20 +47,10 @@ mtf::detail::value<Backend, T> drawn_value(Backend& on, mtf::sharding const& s, 
   auto const& mesh = on.ranks().mesh();
   auto v = mtf::detail::make_value<T>(on, s.local_size(mesh));
   if constexpr (Backend::holds_data) {
-    int const rank = on.ranks().rank();
-    int index = 0, terms = 1;
-    for (int x = 0; x < mesh.ndim; ++x)
-      if (((s.partial >> static_cast<unsigned>(x)) & 1U) != 0) {
-        index = index * mesh.extent[static_cast<std::size_t>(x)] + coordinate(mesh, rank, x);
-        terms *= mesh.extent[static_cast<std::size_t>(x)];
-      }
-    auto const at = positions(s, mesh, rank);
-    auto const mine = std::make_unique<T[]>(at.size());
-    bool const integers = !is_floating(mtf::element_of<T>);
-    for (std::size_t i = 0; i < at.size(); ++i)
-      mine[i] = from_double<T>(
-          term_of(drawn(g.salt, at[i], g.low, g.high, integers ? 1 : 32), g.salt, at[i], index, terms, integers));
-    on.from_host(v.data(), mine.get(), at.size() * sizeof(T));
+    auto const numbers = share({g.salt, g.low, g.high, !is_floating(mtf::element_of<T>)}, s, mesh, on.ranks().rank());
+    auto const mine = std::make_unique<T[]>(numbers.size());
+    std::transform(numbers.begin(), numbers.end(), mine.get(), from_double<T>);
+    on.from_host(v.data(), mine.get(), numbers.size() * sizeof(T));
   }
   return v;
 }

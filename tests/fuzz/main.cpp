@@ -1,5 +1,5 @@
 // Random programs, held to what they mean under any layout.
-//   fuzz                     500 programs; one line for each failure, counts; exit code 1 if anything failed
+//   fuzz                     1000 programs; one line for each failure, counts; exit code 1 if anything failed
 //   fuzz --seed N --count N  other programs, from seed N on
 //   fuzz --seconds N         as many as take that long
 //   fuzz --shrink            makes a failing program smaller, and prints it as C++
@@ -16,7 +16,7 @@
 namespace {
 
 struct options {
-  std::uint64_t seed = 1, count = 500;
+  std::uint64_t seed = 1, count = 1000;
   double seconds = 0;
   bool shrink = false, print = false;
   char const* only = "";

@@ -42,6 +42,11 @@ void add_created(table& all) {
               mtf::causal_mask<a, k, mtf::any_layout<0>>(x.backend()));
   FUZZ_OF_ONE((arg<T, b, c>), define::constant([](std::size_t, position const&) { return 0; }),
               mtf::zeros<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend()));
+  FUZZ_OF_ONE((arg<T, a, c>), define::constant([](std::size_t i, position const&) {
+                auto const w = sweep::philox(mtf::random_key(8).bits(), i, 0);
+                return static_cast<double>((std::uint64_t{w[0]} << 32U | w[1]) >> 12U) * 0x1p-52;
+              }),
+              mtf::random_uniform<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend(), mtf::random_key(8)));
 }
 template void add_created<double>(table&);
 template void add_created<float>(table&);

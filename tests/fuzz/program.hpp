@@ -1,10 +1,10 @@
 #pragma once
 // A program as a value: operations on numbered tensors, under layouts on a mesh.
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "shards.hpp"
 #include "table.hpp"
 
 namespace fuzz {
@@ -87,11 +87,6 @@ erased add_scalars(erased const&, erased const&, mtf::element);
 
 /// All kinds that have such calls.
 std::vector<kind> const& all_kinds();
-
-/// The coordinate of a rank along an axis: the last axis is the fastest.
-int coordinate(mtf::mesh_shape const&, int rank, int axis);
-/// The global, row-major positions of the elements of a rank's shard, in its order.
-std::vector<std::size_t> positions(mtf::sharding const&, mtf::mesh_shape const&, int rank);
 
 // What it means ------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ using erased = std::shared_ptr<void const>;
 
 struct entry {
   std::string text;  // C++, of operands x, y, z
-  std::string family;
   std::vector<kind> in;
   kind out;
   definition define;
@@ -20,6 +19,11 @@ struct entry {
 
 using table = std::vector<entry>;
 table const& entries();
+
+/// Whether operations are also called on more kinds of operands: for one element type, as kernels are made for element
+/// types and not for dimensions.
+template <class T>
+inline constexpr bool more = std::is_same_v<T, double>;
 
 /// An operand of an entry.
 template <class T, class... D>
@@ -57,7 +61,6 @@ entry& add(table& all, std::string text, F, definition define) {
   using out = decltype(F{}(std::declval<typename Arg::template on<counted> const&>()...));
   static_assert(!std::is_same_v<out, mtf::refused>);
   return all.emplace_back(entry{.text = std::move(text),
-                                .family = {},
                                 .in = {kind_of<typename Arg::element, typename Arg::shape>()...},
                                 .out = kind_of<typename out::element_type, typename out::shape_type>(),
                                 .define = std::move(define),

@@ -114,10 +114,10 @@ template <template <class...> class Tensor>
 struct large {
   Tensor<a, b> ab;
   Tensor<b> of_b;
-  Tensor<a, wide> w1, w2;
-  Tensor<mtf::under<mtf::any_layout<1>>, a, wide> w3;
+  Tensor<a, wide> w1, w2, w3;
+  Tensor<mtf::under<mtf::any_layout<1>>, a, wide> w4;
   Tensor<wide> of_wide;
-  MTF_FIELDS(ab, of_b, w1, w2, w3, of_wide);
+  MTF_FIELDS(ab, of_b, w1, w2, w3, w4, of_wide);
 };
 using state_split = mtf::state_split_over<b, c>;
 
