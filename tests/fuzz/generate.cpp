@@ -134,15 +134,17 @@ class writer {
     p_.is_large = below(5) == 0;
     constexpr std::array types{mtf::element::f64, mtf::element::f64, mtf::element::f32, mtf::element::bf16};
     p_.of = p_.is_large ? mtf::element::f64 : types[below(types.size())];
-    choose_mesh();
-    do choose_layouts();
-    while (!parameters_fit());
+    shares_ = p_.is_large && below(2) == 0;
+    do {
+      choose_mesh();
+      choose_layouts();
+    } while (!parameters_fit() || (shares_ && p_.layouts[0].split_of(b::id).size == 0));
     mtf::trace on(p_.mesh.shape);
     for (auto const& layout : p_.layouts) on.layouts().add(layout);
     for (auto const& x : parameters_of(p_)) give(on, x.as);
     for (std::size_t n = 2 + below(5); p_.inputs.size() < n;) choose_input(on);
     std::size_t const most = p_.is_large ? 12 : 38;
-    std::size_t const count = 3 + below(1 + below(most));
+    std::size_t const count = shares_ ? 4 + below(9) : 3 + below(1 + below(most));
     for (int tries = 0;
          p_.lines.size() < count && tries < (p_.is_large ? 2000 : 600) && m_.numbers.size() < most_numbers; ++tries)
       choose_line();
@@ -168,6 +170,7 @@ class writer {
     auto const wanted = below(20);
     int const most = wanted < 11 ? 4 : wanted < 16 ? 8 : wanted < 19 ? 16 : 64;
     auto& m = p_.mesh;
+    m = {};
     auto const axes = 1 + below(4);
     for (std::size_t x = 0; x < axes; ++x) {
       int const size = sizes[below(sizes.size())];
@@ -226,7 +229,7 @@ class writer {
                                [&](parameter const& x) { return fits(x.as.of, p_.layouts[x.as.layout]); });
   }
   mtf::axis_mask random_axes() {
-    return in_ten(6) ? 0 : static_cast<mtf::axis_mask>(below(std::size_t{1} << p_.mesh.shape.ndim));
+    return in_ten(shares_ ? 2 : 6) ? 0 : static_cast<mtf::axis_mask>(below(std::size_t{1} << p_.mesh.shape.ndim));
   }
   void give(mtf::trace& on, given const& g) {
     tensors_.push_back(calls_for<mtf::trace>(g.of).make(on, g));
@@ -277,10 +280,20 @@ class writer {
   static bool is_wide(entry const& e) {
     return is_wide(e.out) || std::ranges::any_of(e.in, [](kind const& x) { return is_wide(x); });
   }
+  /// The entries with large tensors; those that pass gradients on as they are, so that memory is shared, several times.
+  static std::vector<std::size_t> const& wide_entries() {
+    static std::vector<std::size_t> const all = [] {
+      std::vector<std::size_t> x;
+      for (std::size_t i = 0; i < entries().size(); ++i)
+        if (is_wide(entries()[i])) x.insert(x.end(), entries()[i].text == "x + y" ? 6 : 1, i);
+      return x;
+    }();
+    return all;
+  }
   void choose_line() {
-    auto const at = below(entries().size());
+    auto const at =
+        p_.is_large && in_ten(shares_ ? 9 : 6) ? wide_entries()[below(wide_entries().size())] : below(entries().size());
     auto const& e = entries()[at];
-    if (p_.is_large && !is_wide(e) && in_ten(7)) return;
     auto const from = choose_operands(e);
     if (from.empty()) return;
     auto const made = called(e, from);
@@ -314,6 +327,7 @@ class writer {
 
   generator random_;
   program p_;
+  bool shares_ = false;  // large gradients, many of them partial and in memory that others hold too
   meaning m_;
   std::vector<erased> tensors_;
   std::vector<int> uses_;
