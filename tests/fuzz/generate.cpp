@@ -83,7 +83,7 @@ bool interpret(meaning& m, entry const& e, std::vector<std::size_t> const& from)
   if (is_floating(e.out.element))
     for (number& i : y.at) i = t.store(i);
   if (t.undecided() || !is_moderate(t, e.out, y)) {
-    t.cut(before);
+    t.back_to(before);
     return false;
   }
   m.tensors.push_back(std::move(y));

@@ -78,7 +78,7 @@ class tape {
   node const& operator[](number x) const { return nodes_[x]; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   /// As it was with n numbers, and decided.
-  void cut(std::size_t n) {
+  void back_to(std::size_t n) {
     nodes_.resize(n);
     undecided_ = false;
   }
