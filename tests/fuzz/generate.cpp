@@ -1,0 +1,364 @@
+// Random programs, and what programs mean.
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "draw.hpp"
+#include "execute.hpp"
+
+namespace fuzz {
+
+table const& entries() {
+  static table const all = [] {
+    table x;
+    auto const of = [&]<class T>(T*) {
+      add_elementwise<T>(x);
+      add_contractions<T>(x);
+      add_reductions<T>(x);
+      add_movements<T>(x);
+      add_nn<T>(x);
+      add_created<T>(x);
+    };
+    of(static_cast<double*>(nullptr));
+    of(static_cast<float*>(nullptr));
+    of(static_cast<mtf::bfloat16*>(nullptr));
+    add_integers(x);
+    return x;
+  }();
+  return all;
+}
+
+given const* given_at(program const& p, std::size_t tensor) {
+  auto const& parameters = parameters_of(p);
+  if (tensor < parameters.size()) return &parameters[tensor].as;
+  tensor -= parameters.size();
+  return tensor < p.inputs.size() ? &p.inputs[tensor] : nullptr;
+}
+kind const& kind_at(program const& p, std::size_t tensor) {
+  if (auto const* g = given_at(p, tensor)) return g->of;
+  return entries()[p.lines[tensor - first_result(p)].entry].out;
+}
+
+// What programs mean -------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr double largest_number = 32, largest_integer = 1 << 20, coarsest = 0.02;
+constexpr std::size_t most_numbers = 600000;
+
+bool is_moderate(tape const& t, kind const& of, array const& x) {
+  return std::ranges::all_of(x.at, [&](number i) {
+    double const v = std::abs(t[i].value);
+    if (!is_floating(of.element)) return v <= largest_integer;
+    return v <= largest_number && t[i].error <= coarsest * std::max(v, 1.0) && t[i].magnitude <= 64 * largest_number;
+  });
+}
+
+}  // namespace
+
+array numbers_of(tape& t, given const& g, mtf::mesh_shape const& mesh) {
+  array x(g.of.dims);
+  bool const integers = !is_floating(g.of.element);
+  double const terms = mesh.size(g.partial);
+  for (std::size_t i = 0; i < x.at.size(); ++i) {
+    double const v = drawn(g.salt, i, g.low, g.high, integers ? 1 : 32);
+    double const magnitude = terms > 1 ? 4 * terms + std::abs(v) : 0;
+    x.at[i] = t.constant(v, magnitude, terms > 1 ? stores_to(g.of.element) : 0);
+  }
+  return x;
+}
+
+bool interpret(meaning& m, entry const& e, std::vector<std::size_t> const& from) {
+  double inside = computes_to(e.out.element), stored = stores_to(e.out.element);
+  operands x;
+  for (std::size_t o = 0; o < from.size(); ++o) {
+    inside = std::max(inside, computes_to(e.in[o].element));
+    stored = std::max(stored, stores_to(e.in[o].element));
+    x.push_back(&m.tensors[from[o]]);
+  }
+  auto& t = m.numbers;
+  t.round_by(inside, stored);
+  auto const before = t.size();
+  auto y = e.define(t, x, e.out.dims);
+  if (is_floating(e.out.element))
+    for (number& i : y.at) i = t.store(i);
+  if (t.undecided() || !is_moderate(t, e.out, y)) {
+    t.back_to(before);
+    return false;
+  }
+  m.tensors.push_back(std::move(y));
+  return true;
+}
+
+meaning meaning_of(program const& p) {
+  meaning m;
+  auto& t = m.numbers;
+  auto const& mesh = p.mesh.shape;
+  for (std::size_t i = 0; i < first_result(p); ++i) m.tensors.push_back(numbers_of(t, *given_at(p, i), mesh));
+  for (std::size_t l = 0; l < p.lines.size(); ++l) {
+    if (p.refused && l + 1 == p.lines.size()) break;
+    if (!interpret(m, entries()[p.lines[l].entry], p.lines[l].operands)) {
+      m.usable = false;
+      return m;
+    }
+  }
+  std::vector<number> terms;
+  for (auto const& w : p.terms) {
+    auto const& of = kind_at(p, w.of);
+    t.round_by(computes_to(of.element), stores_to(of.element));
+    auto const& x = m.tensors[w.of];
+    auto const weights = numbers_of(t, {.of = of, .partial = w.partial, .salt = weight_salt(p, w)}, mesh);
+    std::vector<number> products;
+    for (std::size_t i = 0; i < x.at.size(); ++i) products.push_back(t.store(t.multiply(x.at[i], weights.at[i])));
+    number const sum = t.store(t.sum(products));
+    t.round_by(computes_to(p.of), stores_to(p.of));
+    terms.push_back(t.store(sum));
+  }
+  for (std::size_t i = 1; i < terms.size(); ++i) terms[i] = t.store(t.add(terms[i - 1], terms[i]));
+  m.loss = terms.back();
+  t.backward(m.loss);
+  return m;
+}
+
+// Random programs ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+using generator = std::mt19937_64;
+
+class writer {
+ public:
+  explicit writer(std::uint64_t seed) : random_(seed) { p_.seed = seed; }
+
+  program write() {
+    p_.is_large = below(5) == 0;
+    constexpr std::array types{mtf::element::f64, mtf::element::f64, mtf::element::f32, mtf::element::bf16};
+    p_.of = p_.is_large ? mtf::element::f64 : types[below(types.size())];
+    shares_ = p_.is_large && below(2) == 0;
+    do {
+      choose_mesh();
+      choose_layouts();
+    } while (!parameters_fit() || (shares_ && p_.layouts[0].split_of(b::id).size == 0));
+    mtf::trace on(p_.mesh.shape);
+    for (auto const& layout : p_.layouts) on.layouts().add(layout);
+    for (auto const& x : parameters_of(p_)) give(on, x.as);
+    for (std::size_t n = 2 + below(5); p_.inputs.size() < n;) choose_input(on);
+    std::size_t const most = p_.is_large ? 12 : 38;
+    std::size_t const count = shares_ ? 4 + below(9) : 3 + below(1 + below(most));
+    for (int tries = 0;
+         p_.lines.size() < count && tries < (p_.is_large ? 2000 : 600) && m_.numbers.size() < most_numbers; ++tries)
+      choose_line();
+    choose_terms();
+    if (below(20) == 0) choose_refused();
+    auto const how = below(20);
+    if (p_.is_large)
+      p_.how = how < 2 ? mode::later : how < 11 ? mode::updated : how < 18 ? mode::overlapped : mode::kept;
+    else
+      p_.how = how < 8 ? mode::later : how < 17 ? mode::overlapped : mode::kept;
+    p_.frees = p_.how != mode::kept && below(2) == 0;
+    drop_unused_rules(p_);
+    tensors_.clear();  // before the trace that they are on
+    return p_;
+  }
+
+ private:
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  bool in_ten(std::size_t n) { return below(10) < n; }
+
+  void choose_mesh() {
+    constexpr std::array<int, 6> sizes{2, 2, 2, 4, 3, 1};
+    auto const wanted = below(20);
+    int const most = wanted < 11 ? 4 : wanted < 16 ? 8 : wanted < 19 ? 16 : 64;
+    auto& m = p_.mesh;
+    m = {};
+    auto const axes = 1 + below(4);
+    for (std::size_t x = 0; x < axes; ++x) {
+      int const size = sizes[below(sizes.size())];
+      if (m.shape.size() * size > most) continue;
+      auto const at = static_cast<std::size_t>(m.shape.ndim++);
+      m.shape.extent[at] = size;
+      m.names[at] = mtf::short_name(std::string_view("pqrs").substr(at, 1));
+    }
+    if (in_ten(3)) m.shape.node_axes = static_cast<mtf::axis_mask>(below(std::size_t{1} << m.shape.ndim));
+  }
+  mtf::layout_value random_layout() {
+    mtf::layout_value l{.mesh = p_.mesh};
+    std::array<mtf::axis_list, dim_count> split{};
+    auto const add = [&](std::size_t d, int axis) {
+      auto wider = split[d];
+      wider.push(axis);
+      if (extents[d] % p_.mesh.shape.size(wider.mask()) == 0) split[d] = wider;
+    };
+    std::vector<int> axes;
+    for (int x = 0; x < p_.mesh.shape.ndim; ++x) axes.push_back(x);
+    std::ranges::shuffle(axes, random_);
+    for (int const axis : axes) {
+      if (in_ten(2)) continue;
+      // Large gradients are those of large shards: their dimensions are split seldom.
+      constexpr std::array<std::size_t, 3> others{1, 2, 4};
+      auto const d = !p_.is_large ? below(dim_count - 1) : in_ten(7) ? others[below(3)] : below(dim_count);
+      add(d, axis);
+      if (in_ten(3)) add(4, axis);  // two dimensions that few tensors have both
+      if (below(20) == 0) add(below(4), axis);
+    }
+    for (std::size_t d = 0; d < split.size(); ++d)
+      if (split[d].size > 0) {
+        mtf::axis_list once;
+        for (int i = 0; i < split[d].size; ++i)
+          if (((once.mask() >> static_cast<unsigned>(split[d][i])) & 1U) == 0) once.push(split[d][i]);
+        l.split(dim_names[d], once);
+      }
+    return l;
+  }
+  void choose_layouts() {
+    p_.layouts[0] = random_layout();
+    for (std::size_t i = 1; i < layout_count; ++i) p_.layouts[i] = in_ten(3) ? p_.layouts[below(i)] : random_layout();
+  }
+  /// Can a tensor lie so? The axes of its dimensions must differ. (Extents are divided: see above.)
+  [[nodiscard]] bool fits(kind const& of, mtf::layout_value const& l, mtf::axis_mask partial = 0) const {
+    mtf::axis_mask taken = partial;
+    for (int const d : of.dims) {
+      auto const axes = l.split_of(mtf::detail::hash_of(dim_names[static_cast<std::size_t>(d)])).mask();
+      if ((axes & taken) != 0) return false;
+      taken |= axes;
+    }
+    return true;
+  }
+  [[nodiscard]] bool parameters_fit() const {
+    return std::ranges::all_of(parameters_of(p_),
+                               [&](parameter const& x) { return fits(x.as.of, p_.layouts[x.as.layout]); });
+  }
+  mtf::axis_mask random_axes() {
+    return in_ten(shares_ ? 2 : 6) ? 0 : static_cast<mtf::axis_mask>(below(std::size_t{1} << p_.mesh.shape.ndim));
+  }
+  void give(mtf::trace& on, given const& g) {
+    tensors_.push_back(calls_for<mtf::trace>(g.of).make(on, g));
+    m_.tensors.push_back(numbers_of(m_.numbers, g, p_.mesh.shape));
+    uses_.push_back(0);
+    kinds_.push_back(g.of);
+  }
+  void choose_input(mtf::trace& on) {
+    given g{.of = all_kinds()[below(all_kinds().size())],
+            .layout = below(layout_count),
+            .partial = random_axes(),
+            .salt = random_() >> 16U};
+    if (is_wide(g.of) && !p_.is_large) return;
+    if (is_floating(g.of.element) && !is_wide(g.of) && in_ten(6)) g.of.element = p_.of;
+    if (g.of.element == mtf::element::boolean) {
+      g.low = 0, g.partial = 0;
+    } else if (!is_floating(g.of.element)) {
+      g.high = 3;
+    } else if (in_ten(4)) {
+      g.low = 0.5, g.high = 1.5;
+    }
+    if (!fits(g.of, p_.layouts[g.layout], g.partial)) return;
+    p_.inputs.push_back(g);
+    give(on, g);
+  }
+  /// Operands of an entry; empty if there are none of a kind.
+  std::vector<std::size_t> choose_operands(entry const& e) {
+    std::vector<std::size_t> from;
+    for (auto const& wanted : e.in) {
+      std::vector<std::size_t> fitting;
+      for (std::size_t i = 0; i < kinds_.size(); ++i)
+        if (kinds_[i] == wanted) fitting.push_back(i);
+      if (fitting.empty()) return {};
+      from.push_back(in_ten(4) ? fitting.back() : fitting[below(fitting.size())]);
+    }
+    return from;
+  }
+  erased called(entry const& e, std::vector<std::size_t> const& from) {
+    std::vector<erased> x;
+    for (std::size_t const o : from) x.push_back(tensors_[o]);
+    try {
+      return e.in_plan(x.data());
+    } catch (mtf::user_error const&) {
+      return nullptr;
+    }
+  }
+  static bool is_wide(kind const& x) { return std::ranges::find(x.dims, 5) != x.dims.end(); }
+  static bool is_wide(entry const& e) {
+    return is_wide(e.out) || std::ranges::any_of(e.in, [](kind const& x) { return is_wide(x); });
+  }
+  /// The entries with large tensors; those that pass gradients on as they are, so that memory is shared, several times.
+  static std::vector<std::size_t> const& wide_entries() {
+    static std::vector<std::size_t> const all = [] {
+      std::vector<std::size_t> x;
+      for (std::size_t i = 0; i < entries().size(); ++i)
+        if (is_wide(entries()[i])) x.insert(x.end(), entries()[i].text == "x + y" ? 6 : 1, i);
+      return x;
+    }();
+    return all;
+  }
+  void choose_line() {
+    auto const at =
+        p_.is_large && in_ten(shares_ ? 9 : 6) ? wide_entries()[below(wide_entries().size())] : below(entries().size());
+    auto const& e = entries()[at];
+    auto const from = choose_operands(e);
+    if (from.empty()) return;
+    auto const made = called(e, from);
+    if (!made || !interpret(m_, e, from)) return;
+    p_.lines.push_back({at, from});
+    for (std::size_t const o : from) ++uses_[o];
+    tensors_.push_back(made);
+    uses_.push_back(0);
+    kinds_.push_back(e.out);
+  }
+  void choose_terms() {
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+      if (!is_floating(kinds_[i].element)) continue;
+      bool const result = i >= first_result(p_);
+      if (!(result && uses_[i] == 0) && below(10) != 0) continue;
+      auto const splits = calls_for<mtf::trace>(kinds_[i]).place(tensors_[i]).spec.split_axes();
+      p_.terms.push_back({i, random_axes() & ~splits});
+    }
+    if (p_.terms.empty()) p_.terms.push_back({0, 0});
+  }
+  void choose_refused() {
+    for (int tries = 0; tries < 400; ++tries) {
+      auto const at = below(entries().size());
+      auto const from = choose_operands(entries()[at]);
+      if (from.empty() || called(entries()[at], from)) continue;
+      p_.lines.push_back({at, from});
+      p_.refused = true;
+      return;
+    }
+  }
+
+  generator random_;
+  program p_;
+  bool shares_ = false;  // large gradients, many of them partial and in memory that others hold too
+  meaning m_;
+  std::vector<erased> tensors_;
+  std::vector<int> uses_;
+  std::vector<kind> kinds_;
+};
+
+}  // namespace
+
+program random_program(std::uint64_t seed) { return writer(seed).write(); }
+
+void drop_unused_rules(program& p) {
+  std::array<bool, dim_count> seen{};
+  for (std::size_t i = 0; i < first_result(p) + p.lines.size(); ++i)
+    for (int const d : kind_at(p, i).dims) seen[static_cast<std::size_t>(d)] = true;
+  for (auto& layout : p.layouts) {
+    mtf::layout_value kept{.mesh = p.mesh};
+    for (std::size_t d = 0; d < seen.size(); ++d)
+      if (auto const axes = layout.split_of(mtf::detail::hash_of(dim_names[d])); seen[d] && axes.size > 0)
+        kept.split(dim_names[d], axes);
+    layout = kept;
+  }
+}
+
+program on_one_rank(program p) {
+  p.mesh = {};
+  p.layouts.fill({});
+  for (auto& g : p.inputs) g.partial = 0;
+  for (auto& t : p.terms) t.partial = 0;
+  if (p.refused) p.lines.pop_back();  // there nothing is refused
+  p.refused = false;
+  return p;
+}
+
+}  // namespace fuzz

@@ -1,0 +1,124 @@
+// Random programs, held to what they mean under any layout.
+//   fuzz                     1000 programs; one line for each failure, counts; exit code 1 if anything failed
+//   fuzz --seed N --count N  other programs, from seed N on
+//   fuzz --seconds N         as many as take that long
+//   fuzz --shrink            makes a failing program smaller, and prints it as C++
+//   fuzz --only TEXT         only programs that call an operation with TEXT in its name
+//   fuzz --print             prints the programs, and runs none
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "program.hpp"
+
+namespace {
+
+struct options {
+  std::uint64_t seed = 1, count = 1000;
+  double seconds = 0;
+  bool shrink = false, print = false;
+  char const* only = "";
+};
+
+bool calls(fuzz::program const& p, char const* text) {
+  for (auto const& l : p.lines)
+    if (fuzz::entries()[l.entry].text.find(text) != std::string::npos) return true;
+  return *text == '\0';
+}
+
+int run(options const& o) {
+  auto const begin = std::chrono::steady_clock::now();
+  auto const seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  constexpr int most_failures = 5;
+  fuzz::runner on;
+  std::uint64_t programs = 0, operations = 0, refused = 0, failures = 0, compared = 0, coarse = 0;
+  std::vector<std::uint64_t> called(fuzz::entries().size());
+  std::map<int, std::uint64_t> by_ranks;
+  double ratio = 0;
+  auto seed = o.seed;
+  for (; (o.seconds > 0 ? seconds() < o.seconds : programs < o.count) && failures < most_failures; ++seed) {
+    auto p = fuzz::random_program(seed);
+    if (!calls(p, o.only)) continue;
+    ++programs;
+    if (o.print) {
+      std::printf("%s\n", fuzz::as_cpp(p, "").c_str());
+      continue;
+    }
+    for (auto const& l : p.lines) ++called[l.entry];
+    operations += p.lines.size();
+    ++by_ranks[p.mesh.shape.size()];
+    auto const v = on.run(p);
+    refused += v.refused ? 1 : 0;
+    compared += v.compared;
+    coarse += v.coarse;
+    if (v.failure.empty()) {
+      ratio = std::max(ratio, v.ratio);
+      continue;
+    }
+    ++failures;
+    std::printf("FAILED: program %llu, %s\n", static_cast<unsigned long long>(seed), v.failure.c_str());
+    std::fflush(stdout);
+    if (!o.shrink) continue;
+    int tries = 0;
+    auto const small = fuzz::shrunk(on, p, tries);
+    auto const failure = on.run(small).failure;
+    std::printf("shrunk from %zu operations to %zu, in %d tries: %s\n%s\n", p.lines.size(), small.lines.size(), tries,
+                failure.c_str(), fuzz::as_cpp(small, failure).c_str());
+    std::fflush(stdout);
+  }
+  if (o.print) return 0;
+  std::size_t never = 0;
+  for (std::size_t e = 0; e < called.size(); ++e)
+    if (called[e] == 0) {
+      ++never;
+      if (programs >= 5000) std::printf("never called: %s\n", fuzz::entries()[e].text.c_str());
+    }
+  std::printf("programs of so many ranks:");
+  for (auto const& [ranks, n] : by_ranks) std::printf(" %d: %llu", ranks, static_cast<unsigned long long>(n));
+  std::printf(
+      "\n%llu programs (seeds %llu to %llu), %llu operations of %zu kinds (%zu never called), %llu rightly "
+      "refused; %llu tensors compared, %.1f%% of them to less than a tenth; largest error %.2f of what was "
+      "allowed; %llu failures; %.0f s\n",
+      static_cast<unsigned long long>(programs), static_cast<unsigned long long>(o.seed),
+      static_cast<unsigned long long>(seed - 1), static_cast<unsigned long long>(operations), called.size(), never,
+      static_cast<unsigned long long>(refused), static_cast<unsigned long long>(compared),
+      100.0 * static_cast<double>(coarse) / static_cast<double>(std::max<std::uint64_t>(compared, 1)), ratio,
+      static_cast<unsigned long long>(failures), seconds());
+  return failures == 0 ? 0 : 1;
+}
+
+int usage() {
+  std::fputs("usage: fuzz [--seed N] [--count N] [--seconds N] [--shrink] [--only TEXT] [--print]\n", stderr);
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  options o;
+  for (int i = 1; i < argc; ++i) {
+    auto const is = [&](char const* name) { return std::strcmp(argv[i], name) == 0; };
+    if (is("--shrink")) {
+      o.shrink = true;
+    } else if (is("--print")) {
+      o.print = true;
+    } else if (i + 1 == argc) {
+      return usage();
+    } else if (is("--seed")) {
+      o.seed = std::strtoull(argv[++i], nullptr, 10);
+    } else if (is("--count")) {
+      o.count = std::strtoull(argv[++i], nullptr, 10);
+    } else if (is("--seconds")) {
+      o.seconds = std::strtod(argv[++i], nullptr);
+    } else if (is("--only")) {
+      o.only = argv[++i];
+    } else {
+      return usage();
+    }
+  }
+  int none = 1;
+  fuzz::counted::session const session(none, argv);
+  return run(o);
+}

@@ -1,0 +1,55 @@
+// Attention, norms, the loss, embeddings, dropout; and tensors from nothing.
+#include "../sweep/philox.hpp"
+#include "table.hpp"
+
+namespace fuzz {
+
+template <class T>
+void add_nn(table& all) {
+  using ab = arg<T, a, b>;
+  using bc = arg<T, b, c>;
+  using abc = arg<T, a, b, c>;
+  FUZZ_OF_THREE((ab, arg<T, k, b>, arg<T, k, b>), define::attention(0, 4, 1, 0.6),
+                mtf::causal_attention<a, k, b>(x, y, z, 0.6));
+  FUZZ_OF_THREE((ab, arg<T, b>, arg<T, b>), define::layer_norm(1, 0.1), mtf::layer_norm<b>(x, y, z, 0.1));
+  FUZZ_OF_THREE((abc, arg<T, a>, arg<T, a>), define::layer_norm(0, 0.1), mtf::layer_norm<a>(x, y, z, 0.1));
+  FUZZ_OF_TWO((bc, arg<T, c>), define::rms_norm(2, 0.1), mtf::rms_norm<c>(x, y, 0.1));
+  FUZZ_OF_TWO((ab, arg<T, a>), define::rms_norm(0, 0.1), mtf::rms_norm<a>(x, y, 0.1));
+  FUZZ_OF_TWO((ab, arg<std::int32_t, a>), define::cross_entropy(1), mtf::cross_entropy<b>(x, y));
+  FUZZ_OF_TWO((bc, arg<std::int32_t, a>), define::embedding(1), mtf::embedding<b>(x, y));
+  FUZZ_OF_ONE((ab), define::dropout(0.4, mtf::random_key(5).bits()), mtf::dropout(x, 0.4, mtf::random_key(5)));
+  FUZZ_OF_ONE((abc), define::dropout(0.25, mtf::random_key(6).bits()), mtf::dropout(x, 0.25, mtf::random_key(6)));
+  if constexpr (std::is_same_v<T, double>) {  // of what is large
+    using aw = arg<T, a, wide>;
+    FUZZ_OF_TWO((aw, arg<T, wide>), define::rms_norm(5, 0.1), mtf::rms_norm<wide>(x, y, 0.1));
+    FUZZ_OF_ONE((aw), define::dropout(0.5, mtf::random_key(7).bits()), mtf::dropout(x, 0.5, mtf::random_key(7)));
+  }
+}
+template void add_nn<double>(table&);
+template void add_nn<float>(table&);
+template void add_nn<mtf::bfloat16>(table&);
+
+template <class T>
+void add_created(table& all) {
+  using ab = arg<T, a, b>;
+  FUZZ_OF_ONE((ab), define::constant([](std::size_t, position const&) { return 0.5; }),
+              mtf::full<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend(), 0.5));
+  FUZZ_OF_ONE((arg<T, b>), define::constant([](std::size_t, position const&) { return 1; }),
+              mtf::ones<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend()));
+  FUZZ_OF_ONE((ab), define::constant([](std::size_t, position const& p) { return p[0]; }),
+              mtf::iota<a, first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend()));
+  FUZZ_OF_ONE((arg<T, a, k>), define::constant([](std::size_t, position const& p) { return p[4] <= p[0] ? 1 : 0; }),
+              mtf::causal_mask<a, k, mtf::any_layout<0>>(x.backend()));
+  FUZZ_OF_ONE((arg<T, b, c>), define::constant([](std::size_t, position const&) { return 0; }),
+              mtf::zeros<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend()));
+  FUZZ_OF_ONE((arg<T, a, c>), define::constant([](std::size_t i, position const&) {
+                auto const w = sweep::philox(mtf::random_key(8).bits(), i, 0);
+                return static_cast<double>((std::uint64_t{w[0]} << 32U | w[1]) >> 12U) * 0x1p-52;
+              }),
+              mtf::random_uniform<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend(), mtf::random_key(8)));
+}
+template void add_created<double>(table&);
+template void add_created<float>(table&);
+template void add_created<mtf::bfloat16>(table&);
+
+}  // namespace fuzz

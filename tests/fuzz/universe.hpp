@@ -1,0 +1,124 @@
+#pragma once
+// What programs are made of: few dimensions, meshes and layouts as values, a backend that counts its memory.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <mtf/kokkos.hpp>
+#include <mtf/mtf.hpp>
+
+#include "interpreter.hpp"
+
+namespace fuzz {
+
+struct a : mtf::dim<"a", extents[0]> {};
+struct b : mtf::dim<"b", extents[1]> {};
+struct c : mtf::dim<"c", extents[2]> {};
+struct one : mtf::dim<"one", extents[3]> {};
+struct k : mtf::dim<"k", extents[4]> {};
+struct wide : mtf::dim<"wide", extents[5]> {};  // with a more than 64 KiB of doubles: gradients that are not small
+
+template <class D>
+inline constexpr int number_of = -1;
+template <>
+inline constexpr int number_of<a> = 0;
+template <>
+inline constexpr int number_of<b> = 1;
+template <>
+inline constexpr int number_of<c> = 2;
+template <>
+inline constexpr int number_of<one> = 3;
+template <>
+inline constexpr int number_of<k> = 4;
+template <>
+inline constexpr int number_of<wide> = 5;
+
+/// Kokkos' Serial, and the bytes of tensors as a plan counts them: neither rounded up nor with kernels' workspaces.
+class counted : public mtf::kokkos_backend<Kokkos::Serial> {
+  using base = mtf::kokkos_backend<Kokkos::Serial>;
+
+ public:
+  using base::base;
+  void* allocate(std::size_t bytes) {
+    live_ += bytes;
+    peak_ = std::max(peak_, live_);
+    return base::allocate(bytes);
+  }
+  void release(void* p, std::size_t bytes) noexcept {
+    live_ -= bytes;
+    base::release(p, bytes);
+  }
+  [[nodiscard]] std::size_t live() const { return live_; }
+  [[nodiscard]] std::size_t peak() const { return peak_; }
+
+ private:
+  std::size_t live_ = 0, peak_ = 0;
+};
+
+inline constexpr std::size_t layout_count = 3;  // any_layout<0> to any_layout<2>
+
+/// The type of all tensors while a program runs: how one lies is known at run time, whatever layout it was made under.
+template <class T, class Shape, class Backend>
+using on_any = mtf::tensor<T, Shape, mtf::any_layout<>, mtf::partial<>, Backend>;
+/// For operations that make tensors: as X, under the first layout.
+template <class X>
+using first_layout = on_any<typename X::element_type, typename X::shape_type, typename X::backend_type>;
+
+/// An element type and dimensions.
+struct kind {
+  mtf::element element = mtf::element::f64;
+  dim_list dims;
+  bool operator==(kind const&) const = default;
+};
+constexpr bool is_floating(mtf::element e) {
+  return e == mtf::element::f32 || e == mtf::element::f64 || e == mtf::element::bf16;
+}
+template <class... D>
+kind kind_from(mtf::element e, mtf::shape<D...> const*) {
+  return {e, {number_of<D>...}};
+}
+template <class T, class Shape>
+kind kind_of() {
+  return kind_from(mtf::element_of<T>, static_cast<Shape const*>(nullptr));
+}
+/// As in C++.
+std::string name_of(mtf::element e);
+template <class T>
+inline std::string const name_of_element = name_of(mtf::element_of<T>);
+/// "mtf::input<double, a, b>" without what is before the bracket.
+std::string text_of(kind const& x);
+/// Relative, of one rounding: where an element type is computed, and where it is stored.
+double computes_to(mtf::element e);
+double stores_to(mtf::element e);
+
+/// What a program's parameters are: small ones; and with large gradients besides. Some lie under the second layout.
+template <template <class...> class Tensor>
+struct small {
+  Tensor<a, b> ab;
+  Tensor<b, c> bc;
+  Tensor<a, b, c> abc;
+  Tensor<a> of_a;
+  Tensor<b> of_b;
+  Tensor<c> of_c;
+  Tensor<mtf::under<mtf::any_layout<1>>, a, c> ac;
+  Tensor<> scalar;
+  MTF_FIELDS(ab, bc, abc, of_a, of_b, of_c, ac, scalar);
+};
+template <template <class...> class Tensor>
+struct large {
+  Tensor<a, b> ab;
+  Tensor<b> of_b;
+  Tensor<a, wide> w1, w2, w3;
+  Tensor<mtf::under<mtf::any_layout<1>>, a, wide> w4;
+  Tensor<wide> of_wide;
+  MTF_FIELDS(ab, of_b, w1, w2, w3, w4, of_wide);
+};
+using state_split = mtf::state_split_over<b, c>;
+
+}  // namespace fuzz
