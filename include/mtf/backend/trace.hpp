@@ -50,28 +50,6 @@ struct planned_work {
   double bytes = 0;  // each input read once and each output written once
 };
 
-/// What an operation takes and makes. Empty where that is not known.
-struct operation_tensors {
-  std::span<sharding const> operands;
-  sharding const* result = nullptr;
-  layout_value const* layout = nullptr;  // of all of them, if it is one and a value
-};
-/// Learns of each primitive and of each parameter's gradient as a trace records them: what the search for layouts asks.
-/// (No virtual destructor: see mtf/backend/ref.hpp.)
-class trace_listener {
- public:
-  /// What was told until now is given to the step, and is no part of it.
-  constexpr virtual void step_begins() = 0;
-  /// An operation ran a primitive, `times` times.
-  constexpr virtual void ran(planned_work const& once, std::uint64_t times, operation_tensors const& of) = 0;
-  /// An operation added to the gradient of the i-th parameter, whose elements have `element` bytes.
-  constexpr virtual void differentiated(int i, sharding const& parameter, std::size_t element, std::uint64_t times,
-                                        operation_tensors const& by) = 0;
-
- protected:
-  constexpr ~trace_listener() = default;
-};
-
 /// Collectives [first, last) of a plan are done `count` times over.
 struct planned_loop {
   std::size_t first = 0, last = 0;
@@ -88,6 +66,28 @@ struct planned_event {
   std::uint64_t count = 1;  // how often a loop is run
   std::uint64_t live = 0;   // bytes of tensors that the rank has then
   std::uint64_t peak = 0;   // the most that it had until then
+};
+
+/// What an operation takes and makes. Empty where that is not known.
+struct operation_tensors {
+  std::span<sharding const> operands;
+  sharding const* result = nullptr;
+};
+/// Learns of what a trace records, as it does. (No virtual destructor: see mtf/backend/ref.hpp.)
+class trace_listener {
+ public:
+  /// What was told until now is given to the step, and is no part of it.
+  constexpr virtual void step_begins() = 0;
+  /// Loops are told once; what happens in them stands for `times`. The tensors are the trace's.
+  constexpr virtual void happened(planned_event const& what, std::uint64_t times, operation_tensors const& of) = 0;
+  /// What has these operands, and its result, are all under this layout.
+  constexpr virtual void works_under(sharding const* operands, layout_value const& layout) = 0;
+  /// An operation added to the gradient of the i-th parameter, whose elements have `element` bytes.
+  constexpr virtual void differentiated(int i, sharding const& parameter, std::size_t element, std::uint64_t times,
+                                        operation_tensors const& by) = 0;
+
+ protected:
+  constexpr ~trace_listener() = default;
 };
 
 /// Records what a program sends and allocates. Rank 0 stands for all: every rank does the same.
@@ -141,14 +141,10 @@ class trace {
     return false;
   }
 
-  /// Writes down every event from now on, the rounds of a loop once; null: no more. The tensors are the trace's.
-  constexpr void record(std::vector<planned_event>* to) { events_ = to; }
-
   /// The step begins: what was made until now is given to it, and is no work of its own.
   constexpr void begin_step() {
     work_.clear();
     work_ids_.clear();
-    if (events_ != nullptr) events_->clear();
     if (listener_ != nullptr) listener_->step_begins();
   }
 
@@ -162,14 +158,14 @@ class trace {
   constexpr void takes(std::span<sharding const> operands) { scopes_.back().operands = operands; }
   /// An operation with these operands works under this layout, forward and backward.
   constexpr void works_under(std::span<sharding const> operands, layout_value const& layout) {
-    if (listener_ != nullptr) under_.push_back({operands.data(), &layout});
+    if (listener_ != nullptr) listener_->works_under(operands.data(), layout);
   }
   /// It added to the gradient of one of them, the i-th parameter.
   constexpr void differentiated(int i, sharding const& parameter, std::size_t element) {
     if (listener_ != nullptr) listener_->differentiated(i, parameter, element, times_, tensors());
   }
-  /// Tells `to` from now on.
-  constexpr void listen(trace_listener& to) { listener_ = &to; }
+  /// Tells `to` from now on; null: nobody.
+  constexpr void listen(trace_listener* to) { listener_ = to; }
   constexpr pass change(pass p) { return std::exchange(pass_, p); }
   /// A contraction copies a tensor into another order, as no strides of a library's product express the one it has.
   constexpr void reorders() { reordered_ += times_; }
@@ -184,7 +180,7 @@ class trace {
   /// joined to it.
   constexpr void begin_loop(std::uint64_t count) {
     open_.push_back({planned_.size(), loops_.size(), live_, count});
-    if (events_ != nullptr) happens(planned_event::kind::loop_begins, count);
+    tell(planned_event::kind::loop_begins, count);
     times_ *= count;
   }
   /// Ends the loop begun last.
@@ -192,7 +188,7 @@ class trace {
     open_loop const body = open_.back();
     open_.pop_back();
     auto const count = body.count;
-    if (events_ != nullptr) happens(planned_event::kind::loop_ends, count);
+    tell(planned_event::kind::loop_ends, count);
     times_ /= count;
     live_ += (count - 1) * (live_ - body.live);  // what one round leaves behind; unsigned, so it may also shrink
     if (live_ > peak_) peak_ = live_;
@@ -264,9 +260,8 @@ class trace {
     w.runs += times_;
     w.flops += n * flops;
     w.bytes += n * bytes;
-    planned_work const once{w.operation, P::name, pass_, w.bound, grade, 1, flops, bytes};
-    if (events_ != nullptr) happens(planned_event::kind::work, 1)->work = once;
-    if (listener_ != nullptr) listener_->ran(once, times_, tensors());
+    if (listener_ != nullptr)
+      tell(planned_event::kind::work, 1, {}, {w.operation, P::name, pass_, w.bound, grade, 1, flops, bytes});
   }
 
  private:
@@ -280,8 +275,6 @@ class trace {
     if (scopes_.empty() || scopes_.back().operands.empty()) return t;
     t.operands = scopes_.back().operands;
     t.result = scopes_.back().tensor;
-    for (auto const& u : under_)
-      if (u.operands == t.operands.data()) t.layout = u.layout;
     return t;
   }
   struct open_loop {
@@ -325,21 +318,19 @@ class trace {
     auto const now = scopes_.empty() ? scope{} : scopes_.back();
     planned_.push_back(
         {kind, axes, payload, pass_, now.what.name, now.tensor, now.what.parameter, now.what.other, started});
-    if (events_ != nullptr) happens(planned_event::kind::collective, 1)->collective = planned_.back();
+    if (listener_ != nullptr) tell(planned_event::kind::collective, 1, planned_.back());
   }
-  /// An event, for whoever records them.
-  constexpr planned_event* happens(planned_event::kind what, std::uint64_t count) {
-    auto const now = scopes_.empty() ? scope{} : scopes_.back();
-    events_->push_back({.what = what,
-                        .collective = {.when = pass_,
-                                       .operation = now.what.name,
-                                       .tensor = now.tensor,
-                                       .parameter = now.what.parameter,
-                                       .other = now.what.other},
-                        .count = count,
-                        .live = live_,
-                        .peak = peak_});
-    return &events_->back();
+  /// Tells an event to whoever listens.
+  constexpr void tell(planned_event::kind what, std::uint64_t count, planned_collective sent = {},
+                      planned_work const& work = {}) {
+    if (listener_ == nullptr) return;
+    if (auto const now = scopes_.empty() ? scope{} : scopes_.back(); what != planned_event::kind::collective)
+      sent = {.when = pass_,
+              .operation = now.what.name,
+              .tensor = now.tensor,
+              .parameter = now.what.parameter,
+              .other = now.what.other};
+    listener_->happened({what, sent, work, count, live_, peak_}, times_, tensors());
   }
 
   mesh_shape mesh_;
@@ -351,14 +342,8 @@ class trace {
   std::vector<scope> scopes_;
   std::vector<std::uint64_t> seen_;
   std::vector<backend::kept*> kept_;
-  std::vector<planned_event>* events_ = nullptr;
   backend::layout_table layouts_;
-  struct under {
-    sharding const* operands;
-    layout_value const* layout;
-  };
   trace_listener* listener_ = nullptr;
-  std::vector<under> under_;
   std::uint64_t reordered_ = 0;
   pass pass_ = pass::forward;
   std::uint64_t live_ = 0, peak_ = 0, times_ = 1;

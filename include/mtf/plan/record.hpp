@@ -39,6 +39,21 @@ struct plan_record {
 
 namespace detail {
 
+/// Writes down every event of a step.
+class event_recorder final : public trace_listener {
+ public:
+  explicit event_recorder(std::vector<planned_event>& to) : events_(&to) {}
+  constexpr void step_begins() override { events_->clear(); }
+  constexpr void happened(planned_event const& what, std::uint64_t, operation_tensors const&) override {
+    events_->push_back(what);
+  }
+  constexpr void works_under(sharding const*, layout_value const&) override {}
+  constexpr void differentiated(int, sharding const&, std::size_t, std::uint64_t, operation_tensors const&) override {}
+
+ private:
+  std::vector<planned_event>* events_;
+};
+
 /// "blocks.*.wq"
 inline std::string name_of_all_layers(path const& p) {
   auto const here = p.name == nullptr ? std::string("*") : std::string(p.name);
@@ -80,9 +95,10 @@ plan_record record_under(F const& f, std::span<layout_value const> layouts, In..
   plan_record r;
   if constexpr (verdict::value) {
     trace b(layouts.front().mesh.shape);
-    b.record(&r.events);
+    detail::event_recorder recorder(r.events);
+    b.listen(&recorder);
     detail::trace_under<When, Split, Update, F, In...>(b, f, layouts);
-    b.record(nullptr);
+    b.listen(nullptr);
     r.plan = detail::plan_from(b, layouts.front().mesh);
     detail::own_tensors(r.tensors, [&](auto const& own) {
       for (auto& e : r.events) own(e.collective.tensor);

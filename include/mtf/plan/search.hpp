@@ -38,7 +38,7 @@ constexpr searched_layouts search_layouts(F const& f, machine_description const&
     whole.split("(none)", {});
   }
   detail::program_outline outline(best, b.layouts());
-  b.listen(outline);
+  b.listen(&outline);
   detail::planned_step<completed_gradients::later, state_split_over<>, Update, In...>{
       b, f, detail::stand_in<place<float, any_layout<>, trace>, In>(b).value...};
   auto const price = [&](std::vector<layout_value> const& layouts, completed_gradients when, bool split,

@@ -10,6 +10,7 @@
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/plan/machine.hpp>
@@ -58,7 +59,12 @@ class program_outline final : public trace_listener {
   std::vector<gradient> gradients;
 
   constexpr void step_begins() override { works.clear(); }
-  constexpr void ran(planned_work const& once, std::uint64_t times, operation_tensors const& of) override {
+  constexpr void works_under(sharding const* operands, layout_value const& layout) override {
+    under_.push_back({operands, &layout});
+  }
+  constexpr void happened(planned_event const& what, std::uint64_t times, operation_tensors const& of) override {
+    if (what.what != planned_event::kind::work) return;
+    auto const& once = what.work;
     int const layout = layout_of(of);
     dim_mask const all = mask_of(of, layout);
     auto const seconds = static_cast<double>(times) * at_best_->seconds(once);
@@ -83,9 +89,10 @@ class program_outline final : public trace_listener {
 
  private:
   [[nodiscard]] constexpr int layout_of(operation_tensors const& of) const {
-    if (of.layout != nullptr)
-      for (std::size_t i = 0; i < layouts_->size(); ++i)
-        if (&(*layouts_)[i] == of.layout) return static_cast<int>(i);
+    for (auto const& u : under_)
+      if (u.operands == of.operands.data())
+        for (std::size_t i = 0; i < layouts_->size(); ++i)
+          if (&(*layouts_)[i] == u.layout) return static_cast<int>(i);
     return any;
   }
   constexpr dim_mask mask_of(sharding const& s) {
@@ -119,6 +126,11 @@ class program_outline final : public trace_listener {
       }
   }
 
+  struct under {
+    sharding const* operands;
+    layout_value const* layout;
+  };
+  std::vector<under> under_;
   machine_description const* at_best_;
   backend::layout_table const* layouts_;
 };
