@@ -36,7 +36,14 @@ struct question {
   bool two_layouts = false;
 };
 
-/// A layout that was asked about, and what a step takes under it.
+/// A layout that is asked about. (How gradients are completed and state is split: as `train` does, if no search says.)
+struct inquiry {
+  options asked;
+  mtf::completed_gradients gradients = gradients_are_completed;
+  bool state_is_split = true;
+};
+
+/// What a step takes under it.
 struct answer {
   options asked;
   mtf::plan_record record;
@@ -64,7 +71,7 @@ mtf::machine_description machine_from(std::string const& name) {
 }
 
 /// Each layout with its mesh and its upper half's layout.
-std::vector<options> layouts_asked(question const& q) {
+std::vector<inquiry> layouts_asked(question const& q) {
   auto const given = [&](char const* flag, std::vector<std::string> const& values) {
     if (values.size() > 1 && values.size() != q.layouts.size())
       throw mtf::user_error(std::string(flag) + ": expected one for all layouts or one for each of the " +
@@ -72,22 +79,23 @@ std::vector<options> layouts_asked(question const& q) {
   };
   given("--mesh", q.meshes);
   given("--upper-layout", q.upper_layouts);
-  std::vector<options> all;
+  std::vector<inquiry> all;
   for (std::size_t i = 0; i < q.layouts.size(); ++i) {
     options o;
     o.mesh = q.meshes[q.meshes.size() == 1 ? 0 : i];
     o.layout = q.layouts[i];
     if (!q.upper_layouts.empty()) o.upper_layout = q.upper_layouts[q.upper_layouts.size() == 1 ? 0 : i];
-    all.push_back(o);
+    all.push_back({o});
   }
   return all;
 }
 
 /// A whole training step, AdamW included.
-answer answer_to(options const& asked, mtf::machine_description const& machine) try {
-  answer a{asked,
-           mtf::record_under<gradients_are_completed, state_split, mtf::updated_by<mtf::adamw>>(
-               planned_loss, layouts_of(asked), planned_parameters, planned_tokens, planned_tokens),
+answer answer_to(inquiry const& about, mtf::machine_description const& machine) try {
+  answer a{about.asked,
+           mtf::record_under<state_split, mtf::updated_by<mtf::adamw>>(
+               about.gradients, about.state_is_split, planned_loss, layouts_of(about.asked), planned_parameters,
+               planned_tokens, planned_tokens),
            {}};
   auto const inputs = a.record.given.end() - 2;
   inputs[0].name = "input: tokens";
@@ -95,7 +103,7 @@ answer answer_to(options const& asked, mtf::machine_description const& machine) 
   a.price = a.record.plan.price(machine);
   return a;
 } catch (mtf::user_error const& e) {
-  throw mtf::user_error("mesh \"" + asked.mesh + "\", layout \"" + asked.layout + "\": " + e.what());
+  throw mtf::user_error("mesh \"" + about.asked.mesh + "\", layout \"" + about.asked.layout + "\": " + e.what());
 }
 
 std::string describe(answer const& a, mtf::machine_description const& machine) {
@@ -132,6 +140,20 @@ std::string notation(mtf::mesh_value const& mesh) {
   return text;
 }
 
+/// The layouts that a search found, to be looked at.
+std::vector<inquiry> inquiries_of(mtf::searched_layouts const& found) {
+  std::vector<inquiry> all;
+  for (auto const& f : found.best) {
+    auto const &lower = f.layouts.front(), &upper = f.layouts.back();
+    options o;
+    o.mesh = notation(lower.mesh);
+    o.layout = lower.text();
+    if (!(lower == upper)) o.upper_layout = upper.text();
+    all.push_back({o, f.gradients, f.state_is_split});
+  }
+  return all;
+}
+
 /// The best layouts, and how they were found.
 mtf::searched_layouts search(question const& q, mtf::machine_description const& machine) {
   mtf::layouts_to_search among{.ranks = std::max(q.ranks, 1), .layouts = 2, .alike = !q.two_layouts, .whole = q.whole};
@@ -162,15 +184,17 @@ std::string describe(mtf::searched_layouts const& found, question const& q) {
     text += text_of("%11.4g %11.4g %11.4g  ", 1e3 * f.seconds, static_cast<double>(f.bytes_sent) / 1e6,
                     static_cast<double>(f.memory) / 1e6) +
             "mesh \"" + lower.mesh.text() + "\", layout \"" + lower.text() + "\"" +
-            (q.two_layouts && !(lower == upper) ? ", upper half \"" + upper.text() + "\"" : "") + ", gradients " +
+            (!(lower == upper) ? ", upper half \"" + upper.text() + "\"" : "") + ", gradients " +
             (f.gradients == mtf::completed_gradients::overlapped ? "overlapped" : "completed later") +
             (f.state_is_split ? ", state split" : ", state as the parameters") + "\n";
   }
   text += text_of(
       "searched: %llu layouts on %llu meshes; %llu tried in %llu plans (and %llu on one axis, for bounds); %llu are "
-      "bounded: no plan of them can be better\n",
+      "bounded: no plan of them can be better; %llu are the same as others\n",
       count(found.layouts), count(found.meshes), count(found.tried), count(found.priced), count(found.on_one_axis),
-      count(found.bounded));
+      count(found.bounded), count(found.elsewhere));
+  if (found.parameters_too_large > 0)
+    text += text_of("layouts whose parameters alone need more memory: %llu\n", count(found.parameters_too_large));
   if (found.too_large > 0) text += text_of("plans that need more memory: %llu\n", count(found.too_large));
   for (auto const& [why, n] : found.refused) text += text_of("refused %llu: ", count(n)) + why + "\n";
   return text;
@@ -220,23 +244,33 @@ std::string run(int argc, char** argv) {
     return app.add_option(flag, to, what)->allow_extra_args(false);
   };
   several("--mesh", q.meshes, "the machine's axes with their ranks, such as \"data:2;model:2\"");
-  several("--layout", q.layouts, "which dimensions are split over which axes, such as \"batch:data;heads:model\"");
-  several("--upper-layout", q.upper_layouts, "the same for the upper half of the layers, if it is another");
+  auto* const layout =
+      several("--layout", q.layouts, "which dimensions are split over which axes, such as \"batch:data;heads:model\"");
+  auto* const upper =
+      several("--upper-layout", q.upper_layouts, "the same for the upper half of the layers, if it is another");
   app.add_option("--machine", q.machine,
                  "what the ranks are: h100 (nodes of eight), tpu-v2 (a pod), or a JSON file of benchmark-machine")
       ->capture_default_str();
   app.add_option("--json", q.json, "write plans, prices and timelines into this file");
   app.add_option("--html", q.html, "draw the same as a page in this file, for any browser, without a network");
-  app.add_option("--choose", q.choose, "find the layouts of the least seconds, bytes or memory")
-      ->check(CLI::IsMember({"seconds", "bytes", "memory"}));
+  auto* const choose = app.add_option("--choose", q.choose, "find the layouts of the least seconds, bytes or memory")
+                           ->check(CLI::IsMember({"seconds", "bytes", "memory"}))
+                           ->excludes(layout)
+                           ->excludes(upper);
   app.add_option("--ranks", q.ranks, "--choose: on all meshes of so many ranks, of up to three axes")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--pin", q.pinned, "--choose: rules that each layout has, such as \"vocab:model\"");
-  app.add_option("--whole", q.whole, "--choose: dimensions that are not split");
+      ->check(CLI::PositiveNumber)
+      ->needs(choose);
+  app.add_option("--pin", q.pinned, "--choose: rules that each layout has, such as \"vocab:model\"")->needs(choose);
+  app.add_option("--whole", q.whole, "--choose: dimensions that are not split")->needs(choose);
   app.add_option("--memory", q.memory, "--choose: gigabytes that a rank may hold, if less than the machine has")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--wanted", q.wanted, "--choose: how many layouts")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_flag("--two-layouts", q.two_layouts, "--choose: the upper half of the layers may have a layout of its own");
+      ->check(CLI::PositiveNumber)
+      ->needs(choose);
+  app.add_option("--wanted", q.wanted, "--choose: how many layouts")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->needs(choose);
+  app.add_flag("--two-layouts", q.two_layouts, "--choose: the upper half of the layers may have a layout of its own")
+      ->needs(choose);
   try {
     app.parse(argc, argv);
   } catch (CLI::CallForHelp const&) {
@@ -246,6 +280,7 @@ std::string run(int argc, char** argv) {
   }
   auto const machine = machine_from(q.machine);
   std::string text;
+  std::vector<inquiry> asked;
   if (!q.choose.empty()) {
     auto const found = search(q, machine);
     if (found.best.empty())
@@ -253,18 +288,14 @@ std::string run(int argc, char** argv) {
                             std::to_string(found.too_large) + " plans were too large");
     text = describe(found, q);
     if (q.json.empty() && q.html.empty()) return text;
-    q.meshes.clear();
-    q.layouts.clear();
-    for (auto const& f : found.best) {
-      q.meshes.push_back(notation(f.layouts.front().mesh));
-      q.layouts.push_back(f.layouts.front().text());
-      q.upper_layouts.push_back(f.layouts.back().text());
-    }
+    asked = inquiries_of(found);
   } else if (q.meshes.empty()) {
     throw mtf::user_error("expected --mesh, or --choose (see --help)");
+  } else {
+    asked = layouts_asked(q);
   }
   std::vector<answer> answers;
-  for (auto const& asked : layouts_asked(q)) answers.push_back(answer_to(asked, machine));
+  for (auto const& about : asked) answers.push_back(answer_to(about, machine));
   if (!q.json.empty() || !q.html.empty()) {
     auto const j = json_of(answers, machine);
     write("--json", q.json, j.dump(1) + "\n");

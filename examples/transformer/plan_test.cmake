@@ -39,6 +39,13 @@ fails("--pin names axes" --choose seconds --ranks 2 --pin batch:a)
 fails("no tensor of the program has the dimension hedas; it has .*heads" --choose seconds --ranks 2 --whole hedas)
 fails("no layout needs as little memory" --choose seconds --ranks 2 --memory 0.0001)
 
+foreach(flag IN ITEMS --ranks --pin --whole --memory --wanted)
+  fails("${flag} requires --choose" --mesh data:2 ${flag} 1)
+endforeach()
+fails("--two-layouts requires --choose" --mesh data:2 --two-layouts)
+fails("--layout excludes --choose" --choose seconds --mesh data:2 --layout batch:data)
+fails("--upper-layout excludes --choose" --choose seconds --mesh data:2 --upper-layout batch:data)
+
 # Descriptions of machines.
 set(links [=[{"all-reduce": {"latency": 1e-6, "bytes_per_second": [[1, 1e9], [1e6, 2e9]]}}]=])
 function(machine text)

@@ -70,3 +70,22 @@ TEST_CASE("a program by value computes what the typed one does") {
   CHECK(found.updated == want.updated);
   CHECK(want.losses[2] < want.losses[0]);
 }
+
+TEST_CASE("a backend that is given other layouts works under these") {
+  mtf::single_rank ranks(mtf::mesh_of<"one:1">::shape());
+  backend machine(ranks);
+  auto const mesh = mtf::mesh_from("one:1");
+  auto const whole = mtf::layout_from<batch, wide>(mesh, "");
+  machine.layouts().add(whole);
+  machine.layouts().add(whole);
+  auto const x = mtf::zeros<mtf::place<float, mtf::any_layout<>, backend>::tensor<batch, wide>>(machine);
+  for (auto const& rules : {"", "batch:one", "wide:one", "batch:one", ""}) {
+    auto const upper = mtf::layout_from<batch, wide>(mesh, rules);
+    machine.layouts().clear();
+    machine.layouts().add(whole);
+    machine.layouts().add(upper);
+    auto const& where = mtf::relayout<mtf::any_layout<1>>(x).where();
+    CHECK(*where.layout == upper);
+    for (int d = 0; d < 2; ++d) CHECK(where.spec[d].split == upper.split_of(where.spec[d].id));
+  }
+}

@@ -263,6 +263,30 @@ TEST_CASE("pinned rules are part of every layout, and whole dimensions of none")
   }
   CHECK(found.bounded == 0);
   CHECK(found.tried == found.layouts);
+  std::uint64_t refused = 0;
+  for (auto const& why : found.refused) refused += why.second;
+  CHECK(found.best.size() + refused == found.tried);
+}
+
+TEST_CASE("layouts that are not planned are counted by why not") {
+  mtf::layouts_to_search among;
+  among.ranks = 12;
+  among.wanted = 100000;  // so all are planned, and none may be below its bound
+  for (auto const& machine : machines)
+    for (auto const goal : goals) {
+      among.of = goal;
+      CHECK(search<small_mlp>(machine, among).bounded == 0);
+    }
+  among.of = mtf::least::seconds;
+  auto const all = search<small_mlp>(pairs(), among);
+  CHECK(all.elsewhere > 0);
+  CHECK(all.parameters_too_large == 0);
+  CHECK(all.bounded == 0);
+  among.memory = 1;
+  auto const none = search<small_mlp>(pairs(), among);
+  CHECK(none.best.empty());
+  CHECK(none.elsewhere == all.elsewhere);
+  CHECK(none.parameters_too_large == all.tried);
 }
 
 TEST_CASE("what a search cannot do is said") {

@@ -31,8 +31,8 @@ constexpr auto overlapped = mtf::completed_gradients::overlapped;
 
 mtf::plan_record recorded(std::string const& rules) {
   auto const layout = mtf::layout_from(mtf::mesh_from("data:2;model:2"), rules);
-  return mtf::record_under<overlapped, split, mtf::updated_by<mtf::adamw>>(
-      loss_of{}, std::span<mtf::layout_value const>(&layout, 1), parameters, tokens, tokens);
+  return mtf::record_under<split, mtf::updated_by<mtf::adamw>>(
+      overlapped, true, loss_of{}, std::span<mtf::layout_value const>(&layout, 1), parameters, tokens, tokens);
 }
 
 // Collectives so slow that some are waited for, and half of each hides.

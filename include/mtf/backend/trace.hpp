@@ -180,7 +180,7 @@ class trace {
   /// joined to it.
   constexpr void begin_loop(std::uint64_t count) {
     open_.push_back({planned_.size(), loops_.size(), live_, count});
-    tell(planned_event::kind::loop_begins, count);
+    if (listener_ != nullptr) tell(planned_event::kind::loop_begins, count);
     times_ *= count;
   }
   /// Ends the loop begun last.
@@ -188,7 +188,7 @@ class trace {
     open_loop const body = open_.back();
     open_.pop_back();
     auto const count = body.count;
-    tell(planned_event::kind::loop_ends, count);
+    if (listener_ != nullptr) tell(planned_event::kind::loop_ends, count);
     times_ /= count;
     live_ += (count - 1) * (live_ - body.live);  // what one round leaves behind; unsigned, so it may also shrink
     if (live_ > peak_) peak_ = live_;
@@ -320,10 +320,9 @@ class trace {
         {kind, axes, payload, pass_, now.what.name, now.tensor, now.what.parameter, now.what.other, started});
     if (listener_ != nullptr) tell(planned_event::kind::collective, 1, planned_.back());
   }
-  /// Tells an event to whoever listens.
+  /// Tells an event to the listener, which is there.
   constexpr void tell(planned_event::kind what, std::uint64_t count, planned_collective sent = {},
                       planned_work const& work = {}) {
-    if (listener_ == nullptr) return;
     if (auto const now = scopes_.empty() ? scope{} : scopes_.back(); what != planned_event::kind::collective)
       sent = {.when = pass_,
               .operation = now.what.name,

@@ -66,6 +66,20 @@ constexpr void trace_under(trace& b, F const& f, std::span<layout_value const> l
         throw user_error(refusal(MTF_SAYS_UNUSED_RULE, std::string(rule.name.view())));
 }
 
+/// f<how gradients are completed, the optimizer's state_split_over>(): by what is known when the program runs.
+template <class Split, class F>
+constexpr void as_types(completed_gradients when, bool state_is_split, F const& f) {
+  using enum completed_gradients;
+  if (state_is_split && when == overlapped)
+    f.template operator()<overlapped, Split>();
+  else if (state_is_split)
+    f.template operator()<later, Split>();
+  else if (when == overlapped)
+    f.template operator()<overlapped, state_split_over<>>();
+  else
+    f.template operator()<later, state_split_over<>>();
+}
+
 }  // namespace detail
 
 /// The plan of f under layouts that are values, for any_layout<0>, any_layout<1> and so on: as `plan_of` for a type,

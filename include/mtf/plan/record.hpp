@@ -86,10 +86,11 @@ void add_tensors_of(std::vector<planned_tensor>& all, trace& b) {
 
 }  // namespace detail
 
-/// As `plan_under`, when the program runs, with every event.
-template <completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
-          class Update = without_update, class F, class... In>
-plan_record record_under(F const& f, std::span<layout_value const> layouts, In...) {
+/// As `plan_under`, when the program runs, with every event; also how gradients are completed and whether the state is
+/// split over `Split` is said when the program runs.
+template <class Split = state_split_over<>, class Update = without_update, class F, class... In>
+plan_record record_under(completed_gradients when, bool state_is_split, F const& f,
+                         std::span<layout_value const> layouts, In...) {
   using verdict = decltype(detail::program_verdict<any_layout<>, F, In...>());
   using checked [[maybe_unused]] = checked_t<verdict>;
   plan_record r;
@@ -97,7 +98,9 @@ plan_record record_under(F const& f, std::span<layout_value const> layouts, In..
     trace b(layouts.front().mesh.shape);
     detail::event_recorder recorder(r.events);
     b.listen(&recorder);
-    detail::trace_under<When, Split, Update, F, In...>(b, f, layouts);
+    detail::as_types<Split>(when, state_is_split, [&]<completed_gradients When, class S>() {
+      detail::trace_under<When, S, Update, F, In...>(b, f, layouts);
+    });
     b.listen(nullptr);
     r.plan = detail::plan_from(b, layouts.front().mesh);
     detail::own_tensors(r.tensors, [&](auto const& own) {

@@ -43,15 +43,9 @@ constexpr searched_layouts search_layouts(F const& f, machine_description const&
       b, f, detail::stand_in<place<float, any_layout<>, trace>, In>(b).value...};
   auto const price = [&](std::vector<layout_value> const& layouts, completed_gradients when, bool split,
                          auto const& read) {
-    using enum completed_gradients;
-    if (split && when == overlapped)
-      read(plan_under<overlapped, Split, Update>(f, layouts, in...));
-    else if (split)
-      read(plan_under<later, Split, Update>(f, layouts, in...));
-    else if (when == overlapped)
-      read(plan_under<overlapped, state_split_over<>, Update>(f, layouts, in...));
-    else
-      read(plan_under<later, state_split_over<>, Update>(f, layouts, in...));
+    detail::as_types<Split>(when, split, [&]<completed_gradients When, class S>() {
+      read(plan_under<When, S, Update>(f, layouts, in...));
+    });
   };
   return detail::layout_search(outline, machine, best, among, !std::is_same_v<Split, state_split_over<>>).run(price);
 }

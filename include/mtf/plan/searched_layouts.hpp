@@ -52,14 +52,18 @@ struct found_layout {
 struct searched_layouts {
   std::vector<found_layout> best;  // ascending
   std::uint64_t meshes = 0;
-  std::uint64_t layouts = 0;      // all that split no two dimensions of one tensor by one axis, and divide extents
-  std::uint64_t tried = 0;        // layouts of which plans were made
-  std::uint64_t bounded = 0;      // layouts that no plan was made of: their bound is no less than the last of the best
-  std::uint64_t priced = 0;       // plans
-  std::uint64_t too_large = 0;    // plans that need more memory
-  std::uint64_t on_one_axis = 0;  // plans made for bounds
-  std::vector<std::pair<std::string, std::uint64_t>>
-      refused{};  // layouts that rules refuse, by the compiler's sentence
+  std::uint64_t layouts = 0;  // all that split no two dimensions of one tensor by one axis, and divide extents
+  std::uint64_t tried = 0;    // layouts of which plans were made
+  // Layouts that no plan was made of:
+  std::uint64_t elsewhere =
+      0;  // the same as another, of this mesh or of one with fewer axes, as far as they were listed
+  std::uint64_t parameters_too_large = 0;  // the parameters alone need more memory, as far as they were listed
+  std::uint64_t bounded = 0;               // all others: their bound is no less than the last of the best
+  std::uint64_t priced = 0;                // plans
+  std::uint64_t too_large = 0;             // plans that need more memory
+  std::uint64_t on_one_axis = 0;           // plans made for bounds
+  /// Of the layouts tried, those that rules refuse, by the compiler's sentence.
+  std::vector<std::pair<std::string, std::uint64_t>> refused{};
 };
 
 }  // namespace mtf

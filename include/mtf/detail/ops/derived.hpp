@@ -96,6 +96,24 @@ constexpr layout_value const& layout_in(layout_table& table, layout_value const&
   return table.keep({.mesh = beside.mesh});
 }
 
+/// The layout that says how the dimensions are split that a rule adds: the one that it names, or the first operand's.
+template <class Rule>
+constexpr layout_value const& layout_for(layout_table& table, layout_value const& first) {
+  using named = typename layout_of_rule<Rule, void>::type;
+  if constexpr (std::is_void_v<named>)
+    return first;
+  else
+    return layout_in(table, first, static_cast<named const*>(nullptr));
+}
+/// Whether what was derived still holds: the layout that the rule names may be another by now (layout_table::clear).
+template <class Rule>
+constexpr bool holds(layout_table& table, arrangement const& first, arrangement const& out) {
+  if constexpr (derives_under_a_layout<Rule>)
+    return out.layout == &layout_for<Rule>(table, *first.layout);
+  else
+    return true;
+}
+
 template <class Rule, std::size_t N>
 constexpr void check_operands(std::array<arrangement const*, N> const& of, char const* by) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -114,13 +132,11 @@ template <class Rule, class Work, std::size_t N>
   auto const& mesh = layout.mesh.shape;
   auto* const fresh = [&]<std::size_t... I>(std::index_sequence<I...>) {
     if constexpr (derives_under_a_layout<Rule>) {
-      using named = typename layout_of_rule<Rule, void>::type;
-      layout_value const* under = &layout;
-      if constexpr (!std::is_void_v<named>) under = &layout_in(table, layout, static_cast<named const*>(nullptr));
-      checked_sharding(Rule::target(*under, of[I]->spec...), *under, by);
+      auto const& under = layout_for<Rule>(table, layout);
+      checked_sharding(Rule::target(under, of[I]->spec...), under, by);
       auto* const made =
-          new derived_work<Work, N>(&address_of_rule<Rule>, of, Rule::derive_under(*under, mesh, of[I]->spec...));
-      made->out = &table.arranged(made->work.out, *under);
+          new derived_work<Work, N>(&address_of_rule<Rule>, of, Rule::derive_under(under, mesh, of[I]->spec...));
+      made->out = &table.arranged(made->work.out, under);
       return made;
     } else {
       auto* const made = new derived_work<Work, N>(&address_of_rule<Rule>, of, Rule::derive(mesh, of[I]->spec...));
@@ -140,7 +156,9 @@ constexpr derived_work<Work, N> const& derived_at(layout_table& table, std::arra
                                                   char const* by) {
   for (auto const* d = *of[0]->derived; d != nullptr; d = d->next)
     if (d->rule == &address_of_rule<Rule>)
-      if (auto const& found = static_cast<derived_work<Work, N> const&>(*d); found.of == of) return found;
+      if (auto const& found = static_cast<derived_work<Work, N> const&>(*d);
+          found.of == of && holds<Rule>(table, *of[0], *found.out))
+        return found;
   return derive_by_value<Rule, Work>(table, of, by);
 }
 

@@ -23,8 +23,9 @@ namespace mtf::detail {
 // - Gradients. An operation with a parameter adds to its gradient a sum over the dimensions of the operation's result
 //   that the parameter lacks. If an axis splits one of these and none of the parameter's own, its ranks have different
 //   terms. An all-reduce adds them up, or a reduce-scatter, after which an all-gather gives all ranks the updated
-//   parameter. At best that takes the bytes of the parameter's shard over the machine's bandwidth. Small gradients
-//   share a message, so the latency of one collective counts, along the most ranks that one of them needs.
+//   parameter. At best that takes the bytes of the parameter's shard over the machine's bandwidth: along these axes or,
+//   since terms may differ along others too, these and any others, whichever is cheapest. Small gradients share a
+//   message, so the latency of one collective counts, along the most ranks that one of them needs.
 // - All other collectives. Operations treat each axis apart: what has to be sent along one has to be sent whatever the
 //   others split, in shards that are smaller by at most their extents. So the collectives of a layout take at least
 //   those of its restriction to one axis, whose plan is made: its bytes divided by the extents of the other axes that
@@ -65,6 +66,7 @@ class layout_bounds {
     std::array<double, machine_description::kinds> count{}, payload{};
     double bytes_sent = 0;
     bool refused = false;
+    std::size_t why = 0;  // of searched_layouts::refused
   };
 
   struct parts {
@@ -84,7 +86,10 @@ class layout_bounds {
   constexpr parts of(int layout, all_choices const& choices) const {
     parts p;
     double latency = 0;
-    auto const counts = [&](int l) { return layout == program_outline::any || layout == l; };
+    bool const all = layout == program_outline::any;
+    axis_mask const splitting =
+        all ? axes_on(~dim_mask{0}, layout, choices) : (axis_mask{1} << static_cast<unsigned>(mesh_.ndim)) - 1;
+    auto const counts = [&](int l) { return all || layout == l; };
     for (auto const& w : outline_->works)
       if (counts(w.layout))
         (w.backward ? p.backward : p.forward) += w.seconds / ranks_[axes_on(w.dims, w.layout, choices)];
@@ -94,12 +99,13 @@ class layout_bounds {
       double const shard = g.bytes / ranks_[own];
       p.memory += shard;
       if (sum == 0) continue;
-      p.gradients += shard * reduction_[sum].byte;
-      latency = std::max(latency, reduction_[sum].latency);
+      auto const reduction = cheapest_reduction(sum, splitting & ~own);
+      p.gradients += shard * reduction.byte;
+      latency = std::max(latency, reduction.latency);
       double const n = ranks_[sum];
       p.bytes_sent += 2 * (n - 1) / n * shard;
     }
-    p.gradients += layout == program_outline::any ? latency : 0;
+    p.gradients += all ? latency : 0;
     return p;
   }
   /// All of the program. `alone`: for each axis, of the plan in which it alone splits what it does here.
@@ -120,6 +126,21 @@ class layout_bounds {
   }
 
  private:
+  /// Seconds of a collective and of each byte that it is given.
+  struct affine {
+    double latency = 0, byte = 0;
+  };
+  /// Over these axes, and over any more of `others`: terms may differ along these as well, and a sum over more ranks
+  /// may take less time, as each node sends one part of its own sum.
+  [[nodiscard]] constexpr affine cheapest_reduction(axis_mask axes, axis_mask others) const {
+    affine least = reduction_[axes];
+    axis_mask const more = others & ~axes;
+    for (axis_mask m = more; m != 0; m = (m - 1) & more) {
+      least.latency = std::min(least.latency, reduction_[axes | m].latency);
+      least.byte = std::min(least.byte, reduction_[axes | m].byte);
+    }
+    return least;
+  }
   /// The axes that split one of these dimensions under a layout, or under any.
   [[nodiscard]] constexpr axis_mask axes_on(dim_mask dims, int layout, all_choices const& choices) const {
     axis_mask m = 0;
@@ -130,10 +151,6 @@ class layout_bounds {
     return m;
   }
 
-  /// Seconds of a collective and of each byte that it is given.
-  struct affine {
-    double latency = 0, byte = 0;
-  };
   static constexpr std::uint64_t many = std::uint64_t{1} << 40U;
   program_outline const* outline_;
   mesh_shape mesh_;

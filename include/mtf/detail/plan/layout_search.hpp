@@ -59,7 +59,7 @@ class layout_search {
       list_different_ones();
       best_first(price);
     }
-    result_.bounded = result_.layouts - result_.tried;
+    result_.bounded = result_.layouts - result_.tried - result_.elsewhere - result_.parameters_too_large;
     return std::move(result_);
   }
 
@@ -211,10 +211,16 @@ class layout_search {
   constexpr void open(candidate& c) {
     auto const& on = meshes_[c.mesh];
     auto const choices = choices_of(c);
-    if (is_there_otherwise(on.mesh.shape, choices)) return;
+    if (is_there_otherwise(on.mesh.shape, choices)) {
+      ++result_.elsewhere;
+      return;
+    }
     auto const p = on.bounds.of(program_outline::any, choices);
     c.bound = bound_of(p, true);
-    if (p.memory <= static_cast<double>(memory_) && !is_pointless(c.bound)) open_.push_back(c);
+    if (p.memory > static_cast<double>(memory_))
+      ++result_.parameters_too_large;
+    else if (!is_pointless(c.bound))
+      open_.push_back(c);
   }
   /// All layouts of the program the same, as far as they have the same dimensions.
   constexpr void list_equal_ones() {
@@ -286,6 +292,7 @@ class layout_search {
       alone[a] = alone_on(on.mesh.shape.extent[a], sets, price);
       if (alone[a].refused) {
         ++result_.tried;
+        ++result_.refused[alone[a].why].second;
         return false;
       }
     }
@@ -303,7 +310,7 @@ class layout_search {
       all_choices choices{};
       for (std::size_t l = 0; l < among_->layouts; ++l) choices[l][0] = sets[l];
       ++result_.on_one_axis;
-      found.refused = !is_taken([&] {
+      auto const why = refusal_of([&] {
         price(layouts_on(named_mesh({1, {extent, 1, 1, 1, 1, 1}}), choices), completed_gradients::later, false,
               [&](auto const& plan) {
                 for (std::size_t i = 0; i < plan.collectives.size(); ++i) {
@@ -318,26 +325,26 @@ class layout_search {
                 }
               });
       });
+      found.refused = why.has_value();
+      found.why = why.value_or(0);
     }
     alone_.push_back({extent, sets, found});
     return found;
   }
 
-  // False, and counted, if the layout is refused.
+  // Which of the sentences of result_.refused a layout is refused by, if it is.
   template <class Do>
-  constexpr bool is_taken(Do const& make_plan) {
+  constexpr std::optional<std::size_t> refusal_of(Do const& make_plan) {
     try {
       make_plan();
-      return true;
+      return std::nullopt;
     } catch (user_error const& e) {
       std::string const text = e.what(), sentence = text.substr(0, text.find("; here: "));
-      for (auto& r : result_.refused)
-        if (r.first == sentence) {
-          ++r.second;
-          return false;
-        }
-      result_.refused.emplace_back(sentence, 1);
-      return false;
+      auto& all = result_.refused;
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (all[i].first == sentence) return i;
+      all.emplace_back(sentence, 0);
+      return all.size() - 1;
     }
   }
 
@@ -350,14 +357,17 @@ class layout_search {
       for (auto const when : {completed_gradients::overlapped, completed_gradients::later}) {
         if (split && !splits_state_) continue;
         found_layout f{layouts, when, split};
-        bool const taken = is_taken([&] {
+        auto const why = refusal_of([&] {
           price(layouts, when, split, [&](auto const& plan) {
             f.seconds = plan.seconds(*machine_);
             f.bytes_sent = plan.bytes_sent_per_rank();
             f.memory = plan.peak_bytes;
           });
         });
-        if (!taken) return;  // the four differ in nothing that a rule asks
+        if (why) {
+          ++result_.refused[*why].second;
+          return;  // the four differ in nothing that a rule asks
+        }
         ++result_.priced;
         if (f.of(among_->of) < c.bound) throw_below_bound(layouts);
         if (f.memory > memory_)
