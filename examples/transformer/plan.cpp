@@ -141,14 +141,14 @@ std::string notation(mtf::mesh_value const& mesh) {
 }
 
 /// The layouts that a search found, to be looked at.
-std::vector<inquiry> inquiries_of(mtf::searched_layouts const& found) {
+std::vector<inquiry> inquiries_of(mtf::searched_layouts const& found, question const& q) {
   std::vector<inquiry> all;
   for (auto const& f : found.best) {
     auto const &lower = f.layouts.front(), &upper = f.layouts.back();
     options o;
     o.mesh = notation(lower.mesh);
     o.layout = lower.text();
-    if (!(lower == upper)) o.upper_layout = upper.text();
+    if (q.two_layouts && !(lower == upper)) o.upper_layout = upper.text();
     all.push_back({o, f.gradients, f.state_is_split});
   }
   return all;
@@ -184,7 +184,7 @@ std::string describe(mtf::searched_layouts const& found, question const& q) {
     text += text_of("%11.4g %11.4g %11.4g  ", 1e3 * f.seconds, static_cast<double>(f.bytes_sent) / 1e6,
                     static_cast<double>(f.memory) / 1e6) +
             "mesh \"" + lower.mesh.text() + "\", layout \"" + lower.text() + "\"" +
-            (!(lower == upper) ? ", upper half \"" + upper.text() + "\"" : "") + ", gradients " +
+            (q.two_layouts && !(lower == upper) ? ", upper half \"" + upper.text() + "\"" : "") + ", gradients " +
             (f.gradients == mtf::completed_gradients::overlapped ? "overlapped" : "completed later") +
             (f.state_is_split ? ", state split" : ", state as the parameters") + "\n";
   }
@@ -288,7 +288,7 @@ std::string run(int argc, char** argv) {
                             std::to_string(found.too_large) + " plans were too large");
     text = describe(found, q);
     if (q.json.empty() && q.html.empty()) return text;
-    asked = inquiries_of(found);
+    asked = inquiries_of(found, q);
   } else if (q.meshes.empty()) {
     throw mtf::user_error("expected --mesh, or --choose (see --help)");
   } else {
