@@ -156,6 +156,7 @@ class writer {
     else
       p_.how = how < 8 ? mode::later : how < 17 ? mode::overlapped : mode::kept;
     p_.frees = p_.how != mode::kept && below(2) == 0;
+    p_.again = p_.seed % 3 == 0;
     drop_unused_rules(p_);
     tensors_.clear();  // before the trace that they are on
     return p_;
@@ -356,6 +357,7 @@ program on_one_rank(program p) {
   p.layouts.fill({});
   for (auto& g : p.inputs) g.partial = 0;
   for (auto& t : p.terms) t.partial = 0;
+  p.again = false;
   if (p.refused) p.lines.pop_back();  // there nothing is refused
   p.refused = false;
   return p;

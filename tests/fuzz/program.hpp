@@ -48,6 +48,7 @@ struct program {
   std::vector<term> terms;
   mode how = mode::later;
   bool frees = false;    // tensors that nothing uses any more
+  bool again = false;    // the ranks' backends ran it under other layouts before
   bool refused = false;  // the last operation, which the loss does not use: its operands lie wrongly
 };
 

@@ -1,4 +1,5 @@
 // Programs on ranks that are threads, and what must hold: values, gradients, replicas, plans, memory.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <sstream>
@@ -109,6 +110,24 @@ void run_types(Types, counted& on, program const& p, outcome& r) {
   }
 }
 
+/// The program under its layouts in another order: what a backend derived then must not matter afterwards. All ranks
+/// refuse it, or none does.
+template <class Types>
+void run_under_others(Types types, counted& on, program p) {
+  std::rotate(p.layouts.begin(), p.layouts.begin() + 1, p.layouts.end());
+  for (auto const& layout : p.layouts) on.layouts().add(layout);
+  for (auto& t : p.terms) t.partial = 0;  // tensors are split otherwise
+  try {
+    outcome ignored;
+    run_types(types, on, p, ignored);
+  } catch (mtf::user_error const&) {
+    on.ranks().record(nullptr);
+    on.ranks().barrier();
+  }
+  on.layouts().clear();
+  on.forget_peak();
+}
+
 template <class Types>
 void plan_types(Types, program const& p, planned& r) {
   using T = typename Types::element;
@@ -169,8 +188,8 @@ class judge {
 
   void fail(std::string what) {
     if (v_.failure.empty())
-      v_.failure = "on the mesh [" + p_.mesh.text() + "], " + mode_names[static_cast<std::size_t>(p_.how)] + ": " +
-                   std::move(what);
+      v_.failure = "on the mesh [" + p_.mesh.text() + "], " + mode_names[static_cast<std::size_t>(p_.how)] +
+                   (p_.again ? ", after other layouts: " : ": ") + std::move(what);
   }
   [[nodiscard]] bool failed() const { return !v_.failure.empty(); }
 
@@ -282,6 +301,7 @@ verdict runner::run_on(program const& p, meaning const& what) {
   auto const ended = machines_->pool.try_run(mesh, [&](mtf::collectives& on_ranks) {
     auto& r = ranks[static_cast<std::size_t>(on_ranks.rank())];
     counted on(on_ranks, machines_->spaces[static_cast<std::size_t>(on_ranks.rank())]);
+    if (p.again) with_types(p.of, p.is_large, [&](auto types) { run_under_others(types, on, p); });
     for (auto const& layout : p.layouts) on.layouts().add(layout);
     try {
       with_types(p.of, p.is_large, [&](auto types) { run_types(types, on, p, r); });

@@ -84,6 +84,7 @@ bool each_smaller(program const& p, F const& f) {
   for (std::size_t i = 0; i < p.terms.size(); ++i)
     if (p.terms[i].partial != 0 && changed([&](program& q) { q.terms[i].partial = 0; })) return true;
   if (p.how != mode::later && changed([](program& q) { q.how = mode::later; })) return true;
+  if (p.again && changed([](program& q) { q.again = false; })) return true;
   return p.frees && changed([](program& q) { q.frees = false; });
 }
 

@@ -54,6 +54,7 @@ class counted : public mtf::kokkos_backend<Kokkos::Serial> {
     live_ -= bytes;
     base::release(p, bytes);
   }
+  void forget_peak() { peak_ = live_; }
   [[nodiscard]] std::size_t live() const { return live_; }
   [[nodiscard]] std::size_t peak() const { return peak_; }
 
