@@ -386,7 +386,9 @@ verdict runner::run_on(program const& p, meaning const& what) {
     auto const who = "rank " + std::to_string(r);
     if (ranks[r].sent != plan.sends)
       is.fail(who + " sent " + text_of(mesh, ranks[r].sent) + "; planned was " + text_of(mesh, plan.sends));
-    if (p.how != mode::kept && ranks[r].peak != plan.peak)
+    // Ranks other than the first may have less: where contributions to a gradient are partial over different axes, they
+    // let go of those that are not theirs to add.
+    if (p.how != mode::kept && (r == 0 ? ranks[r].peak != plan.peak : ranks[r].peak > plan.peak))
       is.fail(who + " had " + std::to_string(ranks[r].peak) + " bytes of tensors, planned were " +
               std::to_string(plan.peak));
   }

@@ -2,6 +2,8 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mpi.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/plan/best_layout.hpp>
+#include <mtf/plan/machines.hpp>
 #include <mtf/threads.hpp>
 
 namespace samples {
@@ -32,6 +34,13 @@ struct mlp {
 };
 using backend = mtf::kokkos_backend<>;
 using parameters = mlp<mtf::place<float, where, backend>::tensor>;
+
+// best_layout.hpp
+constexpr auto h100 = mtf::machines::h100_nodes();
+constexpr auto doubled = [](auto const& x) { return x + x; };
+constexpr auto best = mtf::best_layout_of<mtf::mesh<data, model>, h100>(doubled, mtf::input<float, batch, pixels>{});
+using function = decltype(doubled);
+using fastest = mtf::best_layout<mtf::mesh<data, model>, h100, function, mtf::input<float, batch, pixels>>;
 
 // plan.hpp
 auto loss = [](auto const& p, auto const& x, auto const& label) {

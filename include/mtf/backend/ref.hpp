@@ -1,7 +1,6 @@
 #pragma once
 // Counted references to objects of a backend.
 #include <type_traits>
-#include <utility>
 
 #include <mtf/backend/object_pool.hpp>
 
@@ -38,20 +37,19 @@ class ref {
   constexpr ref(ref const& o) : at_(o.at_) {
     if (at_ != nullptr) ++at_->references;
   }
-  constexpr ref(ref&& o) noexcept : at_(std::exchange(o.at_, nullptr)) {}
+  // Without std::exchange and std::swap: compilers bound the steps of a constant expression, and plans are made of
+  // these.
+  constexpr ref(ref&& o) noexcept : at_(o.at_) { o.at_ = nullptr; }
   constexpr ref& operator=(ref const& o) noexcept {
-    ref copy(o);
-    std::swap(at_, copy.at_);
-    return *this;
+    if (o.at_ != nullptr) ++o.at_->references;
+    return replace(o.at_);
   }
   constexpr ref& operator=(ref&& o) noexcept {
-    ref moved(std::move(o));
-    std::swap(at_, moved.at_);
-    return *this;
+    T* const by = o.at_;
+    o.at_ = nullptr;
+    return replace(by);
   }
-  constexpr ~ref() {
-    if (at_ != nullptr && --at_->references == 0) at_->unreferenced();
-  }
+  constexpr ~ref() { release(at_); }
   constexpr T* operator->() const { return at_; }
   constexpr T& operator*() const { return *at_; }
   /// The object, or null.
@@ -61,6 +59,15 @@ class ref {
   [[nodiscard]] constexpr bool unique() const { return at_->references == 1 && (!at_->whole || at_->whole.unique()); }
 
  private:
+  constexpr ref& replace(T* by) noexcept {
+    T* const before = at_;
+    at_ = by;
+    release(before);
+    return *this;
+  }
+  static constexpr void release(T* x) {
+    if (x != nullptr && --x->references == 0) x->unreferenced();
+  }
   T* at_ = nullptr;
 };
 

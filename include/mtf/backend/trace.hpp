@@ -90,7 +90,8 @@ class trace_listener {
   constexpr ~trace_listener() = default;
 };
 
-/// Records what a program sends and allocates. Rank 0 stands for all: every rank does the same.
+/// Records what a program sends and allocates. Rank 0 stands for all: every rank does the same, and none has more bytes
+/// of tensors.
 class trace {
  public:
   static constexpr bool holds_data = false;
@@ -136,8 +137,9 @@ class trace {
   [[nodiscard]] constexpr std::uint64_t reordered() const { return reordered_; }
   /// Did the program have a tensor with this dimension?
   [[nodiscard]] constexpr bool has_seen(std::uint64_t dim) const {
-    for (auto const id : seen_)
-      if (id == dim) return true;
+    auto const* const last = seen_.data() + seen_.size();
+    for (auto const* id = seen_.data(); id != last; ++id)
+      if (*id == dim) return true;
     return false;
   }
 
@@ -302,10 +304,11 @@ class trace {
   constexpr planned_work& work_of(char const* primitive, std::uint64_t id, limit bound,
                                   primitives::grade const& grade) {
     char const* const operation = scopes_.empty() ? "" : scopes_.back().what.name;
-    auto* const first = work_.data();
-    for (auto* w = first; w != first + work_.size(); ++w)
-      if (w->grade.size == grade.size && w->grade.element == grade.element && w->when == pass_ &&
-          work_ids_[static_cast<std::size_t>(w - first)] == id && same_text(w->operation, operation))
+    auto const* known = work_ids_.data();
+    auto* const last = work_.data() + work_.size();
+    for (auto* w = work_.data(); w != last; ++w, ++known)
+      if (*known == id && w->when == pass_ && w->grade.size == grade.size && w->grade.element == grade.element &&
+          same_text(w->operation, operation))
         return *w;
     work_.push_back({operation, primitive, pass_, bound, grade});
     work_ids_.push_back(id);

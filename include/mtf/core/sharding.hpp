@@ -26,7 +26,7 @@ struct axis_list {
   /// The axes as a set.
   [[nodiscard]] constexpr axis_mask mask() const {
     axis_mask m = 0;
-    for (int i = 0; i < size; ++i) m |= 1U << static_cast<unsigned>((*this)[i]);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) m |= 1U << at[i];
     return m;
   }
   /// The first `size` axes are those of `other`.
@@ -35,7 +35,7 @@ struct axis_list {
       if (i >= other.size || (*this)[i] != other[i]) return false;
     return true;
   }
-  bool operator==(axis_list const&) const = default;
+  constexpr bool operator==(axis_list const& o) const { return size == o.size && prefix_of(o); }
 };
 
 /// A dimension of a tensor: its id and name, its global extent, the axes that split it (`split`).
@@ -101,7 +101,12 @@ struct sharding {
     for (int e = d + 1; e < ndim; ++e) n *= (*this)[e].extent;
     return n;
   }
-  bool operator==(sharding const&) const = default;
+  constexpr bool operator==(sharding const& o) const {
+    if (ndim != o.ndim || partial != o.partial) return false;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(ndim); ++d)
+      if (!(dim[d] == o.dim[d])) return false;
+    return true;
+  }
 };
 
 }  // namespace mtf

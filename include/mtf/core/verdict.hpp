@@ -35,6 +35,12 @@ struct error_too_many_dims : detail::failed {};
 /// A plan has more than max_collectives collectives.
 template <std::size_t Planned, std::size_t Most>
 struct error_too_many_collectives : detail::failed {};
+/// best_layout would have to look at more layouts than it does.
+template <std::size_t Most>
+struct error_too_many_layouts : detail::failed {};
+/// A program needs more memory than the machine has, under every layout on this mesh.
+template <class Mesh>
+struct error_no_layout_fits : detail::failed {};
 /// A mesh, or one split, names an axis twice.
 template <class Axis>
 struct error_axis_twice : detail::failed {};
@@ -186,6 +192,18 @@ struct require<error_too_many_collectives<Planned, Most>, By...> {
       Planned <= Most,
       "mtf: a plan has more collectives than mtf::max_collectives: make equal layers a std::array and apply them "
       "by mtf::scan, which plans them once; error_too_many_collectives<planned, most>");
+};
+template <std::size_t Most, class... By>
+struct require<error_too_many_layouts<Most>, By...> {
+  static_assert(Most == 0,
+                "mtf: best_layout would have to look at too many layouts: give it a layout, whose rules are then part "
+                "of each, or search when the program runs, by mtf::search_layouts; error_too_many_layouts<most>");
+};
+template <class M, class... By>
+struct require<error_no_layout_fits<M>, By...> {
+  static_assert(never<M>, MTF_SENTENCE("mtf: under every layout on this mesh the program needs more memory than a rank "
+                                       "of the machine has",
+                                       M));
 };
 template <class D, class... By>
 struct require<error_dim_twice<D>, By...> {

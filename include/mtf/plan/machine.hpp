@@ -109,7 +109,7 @@ struct machine_description {
     int best = -1, most = -1;
     for (int i = 0; i < primitive_count; ++i) {
       auto const& p = primitives[static_cast<std::size_t>(i)];
-      bool const named = p.primitive.view() == w.primitive, any = p.primitive.view().empty();
+      bool const any = p.primitive.view().empty(), named = !any && p.primitive.view() == w.primitive;
       bool const sized = p.element == w.grade.element;
       if (p.bound != w.bound || !(named || any) || !(sized || p.element == 0)) continue;
       if (int const said = (named ? 2 : 0) + (sized ? 1 : 0); said > most) best = i, most = said;

@@ -25,8 +25,9 @@ struct layouts_to_search {
   bool alike = false;                // only those in which all of these are the same
   /// Rules that are part of each layout: of the first, the second and so on, as many as there are. Needs the mesh.
   std::vector<layout_value> pinned{};
-  std::vector<std::string> whole{};  // dimensions that are not split
-  std::uint64_t memory = ~0ULL;      // bytes that a rank may hold; no more than the machine has
+  std::vector<std::string> whole{};                // dimensions that are not split
+  std::uint64_t memory = ~0ULL;                    // bytes that a rank may hold; no more than the machine has
+  std::optional<completed_gradients> completed{};  // only so; both ways are tried if this is empty
   least of = least::seconds;
   std::size_t wanted = 3;  // how many are to be found, the best first
 };

@@ -62,11 +62,9 @@ class layout_bounds {
   }
 
   /// What the collectives of a plan on one axis, but for gradients', put in, by kind.
-  struct one_axis {
+  struct collectives_sent {
     std::array<double, machine_description::kinds> count{}, payload{};
     double bytes_sent = 0;
-    bool refused = false;
-    std::size_t why = 0;  // of searched_layouts::refused
   };
 
   struct parts {
@@ -109,7 +107,7 @@ class layout_bounds {
     return p;
   }
   /// All of the program. `alone`: for each axis, of the plan in which it alone splits what it does here.
-  constexpr parts refined(all_choices const& choices, std::array<one_axis, max_axes> const& alone) const {
+  constexpr parts refined(all_choices const& choices, std::array<collectives_sent, max_axes> const& alone) const {
     parts p = of(program_outline::any, choices);
     double const splitting = ranks_[axes_on(~dim_mask{0}, program_outline::any, choices)];
     double most_bytes = 0;

@@ -12,8 +12,6 @@
 #include <vector>
 
 #include <mtf/autodiff/value_and_grad.hpp>
-#include <mtf/backend/collectives.hpp>
-#include <mtf/backend/scope.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/fixed_string.hpp>
 #include <mtf/core/layout_value.hpp>
@@ -27,8 +25,7 @@
 
 namespace mtf::detail {
 
-/// A search, of which the program is behind `price`: price(layouts, gradients, state is split, read) makes the plan of
-/// layouts and reads it, read(plan).
+/// A search, of which the program is behind `price`: price(layouts, gradients, state is split) plans it under layouts.
 class layout_search {
  public:
   constexpr layout_search(program_outline const& outline, machine_description const& machine,
@@ -38,10 +35,61 @@ class layout_search {
         best_(&best),
         among_(&among),
         splits_state_(splits_state),
-        memory_(std::min(among.memory, machine.memory)) {}
+        memory_(std::min(among.memory, machine.memory)) {
+    for (std::size_t l = 0; l < outline.layouts; ++l)
+      for (std::size_t d = 0; d < outline.dims.size(); ++d)
+        there_[l] |= outline.dims[d].there[l] ? dim_mask{1} << d : 0;
+  }
 
   template <class Price>
   constexpr searched_layouts run(Price const& price) {
+    list();
+    list_equal_ones();
+    best_first(price);
+    if (among_->layouts > 1 && !among_->alike) {
+      list_different_ones();
+      best_first(price);
+    }
+    return finished();
+  }
+
+  // The same in parts, of one layout on one mesh: what is looked at, and the search, given that.
+  struct open_layout {
+    double bound = 0;
+    axis_choices choices{};
+  };
+  struct listed_layouts {
+    std::uint64_t layouts = 0, elsewhere = 0, parameters_too_large = 0;  // as in searched_layouts
+    std::vector<open_layout> open;
+  };
+  /// None, and one more than `most`, if there are more.
+  constexpr listed_layouts listed(std::size_t most) {
+    most_ = most;
+    list();
+    if (result_.layouts <= most) list_equal_ones();
+    listed_layouts l{result_.layouts, result_.elsewhere, result_.parameters_too_large, {}};
+    for (auto const& c : open_) l.open.push_back({c.bound, meshes_[0].layouts[0][c.part[0]].choices});
+    return l;
+  }
+  template <class Listed, class Price>
+  constexpr searched_layouts run(Listed const& l, std::size_t count, Price const& price) {
+    list_meshes();
+    result_.layouts = l.layouts;
+    result_.elsewhere = l.elsewhere;
+    result_.parameters_too_large = l.parameters_too_large;
+    for (std::size_t i = 0; i < count; ++i) {
+      meshes_[0].layouts[0].push_back({0, l.open[i].choices});
+      open_.push_back({.bound = l.open[i].bound, .alike = true, .part = {static_cast<std::uint32_t>(i)}});
+    }
+    best_first(price);
+    return finished();
+  }
+
+  /// Layouts refused, by why.
+  [[nodiscard]] constexpr std::vector<std::uint64_t> const& refused() const { return refused_; }
+
+ private:
+  constexpr void list() {
     check();
     list_meshes();
     for (std::size_t l = 0; l < among_->layouts; ++l) list_sets(l);
@@ -53,17 +101,12 @@ class layout_search {
       }
       result_.layouts += count;
     }
-    list_equal_ones();
-    best_first(price);
-    if (among_->layouts > 1 && !among_->alike) {
-      list_different_ones();
-      best_first(price);
-    }
+  }
+  constexpr searched_layouts finished() {
+    if (stopped_) return {};
     result_.bounded = result_.layouts - result_.tried - result_.elsewhere - result_.parameters_too_large;
     return std::move(result_);
   }
-
- private:
   /// One layout on a mesh. `least`: no more than what it adds to the price of any that it is part of.
   struct part {
     double least = 0;
@@ -146,8 +189,6 @@ class layout_search {
         for (int a = 0; a < rule.axes.size; ++a)
           meshes_.front().pinned[layout][static_cast<std::size_t>(rule.axes[a])] |= mask_of(rule.dim);
       }
-    for (std::size_t d = 0; d < outline_->dims.size(); ++d)
-      there_[layout] |= outline_->dims[d].there[layout] ? dim_mask{1} << d : 0;
     sets_apart(outline_->dims, layout, may, 0, 0, sets_[layout]);
   }
   constexpr void list_layouts(std::size_t mesh, std::size_t layout) {
@@ -161,6 +202,7 @@ class layout_search {
   constexpr void list_from(std::size_t axis, std::size_t mesh, std::size_t layout, all_choices& choices) {
     auto& on = meshes_[mesh];
     auto& here = choices[layout];
+    if (on.layouts[layout].size() > most_) return;
     if (axis == static_cast<std::size_t>(on.mesh.shape.ndim)) {
       double least = 0;  // asked of parts alone
       if (among_->layouts > 1) least = bound_of(on.bounds.of(static_cast<int>(layout), choices), false);
@@ -262,7 +304,7 @@ class layout_search {
   constexpr void best_first(Price const& price) {
     auto const later = [](candidate const& a, candidate const& b) { return a.bound > b.bound; };
     std::make_heap(open_.begin(), open_.end(), later);
-    while (!open_.empty() && !is_pointless(open_.front().bound)) {
+    while (!stopped_ && !open_.empty() && !is_pointless(open_.front().bound)) {
       std::pop_heap(open_.begin(), open_.end(), later);
       candidate c = open_.back();
       open_.pop_back();
@@ -285,67 +327,44 @@ class layout_search {
   constexpr bool refine(candidate& c, Price const& price) {
     auto const& on = meshes_[c.mesh];
     auto const choices = choices_of(c);
-    std::array<layout_bounds::one_axis, max_axes> alone{};
+    std::array<layout_bounds::collectives_sent, max_axes> alone{};
     for (std::size_t a = 0; a < static_cast<std::size_t>(on.mesh.shape.ndim); ++a) {
       std::array<dim_mask, max_layouts> sets{};
       for (std::size_t l = 0; l < among_->layouts; ++l) sets[l] = choices[l][a];
-      alone[a] = alone_on(on.mesh.shape.extent[a], sets, price);
-      if (alone[a].refused) {
+      auto const& found = alone_on(on.mesh.shape.extent[a], sets, price);
+      if (stopped_) return false;
+      if (found.refused) {
         ++result_.tried;
-        ++result_.refused[alone[a].why].second;
+        count_refused(found.why);
         return false;
       }
+      alone[a] = found.sent;
     }
     c.bound = bound_of(on.bounds.refined(choices, alone), true);
     c.refined = true;
     return true;
   }
   template <class Price>
-  constexpr layout_bounds::one_axis alone_on(int extent, std::array<dim_mask, max_layouts> const& sets,
-                                             Price const& price) {
+  constexpr auto const& alone_on(int extent, std::array<dim_mask, max_layouts> const& sets, Price const& price) {
     for (auto const& a : alone_)
-      if (a.extent == extent && a.sets == sets) return a.plan;
-    layout_bounds::one_axis found;
-    if (sets != std::array<dim_mask, max_layouts>{}) {
-      all_choices choices{};
-      for (std::size_t l = 0; l < among_->layouts; ++l) choices[l][0] = sets[l];
-      ++result_.on_one_axis;
-      auto const why = refusal_of([&] {
-        price(layouts_on(named_mesh({1, {extent, 1, 1, 1, 1, 1}}), choices), completed_gradients::later, false,
-              [&](auto const& plan) {
-                for (std::size_t i = 0; i < plan.collectives.size(); ++i) {
-                  auto const& s = plan.collectives[i];
-                  if (same_text(s.operation, "gradient") || same_text(s.operation, "small gradients") ||
-                      same_text(s.operation, "parameter"))
-                    continue;
-                  auto const times = plan.times(i);
-                  found.count[static_cast<std::size_t>(s.kind)] += static_cast<double>(times);
-                  found.payload[static_cast<std::size_t>(s.kind)] += static_cast<double>(times * s.payload);
-                  found.bytes_sent += static_cast<double>(times * bytes_sent(s.kind, s.payload, extent));
-                }
-              });
-      });
-      found.refused = why.has_value();
-      found.why = why.value_or(0);
-    }
-    alone_.push_back({extent, sets, found});
+      if (a.extent == extent && a.sets == sets) return a;
+    alone_.push_back({extent, sets});
+    auto& found = alone_.back();
+    if (sets == std::array<dim_mask, max_layouts>{}) return found;
+    all_choices choices{};
+    for (std::size_t l = 0; l < among_->layouts; ++l) choices[l][0] = sets[l];
+    ++result_.on_one_axis;
+    auto const p =
+        price(layouts_on(named_mesh({1, {extent, 1, 1, 1, 1, 1}}), choices), completed_gradients::later, false);
+    stopped_ = !p.known;
+    found.sent = p.others;
+    found.refused = p.refused;
+    found.why = p.why;
     return found;
   }
-
-  // Which of the sentences of result_.refused a layout is refused by, if it is.
-  template <class Do>
-  constexpr std::optional<std::size_t> refusal_of(Do const& make_plan) {
-    try {
-      make_plan();
-      return std::nullopt;
-    } catch (user_error const& e) {
-      std::string const text = e.what(), sentence = text.substr(0, text.find("; here: "));
-      auto& all = result_.refused;
-      for (std::size_t i = 0; i < all.size(); ++i)
-        if (all[i].first == sentence) return i;
-      all.emplace_back(sentence, 0);
-      return all.size() - 1;
-    }
+  constexpr void count_refused(std::size_t why) {
+    if (refused_.size() <= why) refused_.resize(why + 1);
+    ++refused_[why];
   }
 
   template <class Price>
@@ -355,20 +374,16 @@ class layout_search {
     std::optional<found_layout> best;
     for (bool const split : {false, true})
       for (auto const when : {completed_gradients::overlapped, completed_gradients::later}) {
-        if (split && !splits_state_) continue;
-        found_layout f{layouts, when, split};
-        auto const why = refusal_of([&] {
-          price(layouts, when, split, [&](auto const& plan) {
-            f.seconds = plan.seconds(*machine_);
-            f.bytes_sent = plan.bytes_sent_per_rank();
-            f.memory = plan.peak_bytes;
-          });
-        });
-        if (why) {
-          ++result_.refused[*why].second;
+        if ((split && !splits_state_) || when != among_->completed.value_or(when)) continue;
+        auto const p = price(layouts, when, split);
+        stopped_ = !p.known;
+        if (stopped_) return;
+        if (p.refused) {
+          count_refused(p.why);
           return;  // the four differ in nothing that a rule asks
         }
         ++result_.priced;
+        found_layout const f{layouts, when, split, p.seconds, p.bytes_sent, p.memory};
         if (f.of(among_->of) < c.bound) throw_below_bound(layouts);
         if (f.memory > memory_)
           ++result_.too_large;
@@ -397,19 +412,24 @@ class layout_search {
   struct alone_of {
     int extent;
     std::array<dim_mask, max_layouts> sets;
-    layout_bounds::one_axis plan;
+    layout_bounds::collectives_sent sent{};
+    bool refused = false;
+    std::size_t why = 0;
   };
   program_outline const* outline_;
   machine_description const *machine_, *best_;
   layouts_to_search const* among_;
   bool splits_state_;
   std::uint64_t memory_;
-  bool ordered_ = true;  // the order of a mesh's axes matters
+  std::size_t most_ = ~std::size_t{0};  // layouts on a mesh are listed
+  bool ordered_ = true;                 // the order of a mesh's axes matters
+  bool stopped_ = false;                // a price is not known yet
   std::vector<mesh_of_search> meshes_;
   std::array<std::vector<dim_mask>, max_layouts> sets_{};  // that one axis may split
   std::array<dim_mask, max_layouts> there_{};              // dimensions of tensors under each layout
   std::vector<alone_of> alone_;
   std::vector<candidate> open_;
+  std::vector<std::uint64_t> refused_;  // layouts, by why
   searched_layouts result_;
 };
 

@@ -20,8 +20,7 @@ namespace mtf::detail {
 /// A set of a program's dimensions: bit i is the i-th.
 using dim_mask = std::uint32_t;
 
-class program_outline final : public trace_listener {
- public:
+struct program_outline {
   /// A program may have several layouts, any_layout<0>, any_layout<1> and so on; of what is not known to be under one
   /// of them, this stands for the layout.
   static constexpr int any = -1;
@@ -42,23 +41,31 @@ class program_outline final : public trace_listener {
     bool backward = false;
     double seconds = 0;
   };
-  /// Bytes of a parameter's gradient to which an operation adds whose result has the dimensions `result`.
+  /// Bytes of gradients of parameters with the dimensions `own`, to which operations add whose results have the
+  /// dimensions `result`.
   struct gradient {
-    int parameter = 0, layout = any;
+    int layout = any;
     dim_mask own = 0, result = 0;
     double bytes = 0;
   };
 
-  /// `at_best`: what works faster than the machine, at every size.
-  constexpr program_outline(machine_description const& at_best, backend::layout_table const& given)
-      : layouts(given.size()), at_best_(&at_best), layouts_(&given) {}
-
-  std::size_t layouts;  // how many the program has
+  std::size_t layouts = 1;  // how many the program has
   std::vector<dimension_of> dims;
   std::vector<work> works;
   std::vector<gradient> gradients;
+};
 
-  constexpr void step_begins() override { works.clear(); }
+/// Writes the outline of the program that a trace runs.
+class outline_recorder final : public trace_listener {
+ public:
+  /// `at_best`: what works faster than the machine, at every size. `given`: the trace's.
+  constexpr outline_recorder(program_outline& to, machine_description const& at_best,
+                             backend::layout_table const& given)
+      : to_(&to), at_best_(&at_best), layouts_(&given) {
+    to.layouts = given.size();
+  }
+
+  constexpr void step_begins() override { to_->works.clear(); }
   constexpr void works_under(sharding const* operands, layout_value const& layout) override {
     under_.push_back({operands, &layout});
   }
@@ -69,22 +76,28 @@ class program_outline final : public trace_listener {
     dim_mask const all = mask_of(of, layout);
     auto const seconds = static_cast<double>(times) * at_best_->seconds(once);
     bool const backward = once.when == pass::backward;
-    for (auto& w : works)
+    for (auto& w : to_->works)
       if (w.dims == all && w.layout == layout && w.backward == backward) {
         w.seconds += seconds;
         return;
       }
-    works.push_back({layout, all, backward, seconds});
+    to_->works.push_back({layout, all, backward, seconds});
   }
   constexpr void differentiated(int i, sharding const& parameter, std::size_t element, std::uint64_t times,
                                 operation_tensors const& by) override {
     int const layout = layout_of(by);
-    for (auto const& other : gradients)
-      if (other.parameter == i) return;  // one of its contributions is enough for a bound
-    auto const elements = static_cast<double>(times) * static_cast<double>(parameter.global_size());
-    if (layout != any)
-      gradients.push_back(
-          {i, layout, mask_of(parameter), mask_of(*by.result), static_cast<double>(element) * elements});
+    for (int const seen : differentiated_)
+      if (seen == i) return;  // one of its contributions is enough for a bound
+    if (layout == program_outline::any) return;
+    differentiated_.push_back(i);
+    auto const bytes = static_cast<double>(times * element) * static_cast<double>(parameter.global_size());
+    dim_mask const own = mask_of(parameter), result = mask_of(*by.result);
+    for (auto& g : to_->gradients)
+      if (g.layout == layout && g.own == own && g.result == result) {
+        g.bytes += bytes;
+        return;
+      }
+    to_->gradients.push_back({layout, own, result, bytes});
   }
 
  private:
@@ -93,7 +106,7 @@ class program_outline final : public trace_listener {
       if (u.operands == of.operands.data())
         for (std::size_t i = 0; i < layouts_->size(); ++i)
           if (&(*layouts_)[i] == u.layout) return static_cast<int>(i);
-    return any;
+    return program_outline::any;
   }
   constexpr dim_mask mask_of(sharding const& s) {
     dim_mask m = 0;
@@ -101,6 +114,7 @@ class program_outline final : public trace_listener {
     return m;
   }
   constexpr std::size_t index_of(dim_state const& d) {
+    auto& dims = to_->dims;
     for (std::size_t i = 0; i < dims.size(); ++i)
       if (dims[i].id == d.id) return i;
     if (dims.size() == 32) throw user_error("layouts are searched for programs of up to 32 dimensions; this has more");
@@ -112,13 +126,14 @@ class program_outline final : public trace_listener {
     dim_mask in = 0;
     for (auto const& s : of.operands) in |= mask_of(s);
     dim_mask const out = of.result != nullptr ? mask_of(*of.result) : 0;
-    if (of.operands.empty() || layout == any) return ~dim_mask{0};
+    if (of.operands.empty() || layout == program_outline::any) return ~dim_mask{0};
     are_together(in, layout);
     are_together(out, layout);
     return in | out;
   }
   constexpr void are_together(dim_mask m, int layout) {
     auto const l = static_cast<std::size_t>(layout);
+    auto& dims = to_->dims;
     for (std::size_t i = 0; i < dims.size(); ++i)
       if (((m >> i) & 1U) != 0) {
         dims[i].there[l] = true;
@@ -131,6 +146,8 @@ class program_outline final : public trace_listener {
     layout_value const* layout;
   };
   std::vector<under> under_;
+  std::vector<int> differentiated_;  // parameters
+  program_outline* to_;
   machine_description const* at_best_;
   backend::layout_table const* layouts_;
 };
