@@ -5,13 +5,17 @@
 //   fuzz --shrink            makes a failing program smaller, and prints it as C++
 //   fuzz --only TEXT         only programs that call an operation with TEXT in its name
 //   fuzz --print             prints the programs, and runs none
+//   fuzz --names             the names of operations that programs call
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "program.hpp"
+#include "through_host.hpp"
 
 namespace {
 
@@ -26,6 +30,28 @@ bool calls(fuzz::program const& p, char const* text) {
   for (auto const& l : p.lines)
     if (fuzz::entries()[l.entry].text.find(text) != std::string::npos) return true;
   return *text == '\0';
+}
+
+/// The functions of namespace mtf that are called in a text, and the operators between operands.
+void add_names_in(std::string_view text, std::set<std::string>& names) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_0123456789", signs = "+-*/<>=!", prefix = "mtf::";
+  for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix, at)) {
+    at += prefix.size();
+    names.emplace(text.substr(at, text.find_first_not_of(letters, at) - at));
+  }
+  if (text.find(prefix) != text.npos) return;
+  auto const first = text.find_first_of(signs);
+  if (first != text.npos)
+    names.insert("operator" + std::string(text.substr(first, text.find_first_not_of(signs, first) - first)));
+}
+int print_names() {
+  std::set<std::string> names;
+  for (auto const& e : fuzz::entries()) {
+    bool const through_host = e.text.starts_with("through_host");
+    add_names_in(through_host ? fuzz::text_of_through_host : e.text, names);
+  }
+  for (auto const& name : names) std::printf("%s\n", name.c_str());
+  return 0;
 }
 
 int run(options const& o) {
@@ -90,7 +116,7 @@ int run(options const& o) {
 }
 
 int usage() {
-  std::fputs("usage: fuzz [--seed N] [--count N] [--seconds N] [--shrink] [--only TEXT] [--print]\n", stderr);
+  std::fputs("usage: fuzz [--seed N] [--count N] [--seconds N] [--shrink] [--only TEXT] [--print] [--names]\n", stderr);
   return 2;
 }
 
@@ -104,6 +130,8 @@ int main(int argc, char** argv) {
       o.shrink = true;
     } else if (is("--print")) {
       o.print = true;
+    } else if (is("--names")) {
+      return print_names();
     } else if (i + 1 == argc) {
       return usage();
     } else if (is("--seed")) {
