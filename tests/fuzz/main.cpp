@@ -6,7 +6,14 @@
 //   fuzz --only TEXT         only programs that call an operation with TEXT in its name
 //   fuzz --print             prints the programs, and runs none
 //   fuzz --names             the names of operations that programs call
+// If a rank ends the process, it says in which program.
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,6 +37,29 @@ bool calls(fuzz::program const& p, char const* text) {
   for (auto const& l : p.lines)
     if (fuzz::entries()[l.entry].text.find(text) != std::string::npos) return true;
   return *text == '\0';
+}
+
+std::atomic<std::uint64_t> at_seed = 0;
+
+/// Of what a handler may call: it knows neither printf nor memory.
+void says_where(int signal) {
+  std::array<char, 20> digits{};
+  std::size_t at = digits.size();
+  for (auto n = at_seed.load(); n > 0 || at == digits.size(); n /= 10) digits[--at] = static_cast<char>('0' + n % 10);
+  auto const say = [](char const* text, std::size_t n) { static_cast<void>(!write(STDOUT_FILENO, text, n)); };
+  constexpr std::string_view before = "FAILED: a signal ends program ", after = " (fuzz --count 1 --seed ";
+  say(before.data(), before.size());
+  say(&digits[at], digits.size() - at);
+  say(after.data(), after.size());
+  say(&digits[at], digits.size() - at);
+  say(")\n", 2);
+  raise(signal);  // of which SA_RESETHAND has made the usual end
+}
+void say_where_signals_end() {
+  struct sigaction action{};
+  action.sa_handler = says_where;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  for (int const signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 
 /// The functions of namespace mtf that are called in a text, and the operators between operands.
@@ -65,6 +95,7 @@ int run(options const& o) {
   double ratio = 0;
   auto seed = o.seed;
   for (; (o.seconds > 0 ? seconds() < o.seconds : programs < o.count) && failures < most_failures; ++seed) {
+    at_seed = seed;
     auto p = fuzz::random_program(seed);
     if (!calls(p, o.only)) continue;
     ++programs;
@@ -146,6 +177,7 @@ int main(int argc, char** argv) {
       return usage();
     }
   }
+  say_where_signals_end();
   int none = 1;
   fuzz::counted::session const session(none, argv);
   return run(o);
