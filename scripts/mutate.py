@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Do the tests see errors? Puts deliberate ones, one at a time, into a copy of the headers, compiles against it the
-programs that should notice (one file of the layout sweep's operations, local.gradients, threads.protocol), and expects
-each to fail.
+programs that should notice (one file of the layout sweep's operations, local.gradients, threads.protocol, the program
+fuzzer), and expects each to fail.
 
   scripts/mutate.py --flags "-I... -L..." [--only TEXT] [--skip N] [--count N] [--work DIR] [--cxx g++-12]
 
 --flags: where Kokkos, oneDNN, Boost and doctest are, as given to the compiler and linker. Prints a table; the exit code is
 the number of errors that a program did not catch, or that could not be put in because a header's text has changed. Takes
-about half a minute a program.
+about half a minute a program; the fuzzer, all of whose entries see the headers, some minutes, and two to run.
 """
 import argparse
 import pathlib
@@ -20,8 +20,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORE, THREADS = "include/mtf", "backends/threads/include/mtf/threads"
 
-# (what is wrong, the programs that should notice, header, text, replacement). Programs are `gradients`, `protocol`, or one of
-# the files tests/sweep/*_cases.cpp by its name.
+# (what is wrong, the programs that should notice, header, text, replacement). Programs are `gradients`, `protocol`, `fuzz`, or
+# one of the files tests/sweep/*_cases.cpp by its name. `fuzz` is asked for errors that the sweep cannot see.
 MUTATIONS = [
     ("a sum passes x + y if one operand is partial", "elementwise_of_several",
      f"{CORE}/detail/sharding/operand_rule.hpp",
@@ -160,9 +160,9 @@ MUTATIONS = [
     ("a gradient is completed over too few axes", "elementwise_of_several protocol",
      f"{CORE}/detail/tape/gradient_slot.hpp",
      "each([&](auto const& g) { sum.partial &= g.partial; });", "sum.partial &= first_.partial;"),
-    ("a gradient is final when something has flowed", "gradients protocol", f"{CORE}/detail/tape/gradient_slot.hpp",
+    ("a gradient is final when something has flowed", "gradients protocol fuzz", f"{CORE}/detail/tape/gradient_slot.hpp",
      "      first_ = std::move(g);\n      return;", "      first_ = std::move(g);\n      if (parameter >= 0) finalize();\n      return;"),
-    ("the gradient of a tensor that the function keeps is lost", "gradients protocol", f"{CORE}/detail/tape/tape.hpp",
+    ("the gradient of a tensor that the function keeps is lost", "gradients protocol fuzz", f"{CORE}/detail/tape/tape.hpp",
      "if (p.index != nullptr) slot->finalize();", "static_cast<void>(slot);"),
     ("nothing flows through an operand that is completed", "elementwise_of_several protocol",
      f"{CORE}/detail/tape/record.hpp",
@@ -175,22 +175,22 @@ MUTATIONS = [
      "static_cast<bool>(sum), bias ?", "false, bias ?"),
     ("an operation hands over what it has added", "contraction protocol", f"{CORE}/detail/ops/operation.hpp",
      "if (adds_[I])", "if (false)"),
-    ("a sum over some axes is taken for that over others", "protocol", f"{CORE}/backend/known_sum.hpp",
+    ("a sum over some axes is taken for that over others", "protocol fuzz", f"{CORE}/backend/known_sum.hpp",
      "return axes != 0 && axes_ == axes;", "return axes != 0 && axes_ != 0;"),
-    ("a part of a sum is taken for the whole", "protocol", f"{CORE}/detail/sharding/execute.hpp",
+    ("a part of a sum is taken for the whole", "protocol fuzz", f"{CORE}/detail/sharding/execute.hpp",
      "remember(execute<T>(b, derive_completion(mesh, s, axes, split), x), split);",
      "remember(execute<T>(b, derive_completion(mesh, s, axes, split), x), 0);"),
-    ("a reduce-scatter's part is taken for the whole", "protocol", f"{CORE}/detail/tape/completion.hpp",
+    ("a reduce-scatter's part is taken for the whole", "protocol fuzz", f"{CORE}/detail/tape/completion.hpp",
      "g.memory->sum.is(g.partial, part, split);", "g.memory->sum.is(g.partial, part);"),
-    ("a sum is known before it is taken", "protocol", f"{CORE}/detail/tape/completion.hpp",
+    ("a sum is known before it is taken", "protocol fuzz", f"{CORE}/detail/tape/completion.hpp",
      "element_of<T>, n, times()});", "element_of<T>, n, times()});\n      g.memory->sum.is_in_place(g.partial);"),
-    ("a sum is taken in memory that another holds", "protocol", f"{CORE}/detail/tape/completion.hpp",
+    ("a sum is taken in memory that another holds", "protocol fuzz", f"{CORE}/detail/tape/completion.hpp",
      "ours = g.memory.unique();", "ours = true;"),
-    ("terms that another holds are given back", "protocol", f"{CORE}/detail/tape/completion.hpp",
+    ("terms that another holds are given back", "protocol fuzz", f"{CORE}/detail/tape/completion.hpp",
      "if (split != 0 && ours) g.memory->forget_terms();", "if (split != 0) g.memory->forget_terms();"),
-    ("terms that another holds are given back after a reduce-scatter", "protocol", f"{CORE}/detail/tape/completion.hpp",
+    ("terms that another holds are given back after a reduce-scatter", "protocol fuzz", f"{CORE}/detail/tape/completion.hpp",
      "if (s.ours) s.terms->forget_terms();", "s.terms->forget_terms();"),
-    ("a small gradient's sum is the message's first", "protocol", f"{CORE}/detail/tape/completion.hpp",
+    ("a small gradient's sum is the message's first", "protocol fuzz", f"{CORE}/detail/tape/completion.hpp",
      "s.memory->sum.is(axes, part_of<T>(message, at));", "s.memory->sum.is(axes, part_of<T>(message, 0));"),
     ("all-gather in the reverse order", "movement", f"{THREADS}/collectives.hpp",
      "copy(at(out, r * bytes), shards.of(r).in, bytes);", "copy(at(out, (shards.size() - 1 - r) * bytes), shards.of(r).in, bytes);"),
@@ -223,19 +223,20 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     plain = {}
     # They see nothing of what is mutated.
-    for source in ("sweep/main", "sweep/problem", "sweep/shards", "sweep/forms", "local/main"):
+    for source in ("sweep/main", "sweep/problem", "sweep/shards", "sweep/forms", "local/main", "fuzz/interpreter", "fuzz/shards"):
         plain[source] = work / f"{source.replace('/', '.')}.o"
         result = compile_one(f"{source}.cpp", plain[source], includes(ROOT), "-O1")
         if result.returncode != 0:
             sys.exit(result.stderr)
-    tests = {"gradients": ("local/gradients_test", "local/main"), "protocol": ("mesh/threads_protocol_test",)}
+    tests = {"gradients": ("local/gradients_test", "local/main"), "protocol": ("mesh/threads_protocol_test",),
+             "fuzz": [f"fuzz/{file.stem}" for file in sorted((ROOT / "tests/fuzz").glob("*.cpp"))]}
 
     def outcome(tree, program):
         """A test, or the sweep of one family, against the headers of a tree: (verdict, text)."""
         if program in tests:
             to_compile = [(source, "-O0") for source in tests[program] if source not in plain]
             objects = [str(plain[source]) for source in tests[program] if source in plain]
-            arguments, sign = ["--abort-after=1"], "ERROR: "
+            arguments, sign = (["--seconds", "120"], "FAILED") if program == "fuzz" else (["--abort-after=1"], "ERROR: ")
         else:
             to_compile = [("sweep/run", "-O1"), ("sweep/pass", "-O1"), (f"sweep/{program}_cases", "-O0"),
                           ("sweep/operations", "-O0")]

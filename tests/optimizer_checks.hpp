@@ -12,6 +12,8 @@
 
 #include <mtf/mtf.hpp>
 
+#include "to_double.hpp"
+
 namespace optimizer_checks {
 
 struct batch : mtf::dim<"batch", 16> {};
@@ -77,14 +79,10 @@ struct descent {
   }
 };
 
-template <class T>
-double number(T x) {
-  return static_cast<double>(static_cast<mtf::compute_t<T>>(x));
-}
 template <class X>
 numbers local(X const& x) {
   numbers out;
-  for (auto const e : x.local()) out.push_back(number(e));
+  for (auto const e : x.local()) out.push_back(tests::to_double(e));
   return out;
 }
 template <class S>
@@ -155,7 +153,7 @@ void follows_plain_loops(Backend& machine, bool held) {
           if (gradient.is_zero()) return;
           auto const whole = gradient.complete();
           g[std::string(name)] = local(whole);
-          for (auto const e : mtf::to_global(whole)) squares += number(e) * number(e);
+          for (auto const e : mtf::to_global(whole)) squares += tests::to_double(e) * tests::to_double(e);
         },
         gradients);
     CHECK(norm == doctest::Approx(std::sqrt(squares)).epsilon(1e-9));
@@ -187,7 +185,7 @@ void follows_plain_loops(Backend& machine, bool held) {
         bool const close = std::abs(found - want[i]) <= half_unit<T> * std::abs(want[i]) + rounding * rate;
         wrong += !close || (!changes && found != want[i]) ? 1U : 0U;
         if constexpr (std::is_same_v<T, mtf::bfloat16>)  // rounded once: from a float close to `want`
-          other += found != number(T(static_cast<float>(want[i]))) ? 1U : 0U;
+          other += found != tests::to_double(T(static_cast<float>(want[i]))) ? 1U : 0U;
       }
       CHECK(wrong == 0);
       CHECK(other <= want.size() / 200);

@@ -5,9 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#define FUZZ_TEXT_AND_CODE(NAME, ...) \
-  __VA_ARGS__                         \
-  inline constexpr char const* text_of_##NAME = #__VA_ARGS__
+#include "text_and_code.hpp"
 
 namespace fuzz {
 

@@ -183,6 +183,10 @@ void add_integers(table& all) {
               mtf::reduce_max<b>(x));
   FUZZ_OF_TWO((ab, arg<std::int32_t, a>),
               define::pointwise([](tape& t, of x) { return truth(t, t[x[0]].value <= t[x[1]].value); }), x <= y);
+  FUZZ_OF_TWO((ab, arg<std::int32_t, a>),
+              define::pointwise([](tape& t, of x) { return truth(t, t[x[0]].value == t[x[1]].value); }), x == y);
+  FUZZ_OF_ONE((arg<std::int32_t, a>), define::pointwise([](tape& t, of x) { return truth(t, t[x[0]].value != 1); }),
+              x != 1);
   FUZZ_OF_ONE((arg<bool, a, b>), define::reduction([](tape& t, of x) { return t.sum(x); }), mtf::sum<b>(x));
   FUZZ_OF_ONE((arg<bool, a, b>), define::reduction([](tape& t, of x) {
                 bool any = false;

@@ -143,6 +143,7 @@ class writer {
     for (auto const& layout : p_.layouts) on.layouts().add(layout);
     for (auto const& x : parameters_of(p_)) give(on, x.as);
     for (std::size_t n = 2 + below(5); p_.inputs.size() < n;) choose_input(on);
+    if (shares_ && in_ten(4)) choose_late_reader(on);
     std::size_t const most = p_.is_large ? 12 : 38;
     std::size_t const count = shares_ ? 4 + below(9) : 3 + below(1 + below(most));
     for (int tries = 0;
@@ -292,10 +293,13 @@ class writer {
     return all;
   }
   void choose_line() {
+    if (in_ten(1)) return choose_shared();
     auto const at =
         p_.is_large && in_ten(shares_ ? 9 : 6) ? wide_entries()[below(wide_entries().size())] : below(entries().size());
+    call_entry(at, choose_operands(entries()[at]));
+  }
+  void call_entry(std::size_t at, std::vector<std::size_t> const& from) {
     auto const& e = entries()[at];
-    auto const from = choose_operands(e);
     if (from.empty()) return;
     auto const made = called(e, from);
     if (!made || !interpret(m_, e, from)) return;
@@ -305,13 +309,47 @@ class writer {
     uses_.push_back(0);
     kinds_.push_back(e.out);
   }
+  template <class All, class F>
+  static std::size_t index_in(All const& all, F const& f) {
+    return static_cast<std::size_t>(std::ranges::find_if(all, f) - all.begin());
+  }
+  static std::size_t entry_of(std::string_view text, std::vector<kind> const& in) {
+    return index_in(entries(), [&](entry const& e) { return e.text == text && e.in == in; });
+  }
+  /// A parameter that nothing else uses, and a result: its gradient is final while others read the same memory.
+  void choose_shared() {
+    auto const parameter = below(parameters_of(p_).size());
+    auto const add = entry_of("x + y", {kinds_[parameter], kinds_[parameter]});
+    if (uses_[parameter] > 0 || add == entries().size()) return;
+    std::vector<std::size_t> results;
+    for (std::size_t i = first_result(p_); i < kinds_.size(); ++i)
+      if (kinds_[i] == kinds_[parameter]) results.push_back(i);
+    if (!results.empty()) call_entry(add, {parameter, results[below(results.size())]});
+  }
+  /// Three large gradients that are final one after the other; another tensor has the memory of the first, and reads it
+  /// last. Only then it is seen whether reducing one gives back what others hold.
+  void choose_late_reader(mtf::trace& on) {
+    kind const of{.element = p_.of, .dims = {0, 5}}, row{.element = p_.of, .dims = {5}};
+    auto const named = [&](std::string_view name) {
+      return index_in(parameters_of(p_), [&](parameter const& x) { return x.name == name; });
+    };
+    auto const add = entry_of("x + y", {of, of}), multiply = entry_of("x * y", {of, row});
+    p_.inputs.push_back({.of = of, .salt = random_() >> 16U});
+    give(on, p_.inputs.back());
+    call_entry(multiply, {tensors_.size() - 1, named("of_wide")});
+    auto const reader = tensors_.size() - 1;
+    for (auto const* name : {"w2", "w3"}) call_entry(multiply, {named(name), named("of_wide")});
+    call_entry(add, {named("w1"), reader});
+  }
   void choose_terms() {
     for (std::size_t i = 0; i < kinds_.size(); ++i) {
       if (!is_floating(kinds_[i].element)) continue;
       bool const result = i >= first_result(p_);
       if (!(result && uses_[i] == 0) && below(10) != 0) continue;
       auto const splits = calls_for<mtf::trace>(kinds_[i]).place(tensors_[i]).spec.split_axes();
-      p_.terms.push_back({i, random_axes() & ~splits});
+      // Gradients that are partial over just what splits the optimizer's state are reduce-scattered.
+      auto const state = p_.layouts[0].split_of(b::id).mask() | p_.layouts[0].split_of(c::id).mask();
+      p_.terms.push_back({i, (shares_ && in_ten(6) ? state : random_axes()) & ~splits});
     }
     if (p_.terms.empty()) p_.terms.push_back({0, 0});
   }

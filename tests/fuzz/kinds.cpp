@@ -1,6 +1,7 @@
 // What every kind of tensor needs beside operations.
 #include <stdexcept>
 
+#include "../to_double.hpp"
 #include "program.hpp"
 
 namespace fuzz {
@@ -32,15 +33,6 @@ double stores_to(mtf::element e) { return e == mtf::element::bf16 ? 0x1p-9 : com
 
 namespace {
 
-template <class T>
-double to_double(T x) {
-  return static_cast<double>(static_cast<mtf::compute_t<T>>(x));
-}
-template <class T>
-T from_double(double x) {
-  return static_cast<T>(static_cast<mtf::compute_t<T>>(x));
-}
-
 /// The rank's shard of drawn numbers.
 template <class T, class Backend>
 mtf::detail::value<Backend, T> drawn_value(Backend& on, mtf::sharding const& s, given const& g) {
@@ -49,7 +41,7 @@ mtf::detail::value<Backend, T> drawn_value(Backend& on, mtf::sharding const& s, 
   if constexpr (Backend::holds_data) {
     auto const numbers = share({g.salt, g.low, g.high, !is_floating(mtf::element_of<T>)}, s, mesh, on.ranks().rank());
     auto const mine = std::make_unique<T[]>(numbers.size());
-    std::transform(numbers.begin(), numbers.end(), mine.get(), from_double<T>);
+    std::transform(numbers.begin(), numbers.end(), mine.get(), tests::from_double<T>);
     on.from_host(v.data(), mine.get(), numbers.size() * sizeof(T));
   }
   return v;
@@ -89,7 +81,7 @@ struct calls {
     auto const typed = std::make_unique<T[]>(n);
     x.backend().to_host(typed.get(), x.value().data(), n * sizeof(T));
     std::vector<double> numbers(n);
-    for (std::size_t i = 0; i < n; ++i) numbers[i] = to_double(typed[i]);
+    for (std::size_t i = 0; i < n; ++i) numbers[i] = tests::to_double(typed[i]);
     return numbers;
   }
 };

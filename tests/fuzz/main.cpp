@@ -5,13 +5,24 @@
 //   fuzz --shrink            makes a failing program smaller, and prints it as C++
 //   fuzz --only TEXT         only programs that call an operation with TEXT in its name
 //   fuzz --print             prints the programs, and runs none
+//   fuzz --names             the names of operations that programs call
+// If a rank ends the process, it says in which program.
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "program.hpp"
+#include "through_host.hpp"
 
 namespace {
 
@@ -28,6 +39,51 @@ bool calls(fuzz::program const& p, char const* text) {
   return *text == '\0';
 }
 
+std::atomic<std::uint64_t> at_seed = 0;
+
+/// Of what a handler may call: it knows neither printf nor memory.
+void says_where(int signal) {
+  std::array<char, 20> digits{};
+  std::size_t at = digits.size();
+  for (auto n = at_seed.load(); n > 0 || at == digits.size(); n /= 10) digits[--at] = static_cast<char>('0' + n % 10);
+  auto const say = [](char const* text, std::size_t n) { static_cast<void>(!write(STDOUT_FILENO, text, n)); };
+  constexpr std::string_view before = "FAILED: a signal ends program ", after = " (fuzz --count 1 --seed ";
+  say(before.data(), before.size());
+  say(&digits[at], digits.size() - at);
+  say(after.data(), after.size());
+  say(&digits[at], digits.size() - at);
+  say(")\n", 2);
+  raise(signal);  // of which SA_RESETHAND has made the usual end
+}
+void say_where_signals_end() {
+  struct sigaction action{};
+  action.sa_handler = says_where;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  for (int const signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM}) sigaction(signal, &action, nullptr);
+}
+
+/// The functions of namespace mtf that are called in a text, and the operators between operands.
+void add_names_in(std::string_view text, std::set<std::string>& names) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_0123456789", signs = "+-*/<>=!", prefix = "mtf::";
+  for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix, at)) {
+    at += prefix.size();
+    names.emplace(text.substr(at, text.find_first_not_of(letters, at) - at));
+  }
+  if (text.find(prefix) != text.npos) return;
+  auto const first = text.find_first_of(signs);
+  if (first != text.npos)
+    names.insert("operator" + std::string(text.substr(first, text.find_first_not_of(signs, first) - first)));
+}
+int print_names() {
+  std::set<std::string> names;
+  for (auto const& e : fuzz::entries()) {
+    bool const through_host = e.text.starts_with("through_host");
+    add_names_in(through_host ? fuzz::text_of_through_host : e.text, names);
+  }
+  for (auto const& name : names) std::printf("%s\n", name.c_str());
+  return 0;
+}
+
 int run(options const& o) {
   auto const begin = std::chrono::steady_clock::now();
   auto const seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
@@ -39,6 +95,7 @@ int run(options const& o) {
   double ratio = 0;
   auto seed = o.seed;
   for (; (o.seconds > 0 ? seconds() < o.seconds : programs < o.count) && failures < most_failures; ++seed) {
+    at_seed = seed;
     auto p = fuzz::random_program(seed);
     if (!calls(p, o.only)) continue;
     ++programs;
@@ -90,7 +147,7 @@ int run(options const& o) {
 }
 
 int usage() {
-  std::fputs("usage: fuzz [--seed N] [--count N] [--seconds N] [--shrink] [--only TEXT] [--print]\n", stderr);
+  std::fputs("usage: fuzz [--seed N] [--count N] [--seconds N] [--shrink] [--only TEXT] [--print] [--names]\n", stderr);
   return 2;
 }
 
@@ -104,6 +161,8 @@ int main(int argc, char** argv) {
       o.shrink = true;
     } else if (is("--print")) {
       o.print = true;
+    } else if (is("--names")) {
+      return print_names();
     } else if (i + 1 == argc) {
       return usage();
     } else if (is("--seed")) {
@@ -118,6 +177,7 @@ int main(int argc, char** argv) {
       return usage();
     }
   }
+  say_where_signals_end();
   int none = 1;
   fuzz::counted::session const session(none, argv);
   return run(o);

@@ -1,8 +1,23 @@
 // Attention, norms, the loss, embeddings, dropout; and tensors from nothing.
 #include "../sweep/philox.hpp"
 #include "table.hpp"
+#include "through_host.hpp"
 
 namespace fuzz {
+
+namespace {
+
+/// Numbers whose logarithm and cosine the library computes to about 1e-13 of the largest
+/// (tests/local/fast_math_test.cpp).
+definition normal(std::function<double(std::uint64_t)> f) {
+  return [f = std::move(f)](tape& t, operands const&, dim_list const& out) {
+    array y(out);
+    for (std::size_t i = 0; i < y.at.size(); ++i) y.at[i] = t.constant(f(i), 8, 0x1p-43);
+    return y;
+  };
+}
+
+}  // namespace
 
 template <class T>
 void add_nn(table& all) {
@@ -32,6 +47,7 @@ template void add_nn<mtf::bfloat16>(table&);
 template <class T>
 void add_created(table& all) {
   using ab = arg<T, a, b>;
+  using bc = arg<T, b, c>;
   FUZZ_OF_ONE((ab), define::constant([](std::size_t, position const&) { return 0.5; }),
               mtf::full<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend(), 0.5));
   FUZZ_OF_ONE((arg<T, b>), define::constant([](std::size_t, position const&) { return 1; }),
@@ -40,13 +56,23 @@ void add_created(table& all) {
               mtf::iota<a, first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend()));
   FUZZ_OF_ONE((arg<T, a, k>), define::constant([](std::size_t, position const& p) { return p[4] <= p[0] ? 1 : 0; }),
               mtf::causal_mask<a, k, mtf::any_layout<0>>(x.backend()));
-  FUZZ_OF_ONE((arg<T, b, c>), define::constant([](std::size_t, position const&) { return 0; }),
+  FUZZ_OF_ONE((bc), define::constant([](std::size_t, position const&) { return 0; }),
               mtf::zeros<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend()));
   FUZZ_OF_ONE((arg<T, a, c>), define::constant([](std::size_t i, position const&) {
-                auto const w = sweep::philox(mtf::random_key(8).bits(), i, 0);
-                return static_cast<double>((std::uint64_t{w[0]} << 32U | w[1]) >> 12U) * 0x1p-52;
+                return sweep::uniform_at(mtf::random_key(8).bits(), i);
               }),
               mtf::random_uniform<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend(), mtf::random_key(8)));
+  FUZZ_OF_ONE(
+      (ab), normal([](std::uint64_t i) { return 0.5 + 0.25 * sweep::normal_at(mtf::random_key(9).bits(), i); }),
+      mtf::random_normal<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend(), mtf::random_key(9), 0.5, 0.25));
+  FUZZ_OF_ONE(
+      (bc), normal([](std::uint64_t i) { return sweep::truncated_normal_at(mtf::random_key(10).bits(), i); }),
+      mtf::random_truncated_normal<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend(), mtf::random_key(10)));
+  // To the host and back, under another layout; alike on all ranks.
+  FUZZ_OF_ONE((ab), define::stopped(), through_host<0>(x));
+  FUZZ_OF_ONE((bc), define::stopped(), through_host<1>(x));
+  if constexpr (more<T>) FUZZ_OF_ONE((arg<T, a, b, c>), define::stopped(), through_host<2>(x));
+  if constexpr (more<T>) FUZZ_OF_ONE((arg<T>), define::stopped(), through_host<0>(x));
 }
 template void add_created<double>(table&);
 template void add_created<float>(table&);

@@ -3,6 +3,7 @@
 
 #include "draw.hpp"
 #include "program.hpp"
+#include "through_host.hpp"
 
 namespace fuzz {
 
@@ -217,7 +218,10 @@ std::string as_cpp(program const& p, std::string const& failure) {
   s << "// Program " << p.seed << " of tests/fuzz" << (failure.empty() ? "" : ": " + failure) << "\n" << prelude;
   for (std::size_t d = 0; d < dim_names.size(); ++d)
     s << "struct " << dim_names[d] << " : mtf::dim<\"" << dim_names[d] << "\", " << extents[d] << "> {};\n";
-  s << structure_of(p) << "\n" << text_of_draw << "\n" << helpers << loss_text(p) << layouts_text(p);
+  s << structure_of(p) << "\n"
+    << text_of_draw << "\n"
+    << helpers << text_of_through_host << "\n"
+    << loss_text(p) << layouts_text(p);
   bool const updated = p.how == mode::updated, later = p.how == mode::later || p.how == mode::kept;
   std::string const when = std::string("mtf::completed_gradients::") + (later ? "later" : "overlapped");
   std::string const split = updated ? "mtf::state_split_over<b, c>" : "mtf::state_split_over<>";

@@ -7,6 +7,7 @@
 #include <mtf/plan/plan_under.hpp>
 #include <mtf/threads.hpp>
 
+#include "../to_double.hpp"
 #include "execute.hpp"
 
 namespace fuzz {
@@ -84,7 +85,7 @@ void run_types(Types, counted& on, program const& p, outcome& r) {
     return calls_for<counted>(kind_of<typename X::element_type, typename X::shape_type>()).look(erase(x));
   };
   auto const judge = [&](auto const& result, auto const& after) {
-    r.loss = static_cast<double>(static_cast<mtf::compute_t<T>>(mtf::item(result.value)));
+    r.loss = tests::to_double(mtf::item(result.value));
     r.norm = after(result.gradients);
     r.peak = on.peak();
     on.ranks().record(nullptr);

@@ -13,6 +13,7 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 
+#include "../number_of.hpp"
 #include "interpreter.hpp"
 
 namespace fuzz {
@@ -24,20 +25,7 @@ struct one : mtf::dim<"one", extents[3]> {};
 struct k : mtf::dim<"k", extents[4]> {};
 struct wide : mtf::dim<"wide", extents[5]> {};  // with a more than 64 KiB of doubles: gradients that are not small
 
-template <class D>
-inline constexpr int number_of = -1;
-template <>
-inline constexpr int number_of<a> = 0;
-template <>
-inline constexpr int number_of<b> = 1;
-template <>
-inline constexpr int number_of<c> = 2;
-template <>
-inline constexpr int number_of<one> = 3;
-template <>
-inline constexpr int number_of<k> = 4;
-template <>
-inline constexpr int number_of<wide> = 5;
+using dims = mtf::detail::list<a, b, c, one, k, wide>;  // as in dim_names
 
 /// Kokkos' Serial, and the bytes of tensors as a plan counts them: neither rounded up nor with kernels' workspaces.
 class counted : public mtf::kokkos_backend<Kokkos::Serial> {
@@ -82,7 +70,7 @@ constexpr bool is_floating(mtf::element e) {
 }
 template <class... D>
 kind kind_from(mtf::element e, mtf::shape<D...> const*) {
-  return {e, {number_of<D>...}};
+  return {e, {tests::number_of<D, dims>...}};
 }
 template <class T, class Shape>
 kind kind_of() {

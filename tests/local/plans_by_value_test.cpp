@@ -10,21 +10,14 @@
 
 #include <mtf/mtf.hpp>
 
-#include "../../examples/transformer/model.hpp"
-#include "model_config.hpp"
+#include "model_loss.hpp"
 
 namespace {
 
-using config = model_config<model_sizes{
-    .batch = 16, .sequence = 8, .d_model = 16, .heads = 4, .d_ff = 32, .vocab = 24, .layers = 6}>;
-using model = transformer::model<config>;
-struct loss_of {
-  constexpr auto operator()(auto const& p, auto const& ids, auto const& labels) const {
-    return model::loss(p, ids, labels);
-  }
-};
-constexpr mtf::parameters<model::parameters> parameters;
-constexpr mtf::input<std::int32_t, config::batch, config::sequence> tokens;
+using config = small_config;
+using loss_of = model_loss<config>;
+constexpr auto parameters = loss_of::parameters;
+constexpr auto tokens = loss_of::tokens;
 using split = mtf::state_split_over<config::batch, config::sequence>;
 constexpr auto overlapped = mtf::completed_gradients::overlapped;
 

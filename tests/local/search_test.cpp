@@ -16,27 +16,14 @@
 #include <mtf/plan/machines.hpp>
 #include <mtf/plan/search.hpp>
 
-#include "../../examples/transformer/model.hpp"
-#include "model_config.hpp"
+#include "model_loss.hpp"
 
 namespace {
 
 using config = model_config<model_sizes{
     .batch = 16, .sequence = 32, .d_model = 64, .heads = 4, .d_ff = 512, .vocab = 640, .layers = 3}>;
-using model = transformer::model<config>;
-struct transformer_loss {
-  constexpr auto operator()(auto const& p, auto const& ids, auto const& labels) const {
-    return model::loss(p, ids, labels);
-  }
-};
-
-/// Of which the upper half of the layers has a layout of its own.
-struct halves_loss {
-  using halves = transformer::model<config, mtf::any_layout<1>>;
-  constexpr auto operator()(auto const& p, auto const& ids, auto const& labels) const {
-    return halves::loss(p, ids, labels);
-  }
-};
+using transformer_loss = model_loss<config>;
+using halves_loss = model_loss<config, mtf::any_layout<1>>;
 
 struct examples : mtf::dim<"examples", 64> {};
 struct pixels : mtf::dim<"pixels", 96> {};
@@ -63,15 +50,15 @@ struct small_transformer {
   static constexpr std::array dims{"batch", "sequence", "d_model", "heads", "d_ff", "vocab", "memory", "d_head"};
   using split = mtf::state_split_over<config::batch, config::sequence>;
   static auto apply(auto const& f) {
-    constexpr mtf::input<std::int32_t, config::batch, config::sequence> tokens;
-    return f(transformer_loss{}, mtf::parameters<model::parameters>{}, tokens, tokens);
+    using loss = transformer_loss;
+    return f(loss{}, loss::parameters, loss::tokens, loss::tokens);
   }
 };
 struct two_halves : small_transformer {
   static constexpr std::size_t layouts = 2;
   static auto apply(auto const& f) {
-    constexpr mtf::input<std::int32_t, config::batch, config::sequence> tokens;
-    return f(halves_loss{}, mtf::parameters<halves_loss::halves::parameters>{}, tokens, tokens);
+    using loss = halves_loss;
+    return f(loss{}, loss::parameters, loss::tokens, loss::tokens);
   }
 };
 struct small_mlp {

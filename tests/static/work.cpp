@@ -2,7 +2,7 @@
 // sizes, under several layouts, against closed forms.
 #include <mtf/mtf.hpp>
 
-#include "../../examples/transformer/model.hpp"
+#include "model_loss.hpp"
 
 // Each has a `config`.
 namespace demo {
@@ -32,14 +32,11 @@ constexpr double of_attention(double keys) {
 
 template <class C, mtf::fixed_string Mesh, mtf::fixed_string Rules>
 constexpr bool computes_its_share() {
-  using model = transformer::model<C>;
   using layout =
       mtf::layout_of<Mesh, Rules, typename C::batch, typename C::sequence, typename C::memory, typename C::d_model,
                      typename C::heads, typename C::d_head, typename C::d_ff, typename C::vocab>;
-  using tokens = mtf::input<std::int32_t, typename C::batch, typename C::sequence>;
-  constexpr auto plan = mtf::plan_of<layout>(
-      [](auto const& p, auto const& ids, auto const& labels) { return model::loss(p, ids, labels); },
-      mtf::parameters<model::template parameters>{}, tokens{}, tokens{});
+  using loss = model_loss<C>;
+  constexpr auto plan = mtf::plan_of<layout>(loss{}, loss::parameters, loss::tokens, loss::tokens);
   constexpr double ranks = layout::mesh_type::size;
 
   // Fused, attention multiplies what the mask leaves: twice forward and, as it computes the weights again, five times

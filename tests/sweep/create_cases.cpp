@@ -1,6 +1,4 @@
 // Tensors from nothing: numbers, positions, random numbers; to and from the host.
-#include <cmath>
-
 #include "define.hpp"
 #include "philox.hpp"
 
@@ -80,15 +78,6 @@ definition by_position(std::size_t n, F f) {
   };
 }
 
-double unit(std::uint32_t high, std::uint32_t low) {
-  return static_cast<double>((std::uint64_t{high} << 32U | low) >> 11U) / 9007199254740992.0;
-}
-/// Box and Muller.
-double gauss(std::uint64_t key, std::size_t i, std::uint32_t draw) {
-  auto const w = philox(key, i, draw);
-  return std::sqrt(-2 * std::log(1 - unit(w[0], w[1]))) * std::cos(2 * 3.14159265358979323846 * unit(w[2], w[3]));
-}
-
 template <class Op>
 operation created(std::string name, documentation text, std::vector<int> out, definition define) {
   operation op = with_cases<Op>(std::move(name), std::move(text));
@@ -135,21 +124,11 @@ std::vector<operation> create_operations() {
                                    "The global tensor whose elements, row-major, are given alike on every rank."),
                            dims, by_position(n, [](std::size_t i) { return to_double(given()[i]); })),
       created<uniform>("random_uniform<X>(key, -1, 3)", random_text, dims,
-                       by_position(n,
-                                   [=](std::size_t i) {
-                                     auto const w = philox(key(3), i, 0);
-                                     return -1 + 4 * unit(w[0], w[1]);
-                                   })),
+                       by_position(n, [=](std::size_t i) { return -1 + 4 * uniform_at(key(3), i); })),
       created<normal>("random_normal<X>(key, 1, 2)", random_text, dims,
-                      by_position(n, [=](std::size_t i) { return 1 + 2 * gauss(key(4), i, 0); })),
+                      by_position(n, [=](std::size_t i) { return 1 + 2 * normal_at(key(4), i); })),
       created<truncated>("random_truncated_normal<X>(key, 1, 2)", random_text, dims,
-                         by_position(n,
-                                     [=](std::size_t i) {
-                                       std::uint32_t draw = 0;
-                                       double z = gauss(key(6), i, draw);
-                                       while (std::fabs(z) > 2) z = gauss(key(6), i, ++draw);
-                                       return 1 + 2 * z;
-                                     })),
+                         by_position(n, [=](std::size_t i) { return 1 + 2 * truncated_normal_at(key(6), i); })),
       entry<to_global>("to_global(x)",
                        {.names = {"to_global"},
                         .call = "to_global(x)",

@@ -21,6 +21,8 @@ inline constexpr bool never<T, More...> = true;
 #include <type_traits>
 #include <utility>
 
+#include "../number_of.hpp"
+#include "../to_double.hpp"
 #include "places.hpp"
 
 namespace sweep {
@@ -33,15 +35,7 @@ using backend = mtf::kokkos_backend<Kokkos::Serial>;
 #endif
 using element = MTF_SWEEP_ELEMENT;
 
-// bfloat16 converts from and to float alone.
-template <class T>
-double to_double(T x) {
-  return static_cast<double>(static_cast<mtf::compute_t<T>>(x));
-}
-template <class T>
-T from_double(double x) {
-  return static_cast<T>(static_cast<mtf::compute_t<T>>(x));
-}
+using tests::from_double, tests::to_double;
 
 struct a : mtf::dim<"a", extent_of[0]> {};
 struct b : mtf::dim<"b", extent_of[1]> {};
@@ -65,17 +59,7 @@ using meshes = mtf::detail::list<mtf::mesh<>, mtf::mesh<p2>, mtf::mesh<p3>, mtf:
 #endif
 
 template <class D>
-inline constexpr int number_of_dim = -1;
-template <>
-inline constexpr int number_of_dim<a> = 0;
-template <>
-inline constexpr int number_of_dim<b> = 1;
-template <>
-inline constexpr int number_of_dim<c> = 2;
-template <>
-inline constexpr int number_of_dim<d> = 3;
-template <>
-inline constexpr int number_of_dim<e> = 4;
+inline constexpr int number_of_dim = tests::number_of<D, dims>;
 
 template <class Mesh, class D, unsigned Six>
 auto rule_of() {
