@@ -153,7 +153,8 @@ function(mtf_add_mesh_script)
 endfunction()
 
 # mtf_add_refused_tests(DIR): each .cpp below DIR is a program that must not compile; expect_compile_error.cmake says how it
-# tells. It sees only the headers of the core and of the threads. DIR/names.hpp, which the cases share, is precompiled by
+# tells. It sees only the headers of the core and of the threads. One with `// devices: none` is about what nvcc does not
+# compile. DIR/names.hpp, which the cases share, is precompiled by
 # the test refused.headers: parsing it is most of what a case costs.
 function(mtf_add_refused_tests dir)
   set(id "${CMAKE_CXX_COMPILER_ID}")
@@ -184,6 +185,10 @@ function(mtf_add_refused_tests dir)
     get_filename_component(name "${case}" NAME_WE)
     file(STRINGS "${case}" of_cxx26 REGEX "expect.c..26")
     file(STRINGS "${case}" of_names REGEX "^#include \"names.hpp\"")
+    file(STRINGS "${case}" host_only REGEX "^// devices: none")
+    if(host_only AND id STREQUAL "NVIDIA")
+      continue()
+    endif()
     set(standard c++20)
     set(compiled_headers "")
     if(of_cxx26 AND computes_sentences)

@@ -25,6 +25,11 @@
 #include <mtf/plan/searched_layouts.hpp>
 #include <mtf/tensor/params.hpp>
 
+#ifdef __NVCC__
+#error \
+    "mtf: nvcc (13.0) aborts when it searches layouts: include <mtf/plan/best_layout.hpp> where the host's compiler compiles"
+#endif
+
 namespace mtf {
 
 /// What the compiler found: a layout, and what a step then takes of one rank.
@@ -201,7 +206,7 @@ struct search_by_compiler {
     search_state s;
     std::size_t asked = 0;
     auto const price = [&](std::vector<layout_value> const& layouts, completed_gradients, bool) {
-      if (asked < N) return known[asked++];
+      if (asked != N) return known[asked++];
       s.layout = layouts.front();
       return priced_plan{.known = false};
     };

@@ -1,7 +1,7 @@
 // A program too large for the machine, however it is split.
 // expect[GNU]: error_no_layout_fits<mtf::mesh<data, model>
 // expect[Clang]: error_no_layout_fits<mtf::mesh<data, model>
-// expect[NVIDIA]: error_no_layout_fits<
+// devices: none
 // expect: error: static assertion failed.*mtf: under every layout on this mesh the program needs more memory than a rank
 #include "names.hpp"
 
