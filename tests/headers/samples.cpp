@@ -39,6 +39,7 @@ using parameters = mlp<mtf::place<float, where, backend>::tensor>;
 constexpr auto h100 = mtf::machines::h100_nodes();
 constexpr auto doubled = [](auto const& x) { return x + x; };
 constexpr auto best = mtf::best_layout_of<mtf::mesh<data, model>, h100>(doubled, mtf::input<float, batch, pixels>{});
+static_assert(best.layouts > 0);
 using function = decltype(doubled);
 using fastest = mtf::best_layout<mtf::mesh<data, model>, h100, function, mtf::input<float, batch, pixels>>;
 

@@ -42,16 +42,15 @@ struct model : mtf::axis<"model", 4> {};
 using grid = mtf::mesh<data, model>;
 
 /// Slow enough to compute that splitting pays.
-constexpr mtf::machine_description slow(double bytes_per_second, std::uint64_t memory) {
+constexpr mtf::machine_description slow(double bytes_per_second) {
   mtf::machine_description m;
   m.name = mtf::short_name("slow");
   m.add({mtf::short_name(""), mtf::limit::matrix, 0, mtf::speed_table::roofline(1e10, 1e10, 4)});
   m.add({mtf::short_name(""), mtf::limit::memory, 0, mtf::speed_table(1e10)});
   m.in_node = m.between_nodes = mtf::machine_description::links(1e-6, bytes_per_second);
-  m.memory = memory;
   return m;
 }
-constexpr auto fast_links = slow(1e12, ~0ULL), slow_links = slow(1e8, ~0ULL), little_memory = slow(1e12, 300'000);
+constexpr auto fast_links = slow(1e12), slow_links = slow(1e8);
 
 template <auto const& Best, mtf::machine_description const& Machine>
 void check(mtf::least of, mtf::layouts_to_search among) {
@@ -88,6 +87,12 @@ constexpr auto pinned = mtf::best_layout_of<by_examples, fast_links, mtf::least:
 static_assert(std::is_same_v<mtf::best_layout<mtf::mesh<model>, fast_links, loss, mtf::parameters<mlp>,
                                               mtf::input<float, examples, pixels>, mtf::input<std::int32_t, examples>>,
                              mtf::layout<mtf::mesh<model>, mtf::split<hidden, model>>>);
+
+// A pinned rule for a dimension that no argument has.
+struct columns : mtf::dim<"columns", 96> {};
+constexpr auto renamed = [](auto const& a) { return mtf::relu(mtf::rename<pixels, columns>(a)); };
+constexpr auto in_columns = mtf::best_layout_of<mtf::layout<grid, mtf::split<columns, model>>, fast_links>(renamed, x);
+static_assert(mtf::value_of<decltype(in_columns)::layout>.split_of(columns::id).size == 1);
 
 }  // namespace
 

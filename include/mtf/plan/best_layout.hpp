@@ -45,8 +45,7 @@ struct chosen_layout {
 
 namespace detail {
 
-// The dimensions of what stands for a program's arguments
-// --------------------------------------------------------------
+// The dimensions of what stands for a program's arguments -------------------------------------------------------------
 
 template <class... D>
 using dims_of_field = list<D...>;
@@ -93,11 +92,18 @@ template <class L>
 struct each_once;
 template <class... D>
 struct each_once<list<D...>> : without_repeats<list<>, D...> {};
-template <class... In>
-using dims_of_program = typename each_once<concat_t<typename dims_in<In>::type...>>::type;
+template <class Layout>
+struct dims_split_by;
+template <class Mesh, class... S>
+struct dims_split_by<layout<Mesh, S...>> {
+  using type = list<typename S::dim_type...>;
+};
+/// Those that may be split, and those that the layout `Pinned` splits.
+template <class Pinned, class... In>
+using dims_of_program =
+    typename each_once<concat_t<typename dims_in<In>::type..., typename dims_split_by<Pinned>::type>>::type;
 
-// The layout that a value says, as a type
-// ------------------------------------------------------------------------------
+// The layout that a value says, as a type -----------------------------------------------------------------------------
 
 // `Found::value` is the layout.
 template <class Mesh, class Found, class D, class Axes>
@@ -125,8 +131,7 @@ struct layout_like<Mesh, Found, list<D...>> {
       typename layout_of_splits<Mesh, concat_t<typename split_like<Mesh, Found, D, axes_of<D>>::type...>>::type;
 };
 
-// The search
-// -----------------------------------------------------------------------------------------------------------
+// The search ----------------------------------------------------------------------------------------------------------
 
 /// A program_outline as a constant. What there is no room for makes bounds lower, which they may be.
 struct constant_outline {
@@ -177,7 +182,7 @@ struct search_state {
 template <class Mesh, class Pinned, machine_description const& Machine, least Of, completed_gradients When, class Split,
           class Update, class F, class... In>
 struct search_by_compiler {
-  using dims = dims_of_program<In...>;
+  using dims = dims_of_program<Pinned, In...>;
 
   static constexpr machine_description best_machine = at_best(Machine);
   static constexpr layouts_to_search among() {
@@ -198,6 +203,8 @@ struct search_by_compiler {
     return constant_list(layout_search(program, Machine, best_machine, a, false).listed(constant_list::most));
   }
   static constexpr constant_list list_of_layouts = make_list();
+  // False after the compiler has said what is no constant expression.
+  static constexpr bool has_run = requires { typename std::bool_constant<(list_of_layouts.layouts > 0)>; };
 
   template <std::size_t N>
   static constexpr search_state search_with(std::array<priced_plan, N> const& known) {
@@ -317,13 +324,17 @@ constexpr auto best_layout_of(F, In...) {
   } else {
     using search = detail::search_by_compiler<typename pinned::mesh, typename pinned::rules, Machine, Of, When, Split,
                                               Update, F, In...>;
-    constexpr std::size_t most = detail::constant_list::most;
-    using fits = std::conditional_t<search::list_of_layouts.layouts <= most, ok, error_too_many_layouts<most>>;
-    using checked2 [[maybe_unused]] = checked_t<fits>;
-    if constexpr (fits::value)
-      return search::run();
-    else
+    if constexpr (!search::has_run) {
       return chosen_layout<typename pinned::rules>{};
+    } else {
+      constexpr std::size_t most = detail::constant_list::most;
+      using fits = std::conditional_t<search::list_of_layouts.layouts <= most, ok, error_too_many_layouts<most>>;
+      using checked2 [[maybe_unused]] = checked_t<fits>;
+      if constexpr (fits::value)
+        return search::run();
+      else
+        return chosen_layout<typename pinned::rules>{};
+    }
   }
 }
 
