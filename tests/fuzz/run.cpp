@@ -30,7 +30,7 @@ struct outcome {
 struct planned {
   observer seen;
   std::vector<event> sends;
-  std::uint64_t peak = 0;
+  std::vector<std::uint64_t> peaks;  // of each rank
   std::string refusal;
 };
 
@@ -129,23 +129,27 @@ void run_under_others(Types types, counted& on, program p) {
   on.forget_peak();
 }
 
-template <class Types>
-void plan_types(Types, program const& p, planned& r) {
-  using T = typename Types::element;
-  loss_of<T> const loss{&p, &r.seen};
+template <mtf::completed_gradients When, class Split, class Update, class Types>
+void plan_so(Types, program const& p, planned& r) {
+  using loss = loss_of<typename Types::element>;
   using stands = typename Types::stands;
-  auto const keep = [&](mtf::plan_value const& plan) {
-    r.sends = plan.unrolled();
-    r.peak = plan.peak_bytes;
-  };
-  using mtf::completed_gradients;
+  r.sends = mtf::plan_under<When, Split, Update>(loss{&p, &r.seen}, p.layouts, stands{}).unrolled();
+  for (int rank = 0; rank < p.mesh.shape.size(); ++rank) {
+    observer ignored;
+    mtf::trace b(p.mesh.shape, rank);
+    mtf::detail::trace_under<When, Split, Update, loss, stands>(b, loss{&p, &ignored}, p.layouts);
+    r.peaks.push_back(b.peak_bytes());
+  }
+}
+template <class Types>
+void plan_types(Types types, program const& p, planned& r) {
+  using enum mtf::completed_gradients;
   if (p.how == mode::updated)
-    keep(mtf::plan_under<completed_gradients::overlapped, state_split, mtf::updated_by<mtf::sgd>>(loss, p.layouts,
-                                                                                                  stands{}));
-  else if (when(p.how) == completed_gradients::overlapped)
-    keep(mtf::plan_under<completed_gradients::overlapped>(loss, p.layouts, stands{}));
+    plan_so<overlapped, state_split, mtf::updated_by<mtf::sgd>>(types, p, r);
+  else if (when(p.how) == overlapped)
+    plan_so<overlapped, mtf::state_split_over<>, mtf::without_update>(types, p, r);
   else
-    keep(mtf::plan_under(loss, p.layouts, stands{}));
+    plan_so<later, mtf::state_split_over<>, mtf::without_update>(types, p, r);
 }
 
 template <class Structure>
@@ -387,11 +391,10 @@ verdict runner::run_on(program const& p, meaning const& what) {
     auto const who = "rank " + std::to_string(r);
     if (ranks[r].sent != plan.sends)
       is.fail(who + " sent " + text_of(mesh, ranks[r].sent) + "; planned was " + text_of(mesh, plan.sends));
-    // Ranks other than the first may have less: where contributions to a gradient are partial over different axes, they
-    // let go of those that are not theirs to add.
-    if (p.how != mode::kept && (r == 0 ? ranks[r].peak != plan.peak : ranks[r].peak > plan.peak))
+    if (p.how != mode::kept && ranks[r].peak != plan.peaks[r])
       is.fail(who + " had " + std::to_string(ranks[r].peak) + " bytes of tensors, planned were " +
-              std::to_string(plan.peak));
+              std::to_string(plan.peaks[r]));
+    if (plan.peaks[r] > plan.peaks[0]) is.fail(who + " has more bytes of tensors than the plan's, which is rank 0's");
   }
   return v;
 }

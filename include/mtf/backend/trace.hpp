@@ -90,13 +90,13 @@ class trace_listener {
   constexpr ~trace_listener() = default;
 };
 
-/// Records what a program sends and allocates. Rank 0 stands for all: every rank does the same, and none has more bytes
-/// of tensors.
+/// Records what a program sends and allocates on one rank. Rank 0 stands for all: every rank sends the same, and none
+/// has more bytes of tensors.
 class trace {
  public:
   static constexpr bool holds_data = false;
 
-  constexpr explicit trace(mesh_shape const& mesh) : mesh_(mesh) {
+  constexpr explicit trace(mesh_shape const& mesh, int rank = 0) : mesh_(mesh), rank_(rank) {
     planned_.reserve(64);
     scopes_.reserve(16);
   }
@@ -117,8 +117,8 @@ class trace {
   constexpr trace& ranks() { return *this; }
   /// The mesh of the planned program.
   [[nodiscard]] constexpr mesh_shape const& mesh() const { return mesh_; }
-  /// 0.
-  [[nodiscard]] static constexpr int rank() { return 0; }
+  /// The rank that it is.
+  [[nodiscard]] constexpr int rank() const { return rank_; }
 
   /// The layouts that any_layout stands for.
   constexpr backend::layout_table& layouts() { return layouts_; }
@@ -336,6 +336,7 @@ class trace {
   }
 
   mesh_shape mesh_;
+  int rank_;
   std::vector<planned_collective> planned_;
   std::vector<planned_loop> loops_;
   std::vector<planned_work> work_;
