@@ -203,6 +203,7 @@ void register_all(arrays& all) {
   product(all, "contract 2048x2048x512", 1, 2048, 2048, 512, false, false);
   product(all, "contract 2048x512x2048, b transposed", 1, 2048, 512, 2048, false, true);
   product(all, "contract 512x2048x2048, a transposed", 1, 512, 2048, 2048, true, false);
+  product(all, "contract 1024x256x2048, a transposed", 1, 1024, 256, 2048, true, false);
   product(all, "contract 2048x8192x512", 1, 2048, 8192, 512, false, false);
   product(all, "contract 64 of 256x256x64, b transposed", 64, 256, 256, 64, false, true);
   product(all, "contract 64 of 256x64x256", 64, 256, 64, 256, false, false);
