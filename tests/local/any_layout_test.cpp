@@ -57,6 +57,16 @@ outcome train(backend& machine) {
   return out;
 }
 
+template <class Layout>
+std::vector<float> normed_twice(backend& machine) {
+  using real = mtf::place<float, Layout, backend>;
+  mtf::random_key const key(4);
+  auto const x = mtf::random_normal<typename real::template tensor<batch, wide>>(machine, key.of("x"));
+  auto const gamma = mtf::random_normal<typename real::template tensor<wide>>(machine, key.of("gamma"));
+  auto const centered = mtf::layer_norm<wide>(x, gamma, gamma);
+  return mtf::to_global(centered - mtf::rms_norm<wide>(x, gamma));
+}
+
 }  // namespace
 
 TEST_CASE("a program by value computes what the typed one does") {
@@ -69,6 +79,13 @@ TEST_CASE("a program by value computes what the typed one does") {
   CHECK(found.gradient == want.gradient);
   CHECK(found.updated == want.updated);
   CHECK(want.losses[2] < want.losses[0]);
+}
+
+TEST_CASE("a rule for other numbers of operands is derived anew") {
+  mtf::single_rank ranks(mtf::mesh_of<"one:1">::shape());
+  backend typed(ranks), machine(ranks);
+  machine.layouts().add(mtf::layout_from<batch, wide>(mtf::mesh_from("one:1"), ""));
+  CHECK(normed_twice<mtf::any_layout<>>(machine) == normed_twice<mtf::layout_of<"one:1", "", batch, wide>>(typed));
 }
 
 TEST_CASE("a backend that is given other layouts works under these") {

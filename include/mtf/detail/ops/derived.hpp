@@ -69,8 +69,8 @@ inline constexpr auto work_of = derived_from_types<Rule, X...>();
 // Layouts as values
 // -----------------------------------------------------------------------------------------------------
 
-/// By its address a rule is known.
-template <class Rule>
+/// By its address what a rule derived is known: layer_norm and rms_norm have one rule, for 3 operands and for 2.
+template <class Rule, class Work, std::size_t N>
 inline constexpr char address_of_rule = 0;
 
 /// What a rule derived, and how the result lies.
@@ -134,12 +134,13 @@ template <class Rule, class Work, std::size_t N>
     if constexpr (derives_under_a_layout<Rule>) {
       auto const& under = layout_for<Rule>(table, layout);
       checked_sharding(Rule::target(under, of[I]->spec...), under, by);
-      auto* const made =
-          new derived_work<Work, N>(&address_of_rule<Rule>, of, Rule::derive_under(under, mesh, of[I]->spec...));
+      auto* const made = new derived_work<Work, N>(&address_of_rule<Rule, Work, N>, of,
+                                                   Rule::derive_under(under, mesh, of[I]->spec...));
       made->out = &table.arranged(made->work.out, under);
       return made;
     } else {
-      auto* const made = new derived_work<Work, N>(&address_of_rule<Rule>, of, Rule::derive(mesh, of[I]->spec...));
+      auto* const made =
+          new derived_work<Work, N>(&address_of_rule<Rule, Work, N>, of, Rule::derive(mesh, of[I]->spec...));
       made->out = &arranged_result(table, made->work.out, of);
       return made;
     }
@@ -155,7 +156,7 @@ template <class Rule, class Work, std::size_t N>
 constexpr derived_work<Work, N> const& derived_at(layout_table& table, std::array<arrangement const*, N> const& of,
                                                   char const* by) {
   for (auto const* d = *of[0]->derived; d != nullptr; d = d->next)
-    if (d->rule == &address_of_rule<Rule>)
+    if (d->rule == &address_of_rule<Rule, Work, N>)
       if (auto const& found = static_cast<derived_work<Work, N> const&>(*d);
           found.of == of && holds<Rule>(table, *of[0], *found.out))
         return found;
