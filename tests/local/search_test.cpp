@@ -27,6 +27,7 @@ using halves_loss = model_loss<config, mtf::any_layout<1>>;
 
 struct examples : mtf::dim<"examples", 64> {};
 struct pixels : mtf::dim<"pixels", 96> {};
+struct columns : mtf::dim<"columns", 96> {};
 struct hidden : mtf::dim<"hidden", 1024> {};
 struct classes : mtf::dim<"classes", 12> {};
 template <template <class...> class Tensor>
@@ -274,6 +275,16 @@ TEST_CASE("layouts that are not planned are counted by why not") {
   CHECK(none.best.empty());
   CHECK(none.elsewhere == all.elsewhere);
   CHECK(none.parameters_too_large == all.tried);
+}
+
+TEST_CASE("a dimension that only a rename makes is one of the program") {
+  mtf::layouts_to_search among;
+  among.mesh = mtf::mesh_from("a:2");
+  among.pinned = {mtf::layout_from(*among.mesh, "columns:a")};
+  auto const by_columns = [](auto const& x) { return mtf::rename<pixels, columns>(x); };
+  auto const found = mtf::search_layouts(by_columns, pairs(), among, mtf::input<float, examples, pixels>{});
+  REQUIRE(!found.best.empty());
+  CHECK(found.best.front().layouts.front().text().find("columns:a") != std::string::npos);
 }
 
 TEST_CASE("what a search cannot do is said") {

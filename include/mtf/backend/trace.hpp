@@ -80,8 +80,10 @@ class trace_listener {
   constexpr virtual void step_begins() = 0;
   /// Loops are told once; what happens in them stands for `times`. The tensors are the trace's.
   constexpr virtual void happened(planned_event const& what, std::uint64_t times, operation_tensors const& of) = 0;
-  /// What has these operands, and its result, are all under this layout.
-  constexpr virtual void works_under(sharding const* operands, layout_value const& layout) = 0;
+  /// The operands of an operation, and its result, are all under this layout. No operands: what is done with these may
+  /// lie otherwise.
+  constexpr virtual void works_under(std::span<sharding const> operands, sharding const& result,
+                                     layout_value const& layout) = 0;
   /// An operation added to the gradient of the i-th parameter, whose elements have `element` bytes.
   constexpr virtual void differentiated(int i, sharding const& parameter, std::size_t element, std::uint64_t times,
                                         operation_tensors const& by) = 0;
@@ -158,9 +160,9 @@ class trace {
   constexpr void leave() { scopes_.pop_back(); }
   /// The operation that was entered last has these operands.
   constexpr void takes(std::span<sharding const> operands) { scopes_.back().operands = operands; }
-  /// An operation with these operands works under this layout, forward and backward.
-  constexpr void works_under(std::span<sharding const> operands, layout_value const& layout) {
-    if (listener_ != nullptr) listener_->works_under(operands.data(), layout);
+  /// As the listener's.
+  constexpr void works_under(std::span<sharding const> operands, sharding const& result, layout_value const& layout) {
+    if (listener_ != nullptr) listener_->works_under(operands, result, layout);
   }
   /// It added to the gradient of one of them, the i-th parameter.
   constexpr void differentiated(int i, sharding const& parameter, std::size_t element) {

@@ -47,7 +47,7 @@ class event_recorder final : public trace_listener {
   constexpr void happened(planned_event const& what, std::uint64_t, operation_tensors const&) override {
     events_->push_back(what);
   }
-  constexpr void works_under(sharding const*, layout_value const&) override {}
+  constexpr void works_under(std::span<sharding const>, sharding const&, layout_value const&) override {}
   constexpr void differentiated(int, sharding const&, std::size_t, std::uint64_t, operation_tensors const&) override {}
 
  private:

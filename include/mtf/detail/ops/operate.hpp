@@ -50,7 +50,7 @@ constexpr auto run_as(Operation o, X const&... x) {
     o.work = &derived.work;
     if constexpr (!first_t<X...>::backend_type::holds_data)
       if (((x.where().layout == derived.out->layout) && ...))
-        first_operand(x...).backend().works_under(derived.work.in, *derived.out->layout);
+        first_operand(x...).backend().works_under(derived.work.in, derived.out->spec, *derived.out->layout);
     return out(run<R>(o, x.value()...), *derived.out);
   } else {
     o.work = &work_of<Rule, typename X::description...>;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <mtf/backend/layout_table.hpp>
@@ -66,8 +67,11 @@ class outline_recorder final : public trace_listener {
   }
 
   constexpr void step_begins() override { to_->works.clear(); }
-  constexpr void works_under(sharding const* operands, layout_value const& layout) override {
-    under_.push_back({operands, &layout});
+  constexpr void works_under(std::span<sharding const> operands, sharding const& result,
+                             layout_value const& layout) override {
+    if (!operands.empty()) under_.push_back({operands.data(), &layout});
+    for (auto const& s : operands) mask_of(s);  // dimensions are in the order in which the program meets them
+    if (int const l = index_of(layout); l != program_outline::any) are_together(mask_of(result), l);
   }
   constexpr void happened(planned_event const& what, std::uint64_t times, operation_tensors const& of) override {
     if (what.what != planned_event::kind::work) return;
@@ -104,8 +108,12 @@ class outline_recorder final : public trace_listener {
   [[nodiscard]] constexpr int layout_of(operation_tensors const& of) const {
     for (auto const& u : under_)
       if (u.operands == of.operands.data())
-        for (std::size_t i = 0; i < layouts_->size(); ++i)
-          if (&(*layouts_)[i] == u.layout) return static_cast<int>(i);
+        if (int const i = index_of(*u.layout); i != program_outline::any) return i;
+    return program_outline::any;
+  }
+  [[nodiscard]] constexpr int index_of(layout_value const& layout) const {
+    for (std::size_t i = 0; i < layouts_->size(); ++i)
+      if (&(*layouts_)[i] == &layout) return static_cast<int>(i);
     return program_outline::any;
   }
   constexpr dim_mask mask_of(sharding const& s) {

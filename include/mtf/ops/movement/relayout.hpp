@@ -53,6 +53,7 @@ constexpr auto relaid_as(char const* name, X const& x) {
   using out = typename Description::template on<typename X::backend_type>;
   if constexpr (by_value<X>) {
     auto const& derived = derived_for<Rule>(name, x);
+    if constexpr (!X::backend_type::holds_data) x.backend().works_under({}, derived.out->spec, *derived.out->layout);
     return out(relaid(derived.work), *derived.out);
   } else {
     return out(relaid(work_of<Rule, typename X::description>));
