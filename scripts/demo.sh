@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Trains a small Transformer on the King James Bible, on two ranks that share each batch, and lets it write.
 #   scripts/demo.sh [train's options, such as --steps 1000]
+#   scripts/demo.sh --resume --steps 2000   goes on from the last run's checkpoint
 # A few minutes, after the build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,5 +31,8 @@ export OMP_NUM_THREADS=$((threads > 0 ? threads : 1)) OMP_PROC_BIND=false
 flags=()
 case "$(mpirun --version 2>&1)" in *"Open MPI"* | *OpenRTE*) flags=(--oversubscribe --bind-to none) ;; esac
 
-exec mpirun -n "$ranks" "${flags[@]}" "$build/examples/transformer/train-data-2" \
-  --data "$text" --steps 1000 --log build/demo.jsonl --plot build/demo.svg --sample 400 "$@"
+checkpoints=build/demo-checkpoints
+[[ " $* " == *" --resume "* ]] || rm -rf "$checkpoints"
+mpirun -n "$ranks" "${flags[@]}" "$build/examples/transformer/train-data-2" \
+  --data "$text" --steps 1000 --log build/demo.jsonl --plot build/demo.svg --sample 400 --checkpoint "$checkpoints" "$@"
+echo "The checkpoints are in $checkpoints. To go on: scripts/demo.sh --resume --steps 2000"

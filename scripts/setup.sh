@@ -21,8 +21,9 @@ packages=(
   clang-format-19 clang-tidy-19                                            # scripts/check-format.sh, scripts/check-tidy.sh
   doxygen                                                                  # the API reference, scripts/api-reference.sh
   libboost-dev libdnnl-dev librandom123-dev libopenmpi-dev openmpi-bin     # what mtf itself uses
+  nlohmann-json3-dev libisal-dev                                           # and its checkpoints
   libmpich-dev mpich                                                       # preset mpich; mpicxx and mpirun stay Open MPI's
-  doctest-dev libcli11-dev nlohmann-json3-dev libbenchmark-dev time        # tests, examples, benchmarks
+  doctest-dev libcli11-dev libbenchmark-dev time procps                    # tests, examples, benchmarks
   libjs-chart.js                                                           # what plan --html draws with
   bible-kjv bible-kjv-text                                                 # the demo's text
 )

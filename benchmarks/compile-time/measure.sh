@@ -25,7 +25,8 @@ for flag in "${@:2}"; do  # given explicitly, /usr/include hides the C++ library
 done
 core=("-I$root/include")
 both=("${core[@]}" "-I$root/backends/kokkos/include" "-I$root/backends/mpi/include" "${others[@]}")
-train=("${both[@]}" "-I$root/examples/transformer" "-I$here")
+# Checkpoints' code is compiled once for all programs of the example: what is measured is mtf's, not nlohmann-json's.
+train=("${both[@]}" "-I$root/examples/transformer" "-I$here" -DMTF_CHECKPOINT_COMPILED)
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT

@@ -67,6 +67,12 @@ command_line parse(int argc, char** argv, executable const& built) {
   add_number(app, "--clip", o.clip, 0.0, largest, "largest global norm of the gradients; 0: any");
   app.add_option("--log", o.log, "write one JSON object a line here, for each step");
   app.add_option("--plot", o.plot, "draw the loss into this SVG file");
+  auto* const checkpoint =
+      app.add_option("--checkpoint", o.checkpoint, "write checkpoints into this directory, and on SIGTERM or SIGUSR1");
+  add_number(app, "--every", o.every, 1, most, "steps between checkpoints");
+  add_number(app, "--keep", o.keep, 0, most, "how many of them are kept, the newest; 0: all");
+  app.add_flag("--resume", o.resume, "go on from the newest checkpoint there; if there is none, begin")
+      ->needs(checkpoint);
   add_number(app, "--eval-every", o.eval_every, 1, most, "steps between evaluations");
   add_number(app, "--sample", o.sample, 0, most, "bytes of text to generate at the end; 0: none");
   if (built.takes_any_layout) {

@@ -8,8 +8,11 @@ namespace transformer {
 
 struct options {
   std::string data, log, plot;
+  std::string checkpoint;    // a directory
   std::string mesh, layout;  // those of the executable, or, where it takes any, those asked for
   std::optional<std::string> upper_layout;
+  int every = 100, keep = 3;  // steps between checkpoints, how many are kept
+  bool resume = false;
   int steps = 300, warmup = 30, eval_every = 50, sample = 200;
   std::uint64_t seed = 1;
   bool plan = false, profile = false;

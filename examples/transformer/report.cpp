@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 
 namespace transformer {
@@ -38,6 +39,17 @@ std::string line_of(progress const& p) {
   return text.data();
 }
 
+/// The lines of a log up to a step's.
+std::string lines_until(std::string const& log, int step) {
+  std::ifstream in(log);
+  std::string all;
+  for (std::string line; std::getline(in, line);) {
+    auto const json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.value("step", step + 1) <= step) all += line + "\n";
+  }
+  return all;
+}
+
 }  // namespace
 
 report::report(bool speaks)
@@ -47,8 +59,17 @@ report::~report() {
   if (line_is_open_) screen_.write("\n");  // whoever writes next, an error perhaps, begins a line
 }
 
-void report::open(std::string const& log, std::string const& plot) {
-  if (speaks_ && !log.empty()) log_.open("--log", log, "w");
+void report::open(std::string const& log, std::string const& plot, int after) {
+  bool const goes_on = after > 0 && speaks_ && !log.empty();
+  if (goes_on) {  // at no time is the log half written
+    auto const fresh = log + ".new";
+    output kept;
+    kept.open("--log", fresh, "w");
+    kept.write(lines_until(log, after));
+    kept.close();
+    if (kept.failure().empty()) std::rename(fresh.c_str(), log.c_str());
+  }
+  if (speaks_ && !log.empty()) log_.open("--log", log, goes_on ? "a" : "w");
   if (speaks_ && !plot.empty()) plot_.open("--plot", plot, "a");
   plot_.close();
 }

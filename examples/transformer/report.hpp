@@ -27,8 +27,9 @@ class report {
   report(report const&) = delete;
   report& operator=(report const&) = delete;
 
-  /// Opens the log, and looks whether the plot can be written when all is done; without a path there is none.
-  void open(std::string const& log, std::string const& plot);
+  /// Opens the log, and looks whether the plot can be written when all is done; without a path there is none. A run
+  /// that goes on after step `after` keeps the log's lines until then.
+  void open(std::string const& log, std::string const& plot, int after);
   /// What could not be written, and why; empty if all could.
   [[nodiscard]] std::string const& failure() const;
   void say(std::string const& line);

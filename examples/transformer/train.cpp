@@ -4,13 +4,17 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include <mtf/checkpoint/checkpoints.hpp>
 
 #include "options.hpp"
 #include "peak.hpp"
 #include "report.hpp"
 #include "setup.hpp"
+#include "stop_signal.hpp"
 #include "text.hpp"
 
 namespace transformer {
@@ -80,15 +84,34 @@ template <class Backend>
                         "; a lower --learning-rate or more --warmup may help");
 }
 
+/// What a run must have in common with the one that it goes on with.
+mtf::checkpoint_notes identity(options const& o, text const& data) {
+  return {{"seed", std::to_string(o.seed)}, {"bytes of text", std::to_string(data.size())}};
+}
+
+/// Restores the newest checkpoint, and returns its step; 0 if there is none.
+template <class Backend, class Optimizer>
+int go_on(Backend& machine, options const& o, text const& data, mtf::checkpoints& saved, parameters_on<Backend>& p,
+          Optimizer& optimizer) {
+  auto const newest = saved.newest();
+  if (!newest) return 0;
+  auto const where = saved.directory_of(*newest);
+  if (!o.resume)
+    throw mtf::user_error(where + " is there: --resume goes on from it; another --checkpoint directory begins anew");
+  auto const notes = saved.read(machine, *newest, mtf::stored_as("model", p), mtf::stored_as("optimizer", optimizer));
+  for (auto const& [name, now] : identity(o, data))
+    if (auto const then = notes.find(name); then == notes.end() || then->second != now)
+      throw mtf::user_error(where + " was written with another " + name + ": " +
+                            (then == notes.end() ? "unknown" : then->second) + ", now " + now);
+  return static_cast<int>(*newest);
+}
+
 template <class Backend>
 int train(Backend& machine, options const& o) {
   using parameters = parameters_on<Backend>;
   using tokens = tokens_on<Backend>;
   report out(machine.ranks().rank() == 0);
   text const data(o.data, sequence);
-  out.open(o.log, o.plot);
-  end_if_failed(machine, out);
-
   auto const& plan = plan_of(o);
   int const ranks = machine.ranks().mesh().size();
   // Of the products of a step, on all ranks together; what several ranks compute alike counts for each.
@@ -96,6 +119,13 @@ int train(Backend& machine, options const& o) {
   mtf::random_key const seed(o.seed);
   auto p = model_type::initial<parameters>(machine, seed.of("initial"));
   optimizer_on<Backend> optimizer(machine, {.beta2 = 0.95, .weight_decay = o.weight_decay, .clip_norm = o.clip});
+  std::optional<mtf::checkpoints> saved;
+  if (!o.checkpoint.empty())
+    saved.emplace(machine.ranks(), mtf::checkpoint_options{.directory = o.checkpoint, .keep = o.keep});
+  int const before = saved ? go_on(machine, o, data, *saved, p, optimizer) : 0;
+  out.open(o.log, o.plot, before);
+  end_if_failed(machine, out);
+  if (saved) listen_for_stop();
   mtf::warmup_cosine const schedule{o.learning_rate, o.warmup, o.steps, o.learning_rate / 10};
   auto const step_function =
       mtf::value_and_grad<state_split>([](auto const& q, auto const& ids, auto const& labels,
@@ -112,18 +142,19 @@ int train(Backend& machine, options const& o) {
   std::snprintf(line.data(), line.size(), "each rank sends %.2f MB a step in %llu collectives (--plan lists them)",
                 static_cast<double>(plan.bytes_sent_per_rank()) / 1e6, static_cast<unsigned long long>(plan.count()));
   out.say(line.data());
+  if (before > 0) out.say("goes on after step " + std::to_string(before) + ", from " + saved->directory_of(before));
 
-  progress now{.steps = o.steps};
+  progress now{.step = before, .steps = o.steps};
   now.validation_bits = validation_bits(machine, p, data);
-  out.evaluation(now);
+  if (before == 0) out.evaluation(now);
   double trained = 0;  // seconds in training steps
   mtf::profile_table profile;
   mtf::machine_limits const limits{peak / ranks, o.profile ? memory_bandwidth(machine) : 0};
   machine.reset_peak();
-  for (int step = 0; step < o.steps; ++step) {
+  for (int step = before; step < o.steps; ++step) {
     stopwatch const watch;
     std::vector<mtf::collectives::event> sent;
-    if (step == 0) machine.ranks().record(&sent);
+    if (step == before) machine.ranks().record(&sent);
     if (o.profile) machine.profile(&profile);
     auto const b = data.training(batch, seed.of("batch").of(static_cast<std::uint64_t>(step)));
     auto const ids = mtf::from_global<tokens, config::vocab>(machine, b.ids),
@@ -145,14 +176,15 @@ int train(Backend& machine, options const& o) {
     if (!std::isfinite(now.gradient_norm))
       not_finite(machine, p, step + 1, std::isfinite(now.loss) ? "gradients' norm" : "loss", now.gradient_norm,
                  [&] { mtf::global_norm<state_split>(machine, both_passes().gradients); });
-    if (step == 0 && sent != plan.unrolled())
+    if (step == before && sent != plan.unrolled())
       throw std::logic_error("the first step did not send what was planned: this is an error in mtf");
     trained += watch.seconds();
     now.step = step + 1;
-    now.gflops = step_flops * now.step / trained / 1e9;
+    int const done = now.step - before;
+    now.gflops = step_flops * done / trained / 1e9;
     now.peak_share = now.gflops * 1e9 / peak;
-    now.tokens_per_second = static_cast<double>(batch * sequence * now.step) / trained;
-    now.seconds_left = trained / now.step * (o.steps - now.step);
+    now.tokens_per_second = static_cast<double>(batch * sequence * done) / trained;
+    now.seconds_left = trained / done * (o.steps - now.step);
     bool const evaluate = now.step % o.eval_every == 0 || now.step == o.steps;
     if (evaluate) {
       now.validation_bits = validation_bits(machine, p, data);
@@ -162,7 +194,23 @@ int train(Backend& machine, options const& o) {
     out.step(now);
     if (evaluate) out.evaluation(now);
     end_if_failed(machine, out);
+    if (!saved) continue;
+    bool const stop = machine.ranks().any(stop_asked());
+    if (stop || now.step % o.every == 0 || now.step == o.steps) {
+      auto notes = identity(o, data);
+      notes["mesh"] = o.mesh;
+      notes["layout"] = o.layout;
+      saved->write(now.step, notes, mtf::stored_as("model", p), mtf::stored_as("optimizer", optimizer));
+    }
+    if (stop && now.step < o.steps) {
+      saved->finish();
+      out.say("stopped by a signal after step " + std::to_string(now.step) + "; --resume goes on from " +
+              saved->directory_of(now.step));
+      return stopped;
+    }
+    saved->poll();
   }
+  if (saved) saved->finish();
 
   out.plot(unigram, "counting letters");
   std::snprintf(line.data(), line.size(),

@@ -108,6 +108,20 @@ if(EXISTS /dev/full)
   endforeach()
 endif()
 
+# Checkpoints.
+set(checkpoints "${WORK}/checkpoints")
+file(REMOVE_RECURSE "${checkpoints}")
+set(few --data "${DATA}" --steps 1 --sample 0 --checkpoint "${checkpoints}")
+expect(2 "--resume requires --checkpoint" --data "${DATA}" --resume)
+expect(2 "${WORK}/short.txt cannot be made: Not a directory" --data "${DATA}" --checkpoint "${WORK}/short.txt")
+execute_process(COMMAND ${MPIEXEC} ${NUMPROC_FLAG} 2 "${TRAIN}" ${few} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+expect(2 "step-00000001 is there: --resume goes on from it, another --checkpoint directory" ${few})
+expect(2 "step-00000001 was written with another seed: 1, now 2" ${few} --resume --seed 2)
+file(APPEND "${checkpoints}/step-00000001/model.safetensors" "x")
+expect(2 "step-00000001/model.safetensors has [0-9]+ bytes of arrays, and should have" ${few} --resume)
+file(REMOVE "${checkpoints}/step-00000001/model.safetensors")
+expect(2 "step-00000001/model.safetensors cannot be read: No such file" ${few} --resume)
+
 # A loss that overflows: the first step was still logged, and nothing after it.
 set(log "${WORK}/overflow.jsonl")
 expect_later("before training" "step 2: the loss is NaN, training stops. the first operation whose result is not finite: linear forward ,batch/data, sequence, heads, d_head,. a lower --learning-rate"

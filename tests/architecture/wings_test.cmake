@@ -16,6 +16,7 @@ set(tensor_may core backend sharding tape)
 set(ops_may core math backend sharding tape tensor)
 set(autodiff_may core math backend sharding tape tensor ops)
 set(train_may core math backend sharding tape tensor ops autodiff)
+set(checkpoint_may core backend sharding tape tensor)
 set(plan_may core math backend sharding tape tensor ops autodiff train)
 # The backends are installed apart: they use public headers only, and nothing above the contract.
 set(kokkos_may core math backend)
@@ -40,6 +41,7 @@ foreach(room IN ITEMS include backends/kokkos/include backends/mpi/include backe
     endif()
     string(REGEX MATCHALL "#include <mtf/[^>]+>" includes "${text}")
     list(TRANSFORM includes REPLACE "#include <(.*)>" "\\1")
+    list(REMOVE_ITEM includes mtf/version.hpp)  # it includes nothing, and is no umbrella
     # A header's functions, which it includes at its end: they stand behind it, so that is no circle.
     if(header MATCHES "^(.+)/code/([^/]+)$")
       list(REMOVE_ITEM includes "${CMAKE_MATCH_1}/${CMAKE_MATCH_2}")

@@ -195,6 +195,15 @@ class adamw {
     return norm;
   }
 
+  /// Calls f(suffix, structure) for what it keeps, which has a value for each parameter, to be stored and restored:
+  /// PyTorch's names "exp_avg" and "exp_avg_sq", of tensors, and "step", of numbers.
+  template <class F>
+  void visit_state(F&& f) {
+    f("exp_avg", first_);
+    f("exp_avg_sq", second_);
+    f("step", updates_);
+  }
+
  private:
   adamw_options options_;
   Decay decay_;
@@ -247,6 +256,12 @@ class sgd {
         },
         params, gradients, momentum_);
     return norm;
+  }
+
+  /// As adamw's, of "momentum_buffer".
+  template <class F>
+  void visit_state(F&& f) {
+    f("momentum_buffer", momentum_);
   }
 
  private:

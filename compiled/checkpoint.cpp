@@ -1,0 +1,3 @@
+// All of mtf::checkpoint_compiled.
+#include <mtf/checkpoint/code/checkpoints.hpp>
+#include <mtf/checkpoint/code/save.hpp>

@@ -1,0 +1,92 @@
+#pragma once
+// A run's checkpoints: which there are, which go.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <mtf/backend/collectives.hpp>
+#include <mtf/checkpoint/checkpoints.hpp>  // NOLINT(misc-header-include-cycle)
+#include <mtf/checkpoint/part.hpp>
+#include <mtf/detail/checkpoint/agree.hpp>
+#include <mtf/detail/checkpoint/stored_tensor.hpp>
+#include <mtf/detail/checkpoint/write.hpp>
+
+namespace mtf {
+
+checkpoints::checkpoints(collectives& ranks, checkpoint_options options)
+    : ranks_(&ranks), options_(std::move(options)) {
+  std::error_code why;
+  if (ranks.rank() == 0) std::filesystem::create_directories(options_.directory, why);
+  detail::agree(ranks, why ? options_.directory + " cannot be made: " + why.message() : "");
+}
+
+checkpoints::~checkpoints() { delete on_its_way_; }
+
+void checkpoints::begin(std::int64_t step, checkpoint_notes notes, std::vector<detail::stored_part> const& parts) {
+  finish();
+  notes["step"] = std::to_string(step);
+  on_its_way_ =
+      new detail::checkpoint_writing(*ranks_, directory_of(step), parts, std::move(notes), options_.largest_file);
+}
+
+bool checkpoints::poll() {
+  if (on_its_way_ == nullptr || !on_its_way_->written(*ranks_)) return false;
+  finish();
+  return true;
+}
+
+void checkpoints::finish() {
+  if (on_its_way_ == nullptr) return;
+  std::unique_ptr<detail::checkpoint_writing> const now(std::exchange(on_its_way_, nullptr));
+  now->complete(*ranks_);
+  if (ranks_->rank() == 0) remove_old();
+}
+
+std::optional<std::int64_t> checkpoints::newest() const {
+  std::int64_t found = -1;
+  if (ranks_->rank() == 0)
+    for (auto const step : complete_steps()) found = std::max(found, step);
+  auto const of_first = detail::of_all_ranks(*ranks_, std::vector{found}).front();
+  return of_first < 0 ? std::nullopt : std::optional(of_first);
+}
+
+std::string checkpoints::directory_of(std::int64_t step) const {
+  auto const digits = std::to_string(step);
+  return options_.directory + "/step-" + std::string(digits.size() < 8 ? 8 - digits.size() : 0, '0') + digits;
+}
+
+std::vector<std::int64_t> checkpoints::complete_steps() const {
+  namespace fs = std::filesystem;
+  std::vector<std::int64_t> steps;
+  std::error_code why;
+  for (fs::directory_iterator at(options_.directory, why), end; !why && at != end; at.increment(why)) {
+    auto const name = at->path().filename().string();
+    bool const named = name.size() >= 13 && name.size() < 24 && name.starts_with("step-") &&
+                       name.find_first_not_of("0123456789", 5) == std::string::npos;
+    if (named && detail::is_checkpoint(at->path().string())) steps.push_back(std::stoll(name.substr(5)));
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+// What cannot be removed stays: that is no reason to end a run.
+void checkpoints::remove_old() const {
+  if (options_.keep <= 0) return;
+  auto const steps = complete_steps();
+  std::error_code none;
+  for (std::size_t i = 0; i + static_cast<std::size_t>(options_.keep) < steps.size(); ++i) {
+    if (options_.keep_every > 0 && steps[i] % options_.keep_every == 0) continue;
+    auto const old = directory_of(steps[i]);
+    std::filesystem::remove(old + "/manifest.json", none);  // from here on it is none
+    std::filesystem::remove_all(old, none);
+  }
+}
+
+}  // namespace mtf

@@ -1,0 +1,38 @@
+#pragma once
+// Writing a checkpoint and waiting for it, and reading one.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <mtf/backend/collectives.hpp>
+#include <mtf/checkpoint/part.hpp>
+#include <mtf/checkpoint/save.hpp>  // NOLINT(misc-header-include-cycle)
+#include <mtf/detail/checkpoint/agree.hpp>
+#include <mtf/detail/checkpoint/read.hpp>
+#include <mtf/detail/checkpoint/stored_tensor.hpp>
+#include <mtf/detail/checkpoint/write.hpp>
+
+namespace mtf::detail {
+
+void write_checkpoint(collectives& ranks, std::string const& directory, std::vector<stored_part> const& parts,
+                      checkpoint_notes const& notes) {
+  checkpoint_writing writing(ranks, directory, parts, notes, largest_checkpoint_file);
+  writing.complete(ranks);
+}
+
+checkpoint_notes read_checkpoint(collectives& ranks, std::string const& path, std::vector<stored_part> const& parts) {
+  std::unique_ptr<tensor_files> files;
+  agree(ranks, failure_of([&] {
+          files = std::make_unique<tensor_files>(path);
+          for (auto const& part : parts) {
+            for (auto const& t : part.tensors) files->of(t);
+            files->all_are_read(part);
+          }
+        }));
+  std::vector<stored_tensor> all;
+  for (auto const& part : parts) all.insert(all.end(), part.tensors.begin(), part.tensors.end());
+  read_tensors(ranks, *files, all);
+  return files->notes;
+}
+
+}  // namespace mtf::detail

@@ -1,0 +1,35 @@
+#pragma once
+// What a checkpoint consists of.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#if !defined(MTF_CHECKPOINT_COMPILED)
+/// Before the declaration of a function whose code is in mtf/checkpoint/code/: mtf::checkpoint_compiled has it.
+#define MTF_CHECKPOINT_CODE inline
+#else
+#define MTF_CHECKPOINT_CODE
+#endif
+
+namespace mtf {
+
+/// Something that is stored under a name, NAME.safetensors: a structure of tensors, or an optimizer.
+template <class T>
+struct checkpoint_part {
+  std::string name;
+  T& what;
+};
+/// The same, without naming its type: `stored_as("optimizer", optimizer)`.
+template <class T>
+checkpoint_part<T> stored_as(std::string name, T& what) {
+  return {std::move(name), what};
+}
+
+/// What else a checkpoint's manifest says: texts by name, such as the step and the layout.
+using checkpoint_notes = std::map<std::string, std::string>;
+
+/// A file has at most so many bytes, unless it has a single tensor: what Hugging Face's tools write.
+inline constexpr std::uint64_t largest_checkpoint_file = 5'000'000'000;
+
+}  // namespace mtf

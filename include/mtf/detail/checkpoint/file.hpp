@@ -1,0 +1,141 @@
+#pragma once
+// Files by POSIX, whose failures are user_errors that name them.
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <stdio.h>  // NOLINT(modernize-deprecated-headers): renameat2 is not C++'s
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <mtf/core/error.hpp>
+
+namespace mtf::detail {
+
+/// "PATH cannot be read: No such file or directory"
+[[noreturn]] inline void cannot(std::string const& path, char const* what) {
+  throw user_error(path + " cannot be " + what + ": " + std::generic_category().message(errno));
+}
+
+/// An open file; closed at its end.
+class file {
+ public:
+  file() = default;
+  file(file&& o) noexcept : descriptor_(std::exchange(o.descriptor_, -1)), path_(std::move(o.path_)) {}
+  file& operator=(file&& o) noexcept {
+    std::swap(descriptor_, o.descriptor_);
+    path_.swap(o.path_);
+    return *this;
+  }
+  file(file const&) = delete;
+  file& operator=(file const&) = delete;
+  ~file() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  /// One that is there, to be read. (Without O_NONBLOCK a pipe would be waited for.)
+  static file to_read(std::string const& path) {
+    file f(path, ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), "read");
+    struct stat about{};
+    if (::fstat(f.descriptor_, &about) != 0) cannot(path, "read");
+    if (!S_ISREG(about.st_mode))
+      throw user_error(path + " cannot be read: it is " + (S_ISDIR(about.st_mode) ? "a directory" : "no regular file"));
+    f.size_ = static_cast<std::uint64_t>(about.st_size);
+    return f;
+  }
+  /// A new one, of this size.
+  static file create(std::string const& path, std::uint64_t size) {
+    file f(path, ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), "written");
+    if (::ftruncate(f.descriptor_, static_cast<off_t>(size)) != 0) cannot(path, "written");
+    return f;
+  }
+  /// One that is there, to write into.
+  static file to_write(std::string const& path) {
+    return {path, ::open(path.c_str(), O_WRONLY | O_CLOEXEC), "written"};
+  }
+
+  [[nodiscard]] std::string const& path() const { return path_; }
+  /// Bytes, when it was opened to be read.
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
+  void read(std::uint64_t at, void* to, std::size_t bytes) const {
+    auto* next = static_cast<char*>(to);
+    while (bytes > 0) {
+      auto const got = ::pread(descriptor_, next, bytes, static_cast<off_t>(at));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) cannot(path_, "read");
+      if (got == 0) throw user_error(path_ + " ends at byte " + std::to_string(at) + ", and should be longer");
+      next += got;
+      at += static_cast<std::uint64_t>(got);
+      bytes -= static_cast<std::size_t>(got);
+    }
+  }
+  void write(std::uint64_t at, void const* from, std::size_t bytes) const {
+    auto const* next = static_cast<char const*>(from);
+    while (bytes > 0) {
+      auto const put = ::pwrite(descriptor_, next, bytes, static_cast<off_t>(at));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) cannot(path_, "written");
+      next += put;
+      at += static_cast<std::uint64_t>(put);
+      bytes -= static_cast<std::size_t>(put);
+    }
+  }
+  /// What was written is on the disk when this returns.
+  void sync() const {
+    if (::fsync(descriptor_) != 0) cannot(path_, "written");
+  }
+
+ private:
+  file(std::string path, int descriptor, char const* what) : descriptor_(descriptor), path_(std::move(path)) {
+    if (descriptor_ < 0) cannot(path_, what);
+  }
+
+  int descriptor_ = -1;
+  std::string path_;
+  std::uint64_t size_ = 0;
+};
+
+/// The names in a directory are on the disk when this returns.
+inline void sync_directory(std::string const& path) {
+  int const descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) cannot(path, "written");
+  bool const failed = ::fsync(descriptor) != 0 && errno != EINVAL;  // not every file system does
+  ::close(descriptor);
+  if (failed) cannot(path, "written");
+}
+
+/// A whole file of text, of at most `most` bytes.
+inline std::string text_of_file(std::string const& path, std::uint64_t most) {
+  auto const f = file::to_read(path);
+  if (f.size() > most)
+    throw user_error(path + " has " + std::to_string(f.size()) + " bytes; at most " + std::to_string(most) +
+                     " are read");
+  std::string text(static_cast<std::size_t>(f.size()), '\0');
+  f.read(0, text.data(), text.size());
+  return text;
+}
+/// Replaces a file by one with this text: at no time is it half written.
+inline void replace_by(std::string const& path, std::string const& text) {
+  auto const fresh = path + ".new";
+  auto const f = file::create(fresh, 0);
+  f.write(0, text.data(), text.size());
+  f.sync();
+  if (::rename(fresh.c_str(), path.c_str()) != 0) cannot(path, "written");
+}
+
+/// Exchanges two names in one step; false where the system or the file system cannot.
+inline bool exchange_names([[maybe_unused]] std::string const& a, [[maybe_unused]] std::string const& b) {
+#ifdef RENAME_EXCHANGE
+  return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace mtf::detail

@@ -1,0 +1,249 @@
+#pragma once
+// Writing a checkpoint: each rank puts its bytes where they belong in the final files, beside what else it does.
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <mtf/backend/collectives.hpp>
+#include <mtf/checkpoint/part.hpp>
+#include <mtf/checkpoint/safetensors.hpp>
+#include <mtf/core/error.hpp>
+#include <mtf/detail/checkpoint/agree.hpp>
+#include <mtf/detail/checkpoint/checksum.hpp>
+#include <mtf/detail/checkpoint/file.hpp>
+#include <mtf/detail/checkpoint/manifest.hpp>
+#include <mtf/detail/checkpoint/stored_tensor.hpp>
+
+namespace mtf::detail {
+
+/// A file to be: its first bytes, and of which tensors its arrays are.
+struct file_to_write {
+  std::string name;
+  safetensors_header header;
+  std::string first;
+  std::map<std::string, std::size_t> tensor_of;  // array's name to tensor
+
+  [[nodiscard]] std::uint64_t bytes() const {
+    return header.data + (header.arrays.empty() ? 0 : header.arrays.back().end);
+  }
+};
+
+/// "model.safetensors", or "model-00001-of-00003.safetensors": the names that the field's tools look for.
+inline std::string name_of_file(std::string const& part, std::size_t i, std::size_t of) {
+  if (of == 1) return part + ".safetensors";
+  auto const padded = [](std::size_t n) {
+    auto const text = std::to_string(n);
+    return std::string(text.size() < 5 ? 5 - text.size() : 0, '0') + text;
+  };
+  return part + "-" + padded(i + 1) + "-of-" + padded(of) + ".safetensors";
+}
+
+/// The files of one part: one, or several of up to `largest` bytes; `first_tensor`: the number of its first tensor
+/// among all.
+inline std::vector<file_to_write> files_of(stored_part const& part, std::size_t first_tensor, std::uint64_t largest) {
+  std::vector<file_to_write> files(1);
+  std::uint64_t filled = 0;
+  for (std::size_t i = 0; i < part.tensors.size(); ++i) {
+    auto const& t = part.tensors[i];
+    if (filled > 0 && filled + t.bytes() > largest) {
+      files.emplace_back();
+      filled = 0;
+    }
+    filled += t.bytes();
+    auto& f = files.back();
+    if (!f.tensor_of.emplace(t.name, first_tensor + i).second)
+      throw user_error("a checkpoint cannot have two tensors of one name, " + t.name);
+    f.header.arrays.push_back({t.name, std::string(stored_name_of(t.type)), t.shape()});
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    files[i].name = name_of_file(part.name, i, files.size());
+    files[i].header.metadata["format"] = "pt";  // without it transformers refuses a file
+    files[i].first = lay_out(files[i].header);
+  }
+  return files;
+}
+
+/// What Hugging Face's tools read where a model has several files.
+inline std::string index_text(std::vector<file_to_write> const& files) {
+  nlohmann::ordered_json index{{"metadata", {{"total_size", 0}}}, {"weight_map", nlohmann::ordered_json::object()}};
+  std::uint64_t size = 0;
+  for (auto const& f : files)
+    for (auto const& a : f.header.arrays) {
+      index["weight_map"][a.name] = f.name;
+      size += a.end - a.begin;
+    }
+  index["metadata"]["total_size"] = size;
+  return index.dump(2) + "\n";
+}
+
+/// Whether there is a checkpoint.
+inline bool is_checkpoint(std::string const& directory) {
+  std::error_code none;
+  return std::filesystem::is_regular_file(directory + "/manifest.json", none);
+}
+
+/// A checkpoint on its way to the disk. It is written in DIRECTORY.writing, gets its manifest when every rank has
+/// written its part, and then the name DIRECTORY; what had that name is there until then. All ranks make the same
+/// calls.
+class checkpoint_writing {
+ public:
+  /// Copies the shards, and begins; the tensors may change when it returns. A directory that cannot be made, and one of
+  /// that name which is no checkpoint, are a user_error.
+  checkpoint_writing(collectives& ranks, std::string directory, std::vector<stored_part> const& parts,
+                     checkpoint_notes notes, std::uint64_t largest_file)
+      : directory_(std::move(directory)), under_way_(directory_ + ".writing"), notes_(std::move(notes)) {
+    std::size_t first = 0;
+    for (auto const& part : parts) {
+      auto files = files_of(part, first, largest_file);
+      if (files.size() > 1) indices_[part.name + ".safetensors.index.json"] = index_text(files);
+      std::move(files.begin(), files.end(), std::back_inserter(files_));
+      for (auto const& t : part.tensors) tensors_.push_back(t);
+      first += part.tensors.size();
+    }
+    agree(ranks, ranks.rank() == 0 ? failure_of([&] { make_files(); }) : "");
+    mesh_ = ranks.mesh();
+    rank_ = ranks.rank();
+    remainders_.resize(tensors_.size());
+    shards_.resize(tensors_.size());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      auto const& t = tensors_[i];
+      if (!is_first_replica(t.where, mesh_, rank_)) continue;
+      shards_[i].resize(t.shard_bytes(mesh_));
+      t.to_host(shards_[i].data());
+    }
+    thread_ = std::thread([this] {
+      failure_ = failure_of([&] { write_shards(); });
+      done_.store(true, std::memory_order_release);
+    });
+  }
+  checkpoint_writing(checkpoint_writing const&) = delete;
+  checkpoint_writing& operator=(checkpoint_writing const&) = delete;
+  /// What is not complete stays so.
+  ~checkpoint_writing() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  /// Whether all ranks have written their parts.
+  [[nodiscard]] bool written(collectives& ranks) const { return !ranks.any(!done_.load(std::memory_order_acquire)); }
+  /// Waits until they have, and completes the checkpoint. What went wrong on any is a user_error on all.
+  void complete(collectives& ranks) {
+    thread_.join();
+    agree(ranks, failure_);
+    auto const all = of_all_ranks(ranks, remainders_);
+    agree(ranks, ranks.rank() == 0 ? failure_of([&] { give_name(all); }) : "");
+  }
+  [[nodiscard]] std::string const& directory() const { return directory_; }
+
+ private:
+  void make_files() const {
+    namespace fs = std::filesystem;
+    std::error_code none;
+    if (fs::exists(directory_, none) && !is_checkpoint(directory_) && !fs::is_empty(directory_, none))
+      throw user_error(directory_ + " is there, and is no checkpoint that could be replaced: give another directory");
+    try {
+      fs::remove_all(under_way_);
+      fs::create_directories(under_way_);
+    } catch (fs::filesystem_error const& e) {
+      throw user_error(under_way_ + " cannot be made: " + e.code().message());
+    }
+    for (auto const& f : files_) {
+      auto const out = file::create(path_of(f), f.bytes());
+      out.write(0, f.first.data(), f.first.size());
+      out.sync();
+    }
+    for (auto const& [name, text] : indices_) replace_by(under_way_ + "/" + name, text);
+  }
+  [[nodiscard]] std::string path_of(file_to_write const& f) const { return under_way_ + "/" + f.name; }
+
+  // By a thread of its own: it touches the shards' copies and the files, nothing else.
+  void write_shards() {
+    for (auto const& f : files_) {
+      auto const out = file::to_write(path_of(f));
+      for (auto const& a : f.header.arrays) {
+        auto const i = f.tensor_of.at(a.name);
+        if (shards_[i].empty()) continue;
+        remainders_[i] = static_cast<std::int32_t>(write_shard(out, f.header.data + a.begin, tensors_[i], shards_[i]));
+        std::vector<char>().swap(shards_[i]);
+      }
+      out.sync();
+    }
+  }
+  [[nodiscard]] std::uint32_t write_shard(file const& out, std::uint64_t at, stored_tensor const& t,
+                                          std::vector<char> const& shard) const {
+    remainder_of_ranges remainder;
+    auto const size = static_cast<std::uint64_t>(t.element_size());
+    constexpr std::uint64_t piece = 1U << 18U;  // its checksum finds it in the cache
+    for_each_range(t.where, mesh_, rank_, [&](std::uint64_t begin, std::uint64_t mine, std::uint64_t count) {
+      for (std::uint64_t done = 0, bytes = count * size; done < bytes; done += piece) {
+        auto const some = static_cast<std::size_t>(std::min(piece, bytes - done));
+        auto const* const from = shard.data() + mine * size + done;
+        remainder.add(begin * size + done, from, some);
+        out.write(at + begin * size + done, from, some);
+      }
+    });
+    return remainder.of_whole(t.bytes());
+  }
+
+  void give_name(std::vector<std::int32_t> const& remainders) const {
+    namespace fs = std::filesystem;
+    manifest m{.notes = notes_, .files = {}};
+    for (auto const& f : files_) {
+      manifest_file about{
+          .name = f.name, .bytes = f.bytes(), .header = checksum_of(f.first.data(), f.first.size()), .arrays = {}};
+      for (auto const& [name, i] : f.tensor_of) {
+        std::uint32_t whole = 0;
+        for (std::size_t at = i; at < remainders.size(); at += tensors_.size())
+          whole ^= static_cast<std::uint32_t>(remainders[at]);
+        about.arrays[name] = checksum_from(whole, tensors_[i].bytes());
+      }
+      m.files.push_back(std::move(about));
+    }
+    replace_by(under_way_ + "/manifest.json", manifest_text(m));
+    sync_directory(under_way_);
+    try {
+      // In one step, where the file system can: at no time is there none of that name.
+      bool const there = fs::exists(directory_);
+      if (there && !exchange_names(under_way_, directory_)) {
+        auto const old = directory_ + ".old";
+        fs::remove_all(old);
+        fs::rename(directory_, old);
+        fs::rename(under_way_, directory_);
+        fs::remove_all(old);
+      } else if (there) {
+        fs::remove_all(under_way_);
+      } else {
+        fs::rename(under_way_, directory_);
+      }
+    } catch (fs::filesystem_error const& e) {
+      throw user_error(directory_ + " cannot be written: " + e.code().message());
+    }
+    auto const above = fs::path(directory_).parent_path();
+    sync_directory(above.empty() ? "." : above.string());
+  }
+
+  std::string directory_, under_way_;
+  checkpoint_notes notes_;
+  std::vector<file_to_write> files_;
+  std::map<std::string, std::string> indices_;
+  std::vector<stored_tensor> tensors_;
+  mesh_shape mesh_;
+  int rank_ = 0;
+  std::vector<std::vector<char>> shards_;  // that this rank writes
+  std::vector<std::int32_t> remainders_;
+  std::string failure_;
+  std::atomic<bool> done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace mtf::detail

@@ -1,0 +1,429 @@
+// What was written under one layout is read under any other, whole, by name; what is damaged is refused by name.
+// ranks: threads
+// links: checkpoint
+// compilers: first
+// devices: none
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <mtf/checkpoint.hpp>
+#include <mtf/kokkos.hpp>
+#include <mtf/mtf.hpp>
+#include <mtf/threads.hpp>
+
+namespace {
+
+namespace fs = std::filesystem;
+using backend = mtf::kokkos_backend<Kokkos::Serial>;
+
+struct rows : mtf::dim<"rows", 8> {};
+struct columns : mtf::dim<"columns", 12> {};
+struct deep : mtf::dim<"deep", 4> {};
+struct wide : mtf::dim<"wide", 300> {};
+
+template <template <class...> class Tensor>
+struct block {
+  Tensor<rows, deep, columns> w;
+  Tensor<columns> b;
+  MTF_FIELDS(w, b);
+};
+template <template <class...> class Tensor>
+struct bias {
+  Tensor<columns> b;
+  MTF_FIELDS(b);
+};
+template <template <class...> class Tensor>
+struct flat_block {
+  Tensor<rows, columns> w;
+  Tensor<columns> b;
+  MTF_FIELDS(w, b);
+};
+template <template <class...> class Tensor>
+struct model {
+  Tensor<rows, wide> embedding;  // of 16 ranks' shards none is small
+  std::array<block<Tensor>, 2> blocks;
+  Tensor<> scale;
+  MTF_FIELDS(embedding, blocks, scale);
+};
+
+template <class T, class Layout>
+using model_of = model<mtf::place<T, Layout, backend>::template tensor>;
+
+/// The tensors by name, whole.
+template <class Structure>
+std::map<std::string, std::vector<double>> all_of(Structure const& p) {
+  std::map<std::string, std::vector<double>> all;
+  mtf::for_each_tensor(
+      [&](std::string_view name, auto const& x) {
+        for (auto const e : mtf::to_global(x))
+          all[std::string(name)].push_back(static_cast<double>(static_cast<float>(e)));
+      },
+      p);
+  return all;
+}
+
+/// A model with numbers of its own in each place.
+template <class Model, class Backend>
+Model numbered(Backend& machine) {
+  Model p;
+  float next = 1;
+  mtf::for_each_tensor(
+      [&](auto, auto& x) {
+        using X = std::remove_reference_t<decltype(x)>;
+        std::vector<typename X::element_type> global(static_cast<std::size_t>(X::shape_type::size));
+        for (auto& e : global) e = static_cast<typename X::element_type>(next += 0.25F);
+        x = mtf::from_global<X>(machine, global);
+      },
+      p);
+  return p;
+}
+
+template <class Mesh, class F>
+void on_ranks(F const& f) {
+  mtf::rank_threads pool(Mesh::size);
+  pool.run(
+      Mesh::shape(),
+      [&](mtf::collectives& ranks) {
+        backend machine = backend::one_of_many(ranks);
+        f(machine);
+      },
+      Mesh::text());
+}
+
+/// A directory that goes when the test is over.
+struct directory {
+  std::string path = (fs::temp_directory_path() / ("mtf-checkpoint-" + std::to_string(::getpid()))).string();
+  directory() { fs::remove_all(path); }
+  ~directory() { fs::remove_all(path); }
+};
+
+std::string bytes_of_file(std::string const& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+void write_file(std::string const& path, std::string const& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+template <mtf::fixed_string Mesh, mtf::fixed_string Rules>
+using layout_for = mtf::layout_of<Mesh, Rules, rows, columns, deep, wide>;
+
+// Calls f<Mesh, Layout>() for layouts of 1 to 8 ranks: none split, first, middle and last dimensions, several at once,
+// one dimension over two axes, in both orders.
+template <class F>
+void under_layouts(F const& f) {
+  f.template operator()<"one:1", "">();
+  f.template operator()<"a:2", "rows:a">();
+  f.template operator()<"a:2", "columns:a">();
+  f.template operator()<"a:4", "deep:a">();
+  f.template operator()<"a:2;b:2", "rows:a;columns:b">();
+  f.template operator()<"a:2;b:4", "rows:b+a">();
+  f.template operator()<"a:2;b:2;c:2", "rows:a+c;columns:b">();
+  f.template operator()<"a:4;b:2", "wide:a;columns:a;deep:b">();
+}
+
+/// What `f` throws as a user_error.
+template <class F>
+std::string refusal_of(F const& f) {
+  try {
+    f();
+  } catch (mtf::user_error const& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// Every layout reads the model that was written there.
+void all_read(std::string const& path, std::map<std::string, std::vector<double>> const& want) {
+  under_layouts([&]<mtf::fixed_string Mesh, mtf::fixed_string Rules>() {
+    CAPTURE(Mesh.view());
+    CAPTURE(Rules.view());
+    on_ranks<mtf::mesh_of<Mesh>>([&](auto& machine) {
+      auto const all = all_of(mtf::load<model_of<float, layout_for<Mesh, Rules>>>(machine, path));
+      if (machine.ranks().rank() == 0) CHECK(all == want);
+    });
+  });
+}
+
+using alone = mtf::mesh_of<"one:1">;
+using whole = layout_for<"one:1", "">;
+
+/// Why a model on one rank cannot be read.
+template <class T = float>
+std::string why_not(std::string const& path) {
+  std::string text;
+  on_ranks<alone>([&](auto& machine) { text = refusal_of([&] { mtf::load<model_of<T, whole>>(machine, path); }); });
+  return text;
+}
+void write_one(std::string const& path) {
+  on_ranks<alone>([&](auto& machine) { mtf::save(path, numbered<model_of<float, whole>>(machine)); });
+}
+
+}  // namespace
+
+TEST_CASE("every layout reads what every other wrote, and files do not tell which it was") {
+  directory const at;
+  std::map<std::string, std::vector<double>> want;
+  std::string first_file, first_manifest;
+  under_layouts([&]<mtf::fixed_string Mesh, mtf::fixed_string Rules>() {
+    CAPTURE(Mesh.view());
+    CAPTURE(Rules.view());
+    using mesh = mtf::mesh_of<Mesh>;
+    using layout = layout_for<Mesh, Rules>;
+    on_ranks<mesh>([&](auto& machine) {
+      auto const p = numbered<model_of<float, layout>>(machine);
+      if (auto const all = all_of(p); machine.ranks().rank() == 0 && want.empty()) want = all;
+      mtf::save(at.path, p);
+    });
+    auto const file = bytes_of_file(at.path + "/model.safetensors"),
+               manifest = bytes_of_file(at.path + "/manifest.json");
+    if (first_file.empty()) {
+      first_file = file;
+      first_manifest = manifest;
+    }
+    CHECK(file == first_file);
+    CHECK(manifest == first_manifest);
+    all_read(at.path, want);
+  });
+  CHECK_FALSE(fs::exists(at.path + ".writing"));
+  CHECK_FALSE(fs::exists(at.path + ".old"));
+}
+
+TEST_CASE("layouts that are values write and read the same") {
+  directory const at;
+  write_one(at.path);
+  auto const file = bytes_of_file(at.path + "/model.safetensors");
+  using mesh = mtf::mesh_of<"a:2;b:2">;
+  on_ranks<mesh>([&](auto& machine) {
+    machine.layouts().add(mtf::value_of<layout_for<"a:2;b:2", "rows:a;columns:b">>);
+    auto const p = mtf::load<model_of<float, mtf::any_layout<>>>(machine, at.path);
+    mtf::save(at.path, p);
+  });
+  CHECK(bytes_of_file(at.path + "/model.safetensors") == file);
+}
+
+TEST_CASE("element types are converted where they mean the same") {
+  directory const at;
+  on_ranks<alone>([&](auto& machine) {
+    auto const p = numbered<model_of<mtf::bfloat16, whole>>(machine);
+    mtf::save(at.path, p);
+    CHECK(all_of(mtf::load<model_of<float, whole>>(machine, at.path)) == all_of(p));
+    CHECK(all_of(mtf::load<model_of<double, whole>>(machine, at.path)) == all_of(p));
+    mtf::save(at.path, numbered<model_of<double, whole>>(machine));
+    CHECK(all_of(mtf::load<model_of<mtf::bfloat16, whole>>(machine, at.path)) == all_of(p));
+    CHECK(refusal_of([&] { mtf::load<model_of<std::int32_t, whole>>(machine, at.path); }) ==
+          at.path + "/model.safetensors: the tensor embedding has elements F64, which are not read as I32");
+  });
+}
+
+TEST_CASE("an optimizer is restored with its counts, under another layout and with its state split") {
+  directory const at;
+  using mtf::stored_as;
+  auto const train = [](auto& machine, auto& p, auto& optimizer, int steps) {
+    auto const step = mtf::value_and_grad([](auto const& q) { return mtf::mean(q.embedding * q.embedding); });
+    for (int i = 0; i < steps; ++i) optimizer.update(machine, p, step(p).gradients, 0.01);
+  };
+  std::map<std::string, std::vector<double>> want;
+  on_ranks<alone>([&](auto& machine) {
+    auto p = numbered<model_of<float, whole>>(machine);
+    mtf::adamw<decltype(p)> optimizer(machine, {});
+    train(machine, p, optimizer, 3);
+    mtf::save_parts(machine.ranks(), at.path, {{"seed", "17"}}, stored_as("model", p),
+                    stored_as("optimizer", optimizer));
+    train(machine, p, optimizer, 2);
+    want = all_of(p);
+  });
+  using mesh = mtf::mesh_of<"a:2;b:2">;
+  on_ranks<mesh>([&](auto& machine) {
+    using parameters = model_of<float, layout_for<"a:2;b:2", "columns:a">>;
+    struct b_axis : mtf::axis<"b", 2> {};
+    parameters p;
+    mtf::adamw<parameters, mtf::decay_weights, mtf::state_split_over<b_axis>> optimizer(machine, {});
+    auto const notes = mtf::load_parts(machine, at.path, stored_as("model", p), stored_as("optimizer", optimizer));
+    CHECK(notes == mtf::checkpoint_notes{{"seed", "17"}});
+    train(machine, p, optimizer, 2);
+    auto const all = all_of(p);
+    if (machine.ranks().rank() == 0)
+      for (auto const& [name, numbers] : want)
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+          CHECK(all.at(name)[i] == doctest::Approx(numbers[i]).epsilon(1e-6));
+  });
+}
+
+TEST_CASE("large structures are several files, which an index names") {
+  directory const at;
+  on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
+    auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
+    mtf::checkpoints all(machine.ranks(), {.directory = at.path, .largest_file = 5000});
+    all.write(7, {}, mtf::stored_as("model", p));
+    all.finish();
+    CHECK(all.newest() == 7);
+    auto q = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
+    mtf::for_each_tensor([&](auto, auto& x) { x = mtf::zeros<std::remove_reference_t<decltype(x)>>(machine); }, q);
+    CHECK(all.read(machine, 7, mtf::stored_as("model", q)) == mtf::checkpoint_notes{{"step", "7"}});
+    CHECK(all_of(p) == all_of(q));
+  });
+  auto const step = at.path + "/step-00000007";
+  CHECK(fs::exists(step + "/model-00001-of-00002.safetensors"));
+  CHECK(fs::exists(step + "/model.safetensors.index.json"));
+  fs::remove(step + "/manifest.json");  // as another tool would have written it
+  CHECK(why_not(step) == "");
+}
+
+TEST_CASE("the newest are kept, and each of some steps; incomplete ones are none") {
+  directory const at;
+  on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
+    auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
+    mtf::checkpoints all(machine.ranks(), {.directory = at.path, .keep = 2, .keep_every = 10});
+    CHECK_FALSE(all.newest().has_value());
+    for (int step = 5; step <= 30; step += 5) {
+      all.write(step, {}, mtf::stored_as("model", p));
+      while (!all.poll()) continue;
+      CHECK(all.newest() == step);
+    }
+    all.write(35, {}, mtf::stored_as("model", p));  // nobody completes it
+  });
+  std::set<std::string> names;
+  for (auto const& e : fs::directory_iterator(at.path)) names.insert(e.path().filename().string());
+  CHECK(names == std::set<std::string>{"step-00000010", "step-00000020", "step-00000025", "step-00000030",
+                                       "step-00000035.writing"});
+  on_ranks<alone>([&](auto& machine) {
+    mtf::checkpoints const all(machine.ranks(), {.directory = at.path});
+    CHECK(all.newest() == 30);
+  });
+  CHECK(why_not(at.path + "/step-00000035").find("is no checkpoint") != std::string::npos);
+}
+
+TEST_CASE("any bit that turns and any byte that is missing is found, and named") {
+  directory const at;
+  write_one(at.path);
+  for (std::string const name : {"model.safetensors", "manifest.json"}) {
+    auto const path = at.path + "/" + name, good = bytes_of_file(path);
+    for (std::size_t i = 0; i < good.size(); i += 1 + good.size() / 400) {
+      auto bad = good;
+      bad[i] = static_cast<char>(bad[i] ^ (1 << i % 8));
+      write_file(path, bad);
+      auto const why = why_not(at.path);
+      CAPTURE(i);
+      // Between the manifest's words any space is as good as another.
+      if (name == "manifest.json" && why.empty()) {
+        CHECK(nlohmann::json::parse(bad) == nlohmann::json::parse(good));
+        continue;
+      }
+      CHECK(why.find(name) != std::string::npos);
+    }
+    for (std::size_t size = 0; size < good.size(); size += 1 + good.size() / 200) {
+      write_file(path, good.substr(0, size));
+      CAPTURE(size);
+      CHECK(why_not(at.path).find(name == "manifest.json" && size == good.size() - 1 ? "" : name) != std::string::npos);
+    }
+    write_file(path, good);
+  }
+  CHECK(why_not(at.path) == "");
+}
+
+TEST_CASE("headers that lie are refused") {
+  directory const at;
+  fs::create_directories(at.path);
+  auto const path = at.path + "/model.safetensors";
+  auto const with = [&](std::string json, std::size_t bytes) {
+    std::string text(8, '\0');
+    for (std::size_t i = 0; i < 8; ++i) text[i] = static_cast<char>(json.size() >> (8 * i) & 255U);
+    write_file(path, text + json + std::string(bytes, 'x'));
+    return why_not(path);
+  };
+  auto const says = [](std::string const& text, std::string const& part) {
+    CAPTURE(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  says(
+      with(
+          R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+          8),
+      "has the key \"a\" twice");
+  says(
+      with(
+          R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
+          12),
+      "the array b begins at byte 4, inside another one; it should at 8");
+  says(
+      with(
+          R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[12,20]}})",
+          20),
+      "the array b begins at byte 12, behind a hole; it should at 8");
+  says(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 9),
+       "has 9 bytes of arrays, and should have 8");
+  says(with(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8), "should have 12 bytes");
+  says(with(R"({"a":{"dtype":"F32","shape":[-3],"data_offsets":[0,8]}})", 8), "impossible shape");
+  says(with(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,8]}})", 8),
+       "impossible shape");
+  says(with(R"({"a":{"dtype":"F31","shape":[2],"data_offsets":[0,8]}})", 8), "has an unknown dtype, \"F31\"");
+  says(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8), "should have 8 bytes");
+  says(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8.5]}})", 8), "no two data_offsets");
+  says(with(R"({"a":[]})", 8), "is not described by");
+  says(with(R"([])", 0), "is no JSON object");
+  says(with(R"({"a")", 0), "is not JSON");
+  says(with(std::string(100, '['), 0), "nested more than 64 levels");
+  says(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8), "has no tensor embedding; it has a");
+  write_file(path, std::string("\0\0\0\0\0\0\0\x80", 8) + "{}");  // a header of 2^63 bytes
+  says(why_not(path), "is no safetensors file, or not whole");
+  write_file(path, "");
+  says(why_not(path), "is no safetensors file, or not whole");
+  fs::remove(path);
+  fs::create_directory(path);
+  says(why_not(at.path), "is a directory");
+  fs::remove(path);
+  fs::create_symlink(path, path);
+  says(why_not(path), "Too many levels of symbolic links");
+  fs::remove(path);
+  says(why_not(at.path), "is no checkpoint");
+  says(why_not(at.path + "/none"), "No such file or directory");
+}
+
+TEST_CASE("another model's file is refused") {
+  directory const at;
+  on_ranks<alone>([&](auto& machine) {
+    using place = mtf::place<float, whole, backend>;
+    block<place::tensor> other;
+    other.w = mtf::zeros<decltype(other.w)>(machine);
+    other.b = mtf::zeros<decltype(other.b)>(machine);
+    mtf::save(at.path, other);
+    CHECK(refusal_of([&] { mtf::load<model_of<float, whole>>(machine, at.path); }) ==
+          at.path + " has no tensor embedding; it has b, w");
+    CHECK(refusal_of([&] { mtf::load<bias<place::tensor>>(machine, at.path); }) ==
+          at.path + "/model.safetensors: the tensor w is not in the structure that is read: it is another model's");
+    CHECK(refusal_of([&] { mtf::load<flat_block<place::tensor>>(machine, at.path); }) ==
+          at.path + "/model.safetensors: the tensor w is [8, 4, 12]; here it is [rows 8, columns 12]");
+  });
+}
+
+TEST_CASE("what is there and no checkpoint is left alone") {
+  directory const at;
+  fs::create_directories(at.path);
+  write_file(at.path + "/thesis.tex", "years of work");
+  on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
+    auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
+    CHECK(refusal_of([&] { mtf::save(at.path, p); }) ==
+          at.path + " is there, and is no checkpoint that could be replaced: give another directory");
+    CHECK(refusal_of([&] { mtf::save(at.path + "/thesis.tex/p", p); }).find("cannot be made: Not a directory") !=
+          std::string::npos);
+  });
+  CHECK(bytes_of_file(at.path + "/thesis.tex") == "years of work");
+}
+
+int main(int argc, char** argv) {
+  backend::session const session(argc, argv);
+  return doctest::Context(argc, argv).run();
+}
