@@ -79,7 +79,7 @@ MUTATIONS = [
     ("the causal mask forgets where the shard's keys are", "reduction", f"{CORE}/ops/reduction/softmax.hpp",
      "c.key_offset = shard_offset(in, w.dim, mesh, rank);", ""),
     ("attention forgets that its queries are split", "nn", f"{CORE}/ops/nn/attention.hpp",
-     "if constexpr (split(Q::spec, Query::id) || ", "if constexpr ("),
+     "return split(q, Query::id) || split(k, Key::id)", "return split(k, Key::id)"),
     ("logsumexp's gradient is not completed", "reduction", f"{CORE}/ops/reduction/softmax.hpp",
      "w.gradient_may_be_partial = ~in.split_axes();", ""),
     ("the gradients of gamma and beta are taken for complete", "nn", f"{CORE}/ops/nn/norm.hpp",

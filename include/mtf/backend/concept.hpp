@@ -15,6 +15,14 @@
 
 namespace mtf {
 
+/// B says that its memory is the host's, and is written when what was asked of the backend returns: files are then read
+/// and written in place. A backend need not say.
+template <class B>
+inline constexpr bool memory_is_the_hosts = false;
+template <class B>
+  requires requires { B::memory_is_the_hosts; }
+inline constexpr bool memory_is_the_hosts<B> = B::memory_is_the_hosts;
+
 /// Memory of one rank. What `release` gets may be handed out again at once: work is done in the order in which it was
 /// asked for. `to_host` and `from_host` return when the data has arrived.
 template <class B>

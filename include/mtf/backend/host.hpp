@@ -19,6 +19,7 @@ namespace mtf::backend {
 class host {
  public:
   static constexpr bool holds_data = true;
+  static constexpr bool memory_is_the_hosts = true;
 
   explicit host(collectives& ranks) : ranks_(&ranks) {}
   host(host const&) = delete;

@@ -15,6 +15,7 @@ namespace mtf {
 
 namespace detail {
 class checkpoint_writing;
+class copies;
 }  // namespace detail
 
 /// Where checkpoints are, and which are kept.
@@ -25,7 +26,8 @@ struct checkpoint_options {
   std::uint64_t largest_file = largest_checkpoint_file;
 };
 
-/// The checkpoints of a run. At most one is on its way to the disk; training goes on meanwhile. All ranks make the same
+/// The checkpoints of a run. At most one is on its way to the disk; training goes on meanwhile, and keeps all but a few
+/// hundredths of the processor: memory for a copy of what a rank writes is kept between them. All ranks make the same
 /// calls in the same order. Whatever moment a run is killed at, the newest complete checkpoint is whole.
 class checkpoints {
  public:
@@ -66,7 +68,9 @@ class checkpoints {
 
   collectives* ranks_;
   checkpoint_options options_;
-  detail::checkpoint_writing* on_its_way_ = nullptr;  // owned: a std::unique_ptr would want the class
+  // Owned: a std::unique_ptr would want the classes.
+  detail::checkpoint_writing* on_its_way_ = nullptr;
+  detail::copies* copies_ = nullptr;  // kept: making it anew takes longer than copying into it
 };
 
 }  // namespace mtf

@@ -15,6 +15,7 @@
 #include <mtf/checkpoint/checkpoints.hpp>  // NOLINT(misc-header-include-cycle)
 #include <mtf/checkpoint/part.hpp>
 #include <mtf/detail/checkpoint/agree.hpp>
+#include <mtf/detail/checkpoint/beside.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
 #include <mtf/detail/checkpoint/write.hpp>
 
@@ -27,13 +28,17 @@ checkpoints::checkpoints(collectives& ranks, checkpoint_options options)
   detail::agree(ranks, why ? options_.directory + " cannot be made: " + why.message() : "");
 }
 
-checkpoints::~checkpoints() { delete on_its_way_; }
+checkpoints::~checkpoints() {
+  delete on_its_way_;
+  delete copies_;
+}
 
 void checkpoints::begin(std::int64_t step, checkpoint_notes notes, std::vector<detail::stored_part> const& parts) {
   finish();
+  if (copies_ == nullptr) copies_ = new detail::copies;
   notes["step"] = std::to_string(step);
-  on_its_way_ =
-      new detail::checkpoint_writing(*ranks_, directory_of(step), parts, std::move(notes), options_.largest_file);
+  on_its_way_ = new detail::checkpoint_writing(*ranks_, directory_of(step), parts, std::move(notes),
+                                               options_.largest_file, copies_);
 }
 
 bool checkpoints::poll() {

@@ -16,7 +16,7 @@ namespace mtf::detail {
 
 void write_checkpoint(collectives& ranks, std::string const& directory, std::vector<stored_part> const& parts,
                       checkpoint_notes const& notes) {
-  checkpoint_writing writing(ranks, directory, parts, notes, largest_checkpoint_file);
+  checkpoint_writing writing(ranks, directory, parts, notes, largest_checkpoint_file, nullptr);
   writing.complete(ranks);
 }
 

@@ -86,6 +86,12 @@ class file {
       bytes -= static_cast<std::size_t>(put);
     }
   }
+  /// The disk begins with what was written so far, beside what is done next.
+  void begin_to_sync() const {
+#ifdef SYNC_FILE_RANGE_WRITE
+    ::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);
+#endif
+  }
   /// What was written is on the disk when this returns.
   void sync() const {
     if (::fsync(descriptor_) != 0) cannot(path_, "written");

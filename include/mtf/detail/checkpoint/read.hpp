@@ -196,13 +196,15 @@ inline std::uint32_t read_shard(tensor_file const& from, tensor_source const& s,
 inline void read_tensors(collectives& ranks, tensor_files const& files, std::vector<stored_tensor> const& tensors) {
   auto const& mesh = ranks.mesh();
   std::vector<std::int32_t> mine(tensors.size());
-  std::vector<std::vector<char>> shards(tensors.size());
   agree(ranks, failure_of([&] {
+          std::vector<char> staging;
           for (std::size_t i = 0; i < tensors.size(); ++i) {
             auto const& s = files.of(tensors[i]);
-            shards[i].resize(tensors[i].shard_bytes(mesh));
-            mine[i] = static_cast<std::int32_t>(
-                read_shard(files.file_of(s), s, files.name_of(s), tensors[i], mesh, ranks.rank(), shards[i].data()));
+            auto* const memory = tensors[i].fresh_memory();
+            if (memory == nullptr) staging.resize(tensors[i].shard_bytes(mesh));
+            mine[i] = static_cast<std::int32_t>(read_shard(files.file_of(s), s, files.name_of(s), tensors[i], mesh,
+                                                           ranks.rank(), memory != nullptr ? memory : staging.data()));
+            if (memory == nullptr) tensors[i].from_host(staging.data());
           }
         }));
   // Each shard counts once; ranks that hold the same one have read the same bytes.
@@ -223,7 +225,6 @@ inline void read_tensors(collectives& ranks, tensor_files const& files, std::vec
     if (!same || checksum_from(whole, s.array.end - s.array.begin) != *s.checksum)
       throw user_error(files.name_of(s) + " is damaged: its bytes do not have the checksum that manifest.json says");
   }
-  for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].from_host(shards[i].data());
 }
 
 }  // namespace mtf::detail

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <mtf/backend/concept.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/limits.hpp>
@@ -28,12 +29,17 @@ struct stored_tensor {
   sharding where;
   void* tensor;
   void* backend = nullptr;  // to be read on
+  void* (*find_memory)(void* tensor) = nullptr;
+  void* (*make_memory)(void* tensor, void* backend) = nullptr;
   void (*copy_to_host)(void const* tensor, void* to) = nullptr;
-  void (*copy_from_host)(void* tensor, void* backend, void const* from) = nullptr;
+  void (*copy_from_host)(void* tensor, void const* from) = nullptr;
 
-  /// The rank's shard.
+  /// The rank's shard, if the host can read it where it is; else null.
+  [[nodiscard]] char const* memory() const { return static_cast<char const*>(find_memory(tensor)); }
   void to_host(void* to) const { copy_to_host(tensor, to); }
-  void from_host(void const* from) const { copy_from_host(tensor, backend, from); }
+  /// Gives the tensor memory of its own; where it is, if the host can write there, else null.
+  [[nodiscard]] char* fresh_memory() const { return static_cast<char*>(make_memory(tensor, backend)); }
+  void from_host(void const* from) const { copy_from_host(tensor, from); }
   [[nodiscard]] std::size_t element_size() const { return static_cast<std::size_t>(bytes_of(type)); }
   [[nodiscard]] std::uint64_t bytes() const {
     return static_cast<std::uint64_t>(where.global_size()) * static_cast<std::uint64_t>(bytes_of(type));
@@ -82,28 +88,40 @@ void for_each_stored(T& what, F const& f) {
 }
 
 template <class X>
+std::size_t shard_bytes_of(X const& x) {
+  return static_cast<std::size_t>(place_of(x).local_size()) * sizeof(typename X::element_type);
+}
+template <class X>
+void* shard_memory(void* tensor) {
+  if constexpr (tensor_type<X>) {
+    if constexpr (memory_is_the_hosts<typename X::backend_type>) return static_cast<X*>(tensor)->value().data();
+  }
+  return nullptr;
+}
+template <class X, class Backend>
+void* fresh_shard(void* tensor, [[maybe_unused]] void* backend) {
+  if constexpr (tensor_type<X>) {
+    auto& b = *static_cast<Backend*>(backend);
+    auto const place = place_for<X>(b);
+    *static_cast<X*>(tensor) = place.tensor(make_value<typename X::element_type>(b, place.local_size()));
+  }
+  return shard_memory<X>(tensor);
+}
+template <class X>
 void shard_to_host(void const* tensor, void* to) {
   auto const& x = *static_cast<X const*>(tensor);
   if constexpr (tensor_type<X>)
-    x.backend().to_host(to, x.value().data(),
-                        static_cast<std::size_t>(place_of(x).local_size()) * sizeof(typename X::element_type));
+    x.backend().to_host(to, x.value().data(), shard_bytes_of(x));
   else
     *static_cast<std::int64_t*>(to) = x.value;
 }
-/// The tensor gets memory of its own.
-template <class X, class Backend>
-void shard_from_host(void* tensor, [[maybe_unused]] void* backend, void const* from) {
+template <class X>
+void shard_from_host(void* tensor, void const* from) {
   auto& x = *static_cast<X*>(tensor);
-  if constexpr (tensor_type<X>) {
-    using T = typename X::element_type;
-    auto& b = *static_cast<Backend*>(backend);
-    auto const place = place_for<X>(b);
-    auto const fresh = make_value<T>(b, place.local_size());
-    b.from_host(fresh.data(), from, static_cast<std::size_t>(place.local_size()) * sizeof(T));
-    x = place.tensor(fresh);
-  } else {
+  if constexpr (tensor_type<X>)
+    x.backend().from_host(x.value().data(), from, shard_bytes_of(x));
+  else
     x.value = static_cast<decltype(x.value)>(*static_cast<std::int64_t const*>(from));
-  }
 }
 
 /// The tensors of a structure, to be written. The structure stays while they are used.
@@ -112,7 +130,7 @@ std::vector<stored_tensor> tensors_to_write(T& from) {
   std::vector<stored_tensor> all;
   for_each_stored(from, [&](std::string const& name, auto& x) {
     using X = std::remove_cvref_t<decltype(x)>;
-    stored_tensor t{name, element::i64, {}, const_cast<X*>(&x), nullptr, &shard_to_host<X>};
+    stored_tensor t{name, element::i64, {}, const_cast<X*>(&x), nullptr, &shard_memory<X>, nullptr, &shard_to_host<X>};
     if constexpr (tensor_type<X>) {
       t.type = element_of<typename X::element_type>;
       if (x.empty()) has_no_value("the tensor " + name, place_of(x).spec());
@@ -128,7 +146,7 @@ std::vector<stored_tensor> tensors_to_read(T& to, Backend& b) {
   std::vector<stored_tensor> all;
   for_each_stored(to, [&](std::string const& name, auto& x) {
     using X = std::remove_cvref_t<decltype(x)>;
-    stored_tensor t{name, element::i64, {}, &x, &b, nullptr, &shard_from_host<X, Backend>};
+    stored_tensor t{name, element::i64, {}, &x, &b, nullptr, &fresh_shard<X, Backend>, nullptr, &shard_from_host<X>};
     if constexpr (tensor_type<X>) {
       t.type = element_of<typename X::element_type>;
       t.where = place_for<X>(b).spec();

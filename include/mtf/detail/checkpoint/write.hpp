@@ -20,6 +20,7 @@
 #include <mtf/checkpoint/safetensors.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/agree.hpp>
+#include <mtf/detail/checkpoint/beside.hpp>
 #include <mtf/detail/checkpoint/checksum.hpp>
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/manifest.hpp>
@@ -98,10 +99,10 @@ inline bool is_checkpoint(std::string const& directory) {
 /// calls.
 class checkpoint_writing {
  public:
-  /// Copies the shards, and begins; the tensors may change when it returns. A directory that cannot be made, and one of
-  /// that name which is no checkpoint, are a user_error.
+  /// Begins. With `kept`, beside what else the rank does, from copies of the shards there: the tensors may change
+  /// when it returns. A directory that cannot be made, and one of that name which is no checkpoint, are a user_error.
   checkpoint_writing(collectives& ranks, std::string directory, std::vector<stored_part> const& parts,
-                     checkpoint_notes notes, std::uint64_t largest_file)
+                     checkpoint_notes notes, std::uint64_t largest_file, copies* kept)
       : directory_(std::move(directory)), under_way_(directory_ + ".writing"), notes_(std::move(notes)) {
     std::size_t first = 0;
     for (auto const& part : parts) {
@@ -116,12 +117,24 @@ class checkpoint_writing {
     rank_ = ranks.rank();
     remainders_.resize(tensors_.size());
     shards_.resize(tensors_.size());
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      auto const& t = tensors_[i];
-      if (!is_first_replica(t.where, mesh_, rank_)) continue;
-      shards_[i].resize(t.shard_bytes(mesh_));
-      t.to_host(shards_[i].data());
-    }
+    std::size_t copied = 0;
+    auto const each_of_mine = [&](auto const& f) {
+      for (std::size_t i = 0; i < tensors_.size(); ++i)
+        if (is_first_replica(tensors_[i].where, mesh_, rank_)) f(tensors_[i], shards_[i]);
+    };
+    each_of_mine([&](stored_tensor const& t, char const*& shard) {
+      if (kept == nullptr) shard = t.memory();
+      if (shard == nullptr) copied += t.shard_bytes(mesh_);
+    });
+    auto* const memory = (kept == nullptr ? own_copies_ : *kept).room_for(copied);
+    copied = 0;
+    each_of_mine([&](stored_tensor const& t, char const*& shard) {
+      if (shard != nullptr) return;
+      t.to_host(memory + copied);
+      shard = memory + copied;
+      copied += t.shard_bytes(mesh_);
+    });
+    if (kept == nullptr) pace_.hurry();
     thread_ = std::thread([this] {
       failure_ = failure_of([&] { write_shards(); });
       done_.store(true, std::memory_order_release);
@@ -131,6 +144,7 @@ class checkpoint_writing {
   checkpoint_writing& operator=(checkpoint_writing const&) = delete;
   /// What is not complete stays so.
   ~checkpoint_writing() {
+    pace_.hurry();
     if (thread_.joinable()) thread_.join();
   }
 
@@ -138,6 +152,7 @@ class checkpoint_writing {
   [[nodiscard]] bool written(collectives& ranks) const { return !ranks.any(!done_.load(std::memory_order_acquire)); }
   /// Waits until they have, and completes the checkpoint. What went wrong on any is a user_error on all.
   void complete(collectives& ranks) {
+    pace_.hurry();
     thread_.join();
     agree(ranks, failure_);
     auto const all = of_all_ranks(ranks, remainders_);
@@ -172,24 +187,25 @@ class checkpoint_writing {
       auto const out = file::to_write(path_of(f));
       for (auto const& a : f.header.arrays) {
         auto const i = f.tensor_of.at(a.name);
-        if (shards_[i].empty()) continue;
+        if (shards_[i] == nullptr) continue;
         remainders_[i] = static_cast<std::int32_t>(write_shard(out, f.header.data + a.begin, tensors_[i], shards_[i]));
-        std::vector<char>().swap(shards_[i]);
+        out.begin_to_sync();
       }
       out.sync();
     }
   }
   [[nodiscard]] std::uint32_t write_shard(file const& out, std::uint64_t at, stored_tensor const& t,
-                                          std::vector<char> const& shard) const {
+                                          char const* shard) {
     remainder_of_ranges remainder;
     auto const size = static_cast<std::uint64_t>(t.element_size());
     constexpr std::uint64_t piece = 1U << 18U;  // its checksum finds it in the cache
     for_each_range(t.where, mesh_, rank_, [&](std::uint64_t begin, std::uint64_t mine, std::uint64_t count) {
       for (std::uint64_t done = 0, bytes = count * size; done < bytes; done += piece) {
         auto const some = static_cast<std::size_t>(std::min(piece, bytes - done));
-        auto const* const from = shard.data() + mine * size + done;
+        auto const* const from = shard + mine * size + done;
         remainder.add(begin * size + done, from, some);
         out.write(at + begin * size + done, from, some);
+        pace_.keep();
       }
     });
     return remainder.of_whole(t.bytes());
@@ -239,7 +255,9 @@ class checkpoint_writing {
   std::vector<stored_tensor> tensors_;
   mesh_shape mesh_;
   int rank_ = 0;
-  std::vector<std::vector<char>> shards_;  // that this rank writes
+  std::vector<char const*> shards_;  // that this rank writes; the others are null
+  copies own_copies_;
+  pace pace_;
   std::vector<std::int32_t> remainders_;
   std::string failure_;
   std::atomic<bool> done_ = false;

@@ -53,8 +53,10 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
     session& operator=(session const&) = delete;
   };
 
-  /// Tensors on it have elements; mtf::trace is the backend of which that is not true.
+  /// Tensors on it have elements; mtf::trace is the backend of which that is not true. Where it is the host, files are
+  /// read and written in place.
   static constexpr bool holds_data = true;
+  static constexpr bool memory_is_the_hosts = std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
 
   // Memory ------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,190 @@
+// How fast checkpoints are written and read, and what writing costs a training that goes on: of the example's model
+// with AdamW's state, beside what the same place does without mtf. mpirun -n 2 checkpoint DIR MESH LAYOUT OTHER-LAYOUT:
+// written under LAYOUT, read under OTHER-LAYOUT.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <mtf/checkpoint.hpp>
+
+#include "../measure.hpp"
+#include "setup.hpp"
+
+namespace {
+
+using namespace transformer;
+namespace fs = std::filesystem;
+using parameters = parameters_on<backend>;
+using optimizer = optimizer_on<backend>;
+using tokens = tokens_on<backend>;
+
+/// Bytes that this process has read by system calls.
+double bytes_read() {
+  std::ifstream in("/proc/self/io");
+  std::string word;
+  double n = 0;
+  in >> word >> n;
+  return n;
+}
+
+/// The files of a checkpoint.
+std::vector<fs::path> files_in(std::string const& directory) {
+  std::vector<fs::path> files;
+  for (auto const& e : fs::directory_iterator(directory)) files.push_back(e.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// This rank's part of every file, copied out of the page cache.
+void copy_part(std::vector<fs::path> const& files, int rank, int ranks, char* to) {
+  std::size_t filled = 0;
+  for (auto const& f : files) {
+    auto const part = fs::file_size(f) / static_cast<std::uintmax_t>(ranks);
+    int const in = ::open(f.c_str(), O_RDONLY | O_CLOEXEC);
+    auto at = static_cast<off_t>(part) * rank;
+    for (auto left = static_cast<std::size_t>(part); left > 0;) {
+      auto const got = ::pread(in, to + filled, std::min<std::size_t>(left, 1U << 20U), at);
+      if (got <= 0) throw mtf::user_error(f.string() + " cannot be read");
+      at += got;
+      filled += static_cast<std::size_t>(got);
+      left -= static_cast<std::size_t>(got);
+    }
+    ::close(in);
+  }
+}
+
+struct state {
+  parameters p;
+  optimizer moments;
+  explicit state(backend& machine) : moments(machine, {}) {}
+};
+
+void run(backend& machine, options const& other, std::string const& directory) {
+  auto& ranks = machine.ranks();
+  bool const speaks = ranks.rank() == 0;
+  auto const timed = [&](auto const& f) {
+    ranks.barrier();
+    return measure::seconds([&] {
+      f();
+      ranks.barrier();
+    });
+  };
+  auto const at = directory + "/checkpoint", plain = directory + "/plain";
+  constexpr int rounds = 5;
+
+  double total = 0;
+  std::vector<double> written, copied, by_dd, with, without, begun;
+  {
+    state s(machine);
+    mtf::random_key const seed(1);
+    s.p = language_model::initial<parameters>(machine, seed);
+    auto const model = mtf::stored_as("model", s.p);
+    auto const moments = mtf::stored_as("optimizer", s.moments);
+    for (int i = 0; i < rounds; ++i) {
+      written.push_back(timed([&] { mtf::save_parts(ranks, at, {}, model, moments); }));
+      total = 0;
+      for (auto const& f : files_in(at)) total += static_cast<double>(fs::file_size(f));
+      auto const mib = std::to_string(static_cast<long>(total / (1 << 20)));
+      by_dd.push_back(timed([&] {
+        if (speaks &&
+            std::system(("dd if=/dev/zero of=" + plain + " bs=1M count=" + mib + " conv=fsync 2>/dev/null").c_str()) !=
+                0)
+          throw mtf::user_error("dd could not write " + plain);
+      }));
+    }
+    if (speaks) fs::remove(plain);
+
+    // Steps while nothing is written, and those during which a checkpoint is.
+    auto const count = static_cast<std::size_t>(tokens::shape_type::size);
+    std::vector<std::int32_t> stream(count + 1);
+    for (std::size_t i = 0; i < stream.size(); ++i)
+      stream[i] = static_cast<std::int32_t>(seed.of(i).bits() % config::vocab::extent);
+    std::span<std::int32_t const> const ids(stream.data(), count), labels(stream.data() + 1, count);
+    auto const x = mtf::from_global<tokens>(machine, ids), y = mtf::from_global<tokens>(machine, labels);
+    auto const gradient = mtf::value_and_grad<state_split>(
+        [](auto const& q, auto const& a, auto const& b) { return language_model::loss(q, a, b); },
+        gradients_are_completed);
+    auto const step = [&] {
+      auto const [value, gradients] = gradient(s.p, x, y);
+      s.moments.update(machine, s.p, gradients, 1e-4);
+      machine.fence();
+    };
+    step();
+    mtf::checkpoints all(ranks, {.directory = directory + "/series", .keep = 1});
+    constexpr int steps = 20;
+    for (int i = 0; i < 2; ++i) {
+      for (int n = 0; n < steps; ++n) without.push_back(timed(step));
+      begun.push_back(timed([&] { all.write(i + 1, {}, model, moments); }));
+      bool complete = false;
+      for (int n = 0; n < steps && !complete; ++n)
+        with.push_back(timed([&] {
+          step();
+          complete = all.poll();
+        }));
+      all.finish();
+    }
+  }
+
+  machine.layouts().clear();
+  for (auto const& l : layouts_of(other)) machine.layouts().add(l);
+  std::vector<double> loaded;
+  double read = 0, wanted = 0;
+  for (int i = 0; i < rounds; ++i) {
+    // Into memory from the same pool, as new as the tensors' is.
+    auto const part = static_cast<std::size_t>(total / ranks.mesh().size()) + (1U << 20U);
+    auto* const to = static_cast<char*>(machine.allocate(part));
+    copied.push_back(timed([&] { copy_part(files_in(at), ranks.rank(), ranks.mesh().size(), to); }));
+    machine.release(to, part);
+    state s(machine);
+    double const before = bytes_read();
+    loaded.push_back(timed(
+        [&] { mtf::load_parts(machine, at, mtf::stored_as("model", s.p), mtf::stored_as("optimizer", s.moments)); }));
+    read = bytes_read() - before;
+    wanted = 0;
+    auto const add = [&](auto, auto const& x) {
+      using X = std::remove_cvref_t<decltype(x)>;
+      if constexpr (mtf::tensor_type<X>)
+        wanted += static_cast<double>(sizeof(typename X::element_type) * x.local().size());
+    };
+    mtf::for_each_tensor(add, s.p);
+    s.moments.visit_state([&](auto, auto const& of) { mtf::for_each_tensor(add, of); });
+  }
+  if (!speaks) return;
+  using measure::median;
+  double const gb = total / 1e9;
+  std::printf("%.2f GB in files\n", gb);
+  std::printf("written with sync: %.2f GB/s; dd: %.2f; ratio %.2f\n", gb / median(written), gb / median(by_dd),
+              median(by_dd) / median(written));
+  std::printf("read under another layout: %.2f GB/s; copied from the page cache: %.2f; ratio %.2f\n",
+              gb / median(loaded), gb / median(copied), median(copied) / median(loaded));
+  std::printf("rank 0 read %.3f times the bytes of its shards\n", read / wanted);
+  std::printf(
+      "a step: %.3f s; while a checkpoint is written %.3f s, %+.1f %%; copying it first takes %.3f s, then %.3f s\n",
+      median(without), median(with), 100 * (median(with) / median(without) - 1), begun.front(), begun.back());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  options under, other;
+  std::string directory;
+  auto const layouts = [&] {
+    if (argc != 5) throw mtf::user_error("usage: checkpoint DIR MESH LAYOUT OTHER-LAYOUT");
+    directory = argv[1];
+    under.mesh = other.mesh = argv[2];
+    under.layout = argv[3];
+    other.layout = argv[4];
+    return layouts_of(under);
+  };
+  return mtf::run_under<backend>(argc, argv, layouts, [&](backend& machine) { run(machine, other, directory); });
+}
