@@ -42,7 +42,7 @@ class checkpoints {
   /// for the one before. As save_parts; the notes get the step.
   template <class... T>
   void write(std::int64_t step, checkpoint_notes const& notes, checkpoint_part<T> const&... parts) {
-    begin(step, notes, {{parts.name, detail::tensors_to_write(parts.what)}...});
+    begin(step, notes, detail::parts_to_write(parts...));
   }
   /// To be called once a step: completes the checkpoint that is on its way if all ranks have written their parts, and
   /// removes those that are not kept. Whether it did. What went wrong is a user_error.

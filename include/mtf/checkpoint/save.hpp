@@ -28,7 +28,7 @@ MTF_CHECKPOINT_CODE checkpoint_notes read_checkpoint(collectives& ranks, std::st
 template <class... T>
 void save_parts(collectives& ranks, std::string const& directory, checkpoint_notes const& notes,
                 checkpoint_part<T> const&... parts) {
-  detail::write_checkpoint(ranks, directory, {{parts.name, detail::tensors_to_write(parts.what)}...}, notes);
+  detail::write_checkpoint(ranks, directory, detail::parts_to_write(parts...), notes);
 }
 
 /// Reads what `save_parts` or a tool of Hugging Face's wrote, on any mesh, under any layout, and as any element type
@@ -37,7 +37,7 @@ void save_parts(collectives& ranks, std::string const& directory, checkpoint_not
 /// that names file and tensor: one that is missing, damaged, of another shape, or in the file and not in the structure.
 template <class Backend, class... T>
 checkpoint_notes load_parts(Backend& b, std::string const& path, checkpoint_part<T> const&... parts) {
-  return detail::read_checkpoint(b.ranks(), path, {{parts.name, detail::tensors_to_read(parts.what, b)}...});
+  return detail::read_checkpoint(b.ranks(), path, detail::parts_to_read(b, parts...));
 }
 
 /// Writes a structure of tensors as "model": DIRECTORY/model.safetensors. As save_parts.

@@ -156,6 +156,20 @@ std::vector<stored_tensor> tensors_to_read(T& to, Backend& b) {
   return all;
 }
 
+// Not by braces: nvcc 13.0 loses a pack that is expanded inside of two.
+template <class... Part>
+std::vector<stored_part> parts_to_write(Part const&... parts) {
+  std::vector<stored_part> all;
+  (all.push_back(stored_part{parts.name, tensors_to_write(parts.what)}), ...);
+  return all;
+}
+template <class Backend, class... Part>
+std::vector<stored_part> parts_to_read(Backend& b, Part const&... parts) {
+  std::vector<stored_part> all;
+  (all.push_back(stored_part{parts.name, tensors_to_read(parts.what, b)}), ...);
+  return all;
+}
+
 /// Calls f(at, mine, count) for each contiguous range of the rank's shard, in order: `count` elements from element `at`
 /// of the whole tensor on, and from `mine` of the shard on.
 template <class F>
