@@ -31,8 +31,9 @@ export OMP_NUM_THREADS=$((threads > 0 ? threads : 1)) OMP_PROC_BIND=false
 flags=()
 case "$(mpirun --version 2>&1)" in *"Open MPI"* | *OpenRTE*) flags=(--oversubscribe --bind-to none) ;; esac
 
-checkpoints=build/demo-checkpoints
+checkpoints=build/demo-checkpoints report=build/demo.html
 [[ " $* " == *" --resume "* ]] || rm -rf "$checkpoints"
 mpirun -n "$ranks" "${flags[@]}" "$build/examples/transformer/train-data-2" \
-  --data "$text" --steps 1000 --log build/demo.jsonl --plot build/demo.svg --sample 400 --checkpoint "$checkpoints" "$@"
+  --data "$text" --steps 1000 --log build/demo.jsonl --report "$report" --sample 400 --checkpoint "$checkpoints" "$@"
 echo "The checkpoints are in $checkpoints. To go on: scripts/demo.sh --resume --steps 2000"
+echo "The report is $report: losses, speed and where the time went, for any browser."

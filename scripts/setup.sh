@@ -2,7 +2,7 @@
 # Installs what mtf's build, tests and demo need, on Debian 12, and brings Kokkos' source to the download cache
 # ($MTF_DOWNLOAD_CACHE, or else ~/.cache/mtf). Takes a second when everything is there.
 #   scripts/setup.sh             what builds, tests and the demo need
-#   scripts/setup.sh --browser   also Chromium, in which a test looks at the pages of `plan --html`
+#   scripts/setup.sh --browser   also Chromium, in which a test looks at the pages of `plan --html` and `train --report`
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,7 @@ packages=(
   nlohmann-json3-dev libisal-dev                                           # and its checkpoints
   libmpich-dev mpich                                                       # preset mpich; mpicxx and mpirun stay Open MPI's
   doctest-dev libcli11-dev libbenchmark-dev time procps                    # tests, examples, benchmarks
-  libjs-chart.js                                                           # what plan --html draws with
+  libjs-chart.js                                                           # what plan --html and train --report draw with
   bible-kjv bible-kjv-text                                                 # the demo's text
 )
 

@@ -7,8 +7,11 @@
 #include <charconv>
 #include <cstdlib>
 #include <limits>
+#include <map>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <mtf/core/error.hpp>
 
@@ -33,6 +36,20 @@ void add_number(CLI::App& app, char const* flag, Number& to, Number low, Number 
       ->type_name(std::is_integral_v<Number> ? "INT" : "FLOAT");
 }
 
+/// An option that chooses one of some words.
+void add_trouble(CLI::App& app, char const* flag, mtf::on_trouble& to, std::vector<std::string> const& words,
+                 char const* description) {
+  std::map<std::string, mtf::on_trouble> const all{
+      {"skip", mtf::on_trouble::skip}, {"stop", mtf::on_trouble::stop}, {"go-on", mtf::on_trouble::go_on}};
+  std::string now;
+  for (auto const& [word, value] : all)
+    if (value == to) now = word;
+  app.add_option_function<std::string>(
+         flag, [&to, all](std::string const& word) { to = all.at(word); }, description)
+      ->check(CLI::IsMember(words))
+      ->default_str(now);
+}
+
 }  // namespace
 
 bool speaks() {
@@ -51,22 +68,38 @@ command_line parse(int argc, char** argv, executable const& built) {
   o.mesh = built.mesh;
   o.layout = built.layout;
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults first
-  auto* const data = app.add_option("--data", o.data, "text to train on, any file, read as bytes");
   app.add_flag("--plan", o.plan, "list what each rank sends in a training step, and exit; needs no mpirun");
-  app.add_flag("--profile", o.profile, "at the end, tell where the time of the training steps went, by operation");
   constexpr int most = std::numeric_limits<int>::max();
   constexpr double least = std::numeric_limits<float>::min(),
                    largest = std::numeric_limits<float>::max();  // parameters are floats
+
+  // The data.
+  auto* const data = app.add_option("--data", o.data, "text to train on, any file, read as bytes");
+
+  // The steps.
   add_number(app, "--steps", o.steps, 1, most, "training steps");
   add_number(app, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
              "names all random numbers");
+  add_number(app, "--dropout", o.dropout, 0.0, 0.99, "rate");
+
+  // The optimizer and its schedule.
   add_number(app, "--learning-rate", o.learning_rate, least, largest, "peak of the schedule");
   add_number(app, "--warmup", o.warmup, 0, most, "steps of linear rise; then half a cosine down to a tenth");
-  add_number(app, "--dropout", o.dropout, 0.0, 0.99, "rate");
   add_number(app, "--weight-decay", o.weight_decay, 0.0, largest, "of matrices");
   add_number(app, "--clip", o.clip, 0.0, largest, "largest global norm of the gradients; 0: any");
+
+  // What goes wrong.
+  add_trouble(app, "--on-spike", o.on_spike, {"skip", "stop", "go-on"},
+              "what to do about a loss far above the last ones: leave that step out, end, or go on");
+  add_trouble(app, "--on-not-finite", o.on_not_finite, {"skip", "stop"},
+              "what to do about a loss or gradients that are not finite: leave that step out, or end");
+
+  // What is written, and when.
   app.add_option("--log", o.log, "write one JSON object a line here, for each step");
-  app.add_option("--plot", o.plot, "draw the loss into this SVG file");
+  app.add_option("--tensorboard", o.tensorboard, "write event files into this directory, for TensorBoard");
+  app.add_option("--report", o.report,
+                 "draw losses, speeds and where the time went as a page in this file, for any browser");
+  app.add_flag("--profile", o.profile, "at the end, tell where the time of the training steps went, by operation");
   auto* const checkpoint =
       app.add_option("--checkpoint", o.checkpoint, "write checkpoints into this directory, and on SIGTERM or SIGUSR1");
   add_number(app, "--every", o.every, 1, most, "steps between checkpoints");

@@ -4,12 +4,14 @@
 #include <optional>
 #include <string>
 
+#include <mtf/train/on_trouble.hpp>
+
 namespace transformer {
 
 struct options {
-  std::string data, log, plot;
-  std::string checkpoint;    // a directory
-  std::string mesh, layout;  // those of the executable, or, where it takes any, those asked for
+  std::string data, log, report;
+  std::string tensorboard, checkpoint;  // directories
+  std::string mesh, layout;             // those of the executable, or, where it takes any, those asked for
   std::optional<std::string> upper_layout;
   int every = 100, keep = 3;  // steps between checkpoints, how many are kept
   bool resume = false;
@@ -17,6 +19,7 @@ struct options {
   std::uint64_t seed = 1;
   bool plan = false, profile = false;
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
+  mtf::on_trouble on_spike = mtf::on_trouble::go_on, on_not_finite = mtf::on_trouble::stop;
   bool ranks_as_threads = false;
 };
 

@@ -15,9 +15,9 @@
 #include <mtf/plan/plan_json.hpp>
 #include <mtf/plan/record.hpp>
 #include <mtf/plan/search.hpp>
+#include <mtf/train/text_output.hpp>
 
-#include "output.hpp"
-#include "page/page.hpp"
+#include "page.hpp"
 #include "program.hpp"
 
 namespace transformer {
@@ -218,16 +218,9 @@ nlohmann::json json_of(std::vector<answer> const& all, mtf::machine_description 
   return j;
 }
 
-/// The page shows this JSON. Nothing in it ends a script: no "<".
-std::string page_of(nlohmann::json const& j) {
-  std::string text;
-  for (char const c : j.dump()) c == '<' ? text += "\\u003c" : text += c;
-  return page_before_data() + text + page_after_data();
-}
-
 void write(char const* flag, std::string const& path, std::string const& text) {
   if (path.empty()) return;
-  output file;
+  mtf::text_output file;
   file.open(flag, path, "w");
   file.write(text);
   file.close();
@@ -299,7 +292,7 @@ std::string run(int argc, char** argv) {
   if (!q.json.empty() || !q.html.empty()) {
     auto const j = json_of(answers, machine);
     write("--json", q.json, j.dump(1) + "\n");
-    write("--html", q.html, page_of(j));
+    write("--html", q.html, plan_page(j.dump()));
   }
   for (auto const& a : answers) text += describe(a, machine) + "\n";
   return answers.size() > 1 ? text + table_of(answers) : text;
@@ -309,7 +302,7 @@ std::string run(int argc, char** argv) {
 }  // namespace transformer
 
 int main(int argc, char** argv) try {
-  transformer::output screen("standard output", stdout);
+  mtf::text_output screen("standard output", stdout);
   screen.write(transformer::run(argc, argv));
   if (!screen.failure().empty()) throw mtf::user_error(screen.failure());
   return 0;

@@ -87,6 +87,8 @@ expect_alone("--dropout: expected a number from 0 to 0.99, found \"1\"" --data "
 expect_alone("--weight-decay: expected a number from .*, found \"inf\"" --data "${DATA}" --weight-decay inf)
 expect_alone("--learning-rate: expected a number from .*, found \"1e39\"" --data "${DATA}" --learning-rate 1e39)
 expect_alone("--seed: expected a whole number from .*, found \"0x3\"" --data "${DATA}" --seed 0x3)
+expect_alone("--on-spike: .*skip,stop,go-on" --data "${DATA}" --on-spike jump)
+expect_alone("--on-not-finite: .*skip,stop" --data "${DATA}" --on-not-finite go-on)
 
 # Files.
 expect(2 "--data no-such-file: No such file" --data no-such-file)
@@ -96,13 +98,14 @@ expect(2 "the file has 5 bytes, at least" --data "${WORK}/short.txt")
 if(EXISTS /proc/self/mem)
   expect(2 "--data /proc/self/mem: Input/output error" --data /proc/self/mem)  # opens, but cannot be read
 endif()
-foreach(flag IN ITEMS --log --plot)
-  expect(2 "${flag} ${WORK}/no/such/folder: cannot be written: No such file" --data "${DATA}" --steps 1 ${flag} "${WORK}/no/such/folder")
-  expect(2 "${flag} ${WORK}: cannot be written: Is a directory" --data "${DATA}" --steps 1 ${flag} "${WORK}")
+foreach(what IN ITEMS log report)
+  expect(2 "the ${what} ${WORK}/no/such/folder: cannot be written: No such file" --data "${DATA}" --steps 1 --${what} "${WORK}/no/such/folder")
+  expect(2 "the ${what} ${WORK}: cannot be written: Is a directory" --data "${DATA}" --steps 1 --${what} "${WORK}")
 endforeach()
+expect(2 "the event file ${WORK}/short.txt/events.*: cannot be written: Not a directory" --data "${DATA}" --steps 1 --tensorboard "${WORK}/short.txt")
 if(EXISTS /dev/full)
-  expect_later("before training" "--log /dev/full: cannot be written: No space left" --steps 2 --sample 0 --log /dev/full)
-  expect_later("a sample" "--plot /dev/full: cannot be written: No space left" --steps 1 --sample 1 --plot /dev/full)
+  expect_later("before training" "the log /dev/full: cannot be written: No space left" --steps 2 --sample 0 --log /dev/full)
+  expect_later("before training" "the report /dev/full: cannot be written: No space left" --steps 1 --sample 1 --report /dev/full)
   foreach(flags IN ITEMS "--steps 1 --sample 0" --plan --help)
     fails(COMMAND sh -c "'${TRAIN_ONE}' --data '${DATA}' ${flags} >/dev/full" ERROR "standard output: cannot be written: No space left")
   endforeach()
@@ -115,7 +118,7 @@ set(few --data "${DATA}" --steps 1 --sample 0 --checkpoint "${checkpoints}")
 expect(2 "--resume requires --checkpoint" --data "${DATA}" --resume)
 expect(2 "${WORK}/short.txt cannot be made: Not a directory" --data "${DATA}" --checkpoint "${WORK}/short.txt")
 execute_process(COMMAND ${MPIEXEC} ${NUMPROC_FLAG} 2 "${TRAIN}" ${few} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
-expect(2 "step-00000001 is there: --resume goes on from it, another --checkpoint directory" ${few})
+expect(2 "step-00000001 is there: resume goes on from it, another directory begins anew" ${few})
 expect(2 "step-00000001 was written with another seed: 1, now 2" ${few} --resume --seed 2)
 file(APPEND "${checkpoints}/step-00000001/model.safetensors" "x")
 expect(2 "step-00000001/model.safetensors has [0-9]+ bytes of arrays, and should have" ${few} --resume)
@@ -124,7 +127,7 @@ expect(2 "step-00000001/model.safetensors cannot be read: No such file" ${few} -
 
 # A loss that overflows: the first step was still logged, and nothing after it.
 set(log "${WORK}/overflow.jsonl")
-expect_later("before training" "step 2: the loss is NaN, training stops. the first operation whose result is not finite: linear forward ,batch/data, sequence, heads, d_head,. a lower --learning-rate"
+expect_later("before training" "step 2: the loss is NaN, training stops. the first operation whose result is not finite: linear forward ,batch/data, sequence, heads, d_head,. a lower learning rate or more warm-up may help"
   --steps 20 --sample 0 --learning-rate 1e30 --log "${log}")
 file(STRINGS "${log}" logged)
 if(NOT logged MATCHES "^{[^{}]*\"step\":1,[^{}]*}$")

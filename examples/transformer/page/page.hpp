@@ -1,10 +1,12 @@
 #pragma once
-// The page of pictures of plans: the text before its data, and that behind. CMake makes both of the files here.
+// Pages for browsers, with Chart.js and their data in them. CMake makes the functions of the files here (page.cmake).
 #include <string>
 
 namespace transformer {
 
-std::string page_before_data();
-std::string page_after_data();
+/// Plans of layouts, side by side. The data: JSON, as `plan --json` writes it.
+std::string plan_page(std::string const& json);
+/// A training run. The data: JSON, as mtf::report_json.
+std::string run_page(std::string const& json);
 
 }  // namespace transformer

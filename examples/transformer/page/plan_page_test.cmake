@@ -1,4 +1,4 @@
-# The page of `plan --html` in a real browser without a screen, at two window sizes, with clicks (check.html); and pages
+# The page of `plan --html` in a real browser without a screen, at two window sizes, with clicks (plan_check.html); and pages
 # with an error each, which the check must see.
 find_program(CHROMIUM NAMES chromium chromium-browser google-chrome)
 if(NOT CHROMIUM)
@@ -13,10 +13,10 @@ execute_process(COMMAND "${PLAN}" --mesh "data:2,model:2" --layout "batch:data,h
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "plan --html: exit code ${code}")
 endif()
-configure_file("${CMAKE_CURRENT_LIST_DIR}/check.html" "${WORK}/check.html" COPYONLY)
+configure_file("${CMAKE_CURRENT_LIST_DIR}/plan_check.html" "${WORK}/plan_check.html" COPYONLY)
 file(READ "${WORK}/page.html" page)
 
-# verdict_on(PAGE OUT): what check.html says of this page.
+# verdict_on(PAGE OUT): what plan_check.html says of this page.
 function(verdict_on page out)
   string(REPLACE "<head>" "<head>\n<script>
     var errors = [];
@@ -27,7 +27,7 @@ function(verdict_on page out)
   </script>" page "${page}")
   file(WRITE "${WORK}/checked.html" "${page}")
   execute_process(COMMAND "${CHROMIUM}" --headless --no-sandbox --disable-gpu --allow-file-access-from-files
-    "--user-data-dir=${WORK}/profile" --window-size=1400,1800 --virtual-time-budget=10000 --dump-dom "file://${WORK}/check.html"
+    "--user-data-dir=${WORK}/profile" --window-size=1400,1800 --virtual-time-budget=10000 --dump-dom "file://${WORK}/plan_check.html"
     OUTPUT_VARIABLE dom ERROR_VARIABLE errors RESULT_VARIABLE code TIMEOUT 120)
   string(REGEX MATCH "<pre id=\"verdict\">[^<]*" verdict "${dom}")
   string(REPLACE "<pre id=\"verdict\">" "" verdict "${verdict}")
@@ -47,7 +47,7 @@ endif()
 function(must_fail what from to)
   string(REPLACE "${from}" "${to}" broken "${page}")
   if(broken STREQUAL page)
-    message(SEND_ERROR "page.js has no \"${from}\" any more: give this test another error for \"${what}\"")
+    message(SEND_ERROR "plan.js has no \"${from}\" any more: give this test another error for \"${what}\"")
   endif()
   verdict_on("${broken}" verdict)
   if(NOT verdict MATCHES "^verdict: FAILED")

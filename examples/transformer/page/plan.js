@@ -1,29 +1,12 @@
-'use strict';
 // Draws the plans in #data: see mtf::json_of(plan_record) for what is in them.
-const data = JSON.parse(document.getElementById('data').textContent);
 const layouts = data.layouts;
-const byId = (id) => document.getElementById(id);
 const letters = layouts.map((_, i) => (i < 26 ? String.fromCharCode(65 + i) : String(i + 1)));
 const layoutColors = ['#2f6fde', '#c2410c', '#15803d', '#9333ea', '#b45309', '#0e7490', '#be185d', '#4d7c0f'];
 const layoutColor = (i) => layoutColors[i % layoutColors.length];
 const shardColors = ['#8ab4f8', '#f7b267', '#8fd694', '#d7a6f2', '#f49ac1', '#7fd6d6', '#e3d26f', '#b6bfcc'];
-const cssColor = (name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
 // --- words -----------------------------------------------------------------------------------------------------------
 
-function element(name, properties, ...children) {
-  const e = Object.assign(document.createElement(name), properties);
-  e.append(...children);
-  return e;
-}
-function scaled(x, units, factor) {
-  let u = 0;
-  while (x >= factor && u + 1 < units.length) x /= factor, ++u;
-  return (x === 0 ? '0' : x >= 100 ? x.toFixed(0) : x.toPrecision(3)) + ' ' + units[u];
-}
-const bytes = (n) => scaled(n, ['B', 'kB', 'MB', 'GB', 'TB'], 1000);
-const flops = (n) => scaled(n, ['FLOP', 'kFLOP', 'MFLOP', 'GFLOP', 'TFLOP', 'PFLOP'], 1000);
-const seconds = (s) => (s === 0 ? '0 s' : scaled(s * 1e9, ['ns', '\u00b5s', 'ms', 's'], 1000));
 const tensorText = (dims) => '[' + dims.map((d) => d.dim + d.split.map((a) => '/' + a).join('')).join(', ') + ']';
 const tensorName = (t) => t.name.replace('.*.', '.').replace('*', '') + (t.count > 1 ? ' of ' + t.count + ' layers' : '');
 const axesText = (axes) => (axes.length > 1 ? 'the axes ' : 'the axis ') + axes.join(' and ');
@@ -176,7 +159,6 @@ drawMeshes();
 
 // --- charts ----------------------------------------------------------------------------------------------------------
 
-const charts = [];
 let zoom = 'whole step';
 const passes = ['forward', 'backward', 'update'];
 const longest = Math.max(...layouts.map((l) => l.timeline.seconds));
@@ -188,13 +170,6 @@ function extentOf(l, pass) {
   const items = l.timeline.items.filter((x) => x.pass === pass && !x.beside);
   return items.length === 0 ? null : [items[0].begin, items[items.length - 1].end];
 }
-function base() {
-  return {
-    animation: false, responsive: true, maintainAspectRatio: false,
-    plugins: {legend: {position: 'bottom', labels: {boxWidth: 14}}, tooltip: {mode: 'nearest', intersect: true}},
-  };
-}
-const axis = (text, more = {}) => ({title: {display: true, text}, grid: {color: cssColor('line')}, ...more});
 
 // Texts in bars that have room for them.
 const barTexts = {
@@ -399,9 +374,7 @@ function drawBytes() {
 }
 
 function draw() {
-  while (charts.length > 0) charts.pop().destroy();
-  Chart.defaults.color = cssColor('soft');
-  Chart.defaults.font.family = 'system-ui, "DejaVu Sans", sans-serif';
+  clearCharts();
   byId('time-legend').replaceChildren(...[['product', 'products'], ['kernel', 'other kernels'], ['collective', 'collectives'],
     ['beside', 'collectives beside computing'], ['wait', 'waiting']].map(([color, text]) => {
     const square = element('i', {});
@@ -425,4 +398,4 @@ for (const part of ['whole step', ...passes]) {
   byId('zoom').append(b);
 }
 draw();
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+drawAgainInOtherColours(draw);
