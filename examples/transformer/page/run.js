@@ -1,7 +1,7 @@
 // Draws the run in #data: see mtf::report_json for what is in it.
 const curve = (name) => data.curves[name] || [];
 const last = (points) => points[points.length - 1];
-const short = (x) => (x === 0 ? '0' : Math.abs(x) >= 1e5 || Math.abs(x) < 1e-3 ? x.toExponential(2) : String(Number(x.toPrecision(4))));
+const short = (x) => (x === 0 ? '0' : Math.abs(x) >= 1e5 || Math.abs(x) < 1e-5 ? x.toExponential(2) : String(Number(x.toPrecision(4))));
 const percent = (share) => (100 * share).toFixed(share < 0.1 ? 1 : 0) + ' %';
 function duration(s) {
   if (s < 60) return seconds(s);
@@ -83,6 +83,8 @@ function smoothed(points, reach) {
   });
 }
 
+const reach = (points) => Math.max(1, Math.round(points.length / 60));
+
 function drawLines(id, sets, yAxis, text) {
   const o = base();
   o.parsing = false;
@@ -104,7 +106,7 @@ function drawLosses() {
   const sets = [
     ...(data.reference ? [line(data.reference[0], cssColor('soft'), [{x: stepAxis().min, y: data.reference[1]}, {x: end, y: data.reference[1]}], {borderDash: [6, 4]})] : []),
     line(plain, cssColor('collective'), xy(evaluations), {borderWidth: 2, pointRadius: 3, order: -2}),
-    line('training, mean', training, xy(smoothed(losses, Math.round(losses.length / 60))), {borderWidth: 2.2, order: -1}),
+    line('training, mean', training, xy(smoothed(losses, reach(losses))), {borderWidth: 2.2, order: -1}),
     line('training', training + '66', xy(losses), {borderWidth: 1}),
     ...area(losses, training)];
   const marked = data.remarks.map(([step]) => [step, (losses.find((p) => p[0] >= step) || last(losses) || [0, 0])[1]]);
@@ -128,7 +130,7 @@ function drawMachine() {
   const speeds = usual(stepSeconds).map((p) => [p[0], perSecond ? data.items / p[1] : 1 / p[1], perSecond && p[3] ? data.items / p[3] : p[3] ? 1 / p[3] : undefined,
     perSecond && p[2] ? data.items / p[2] : p[2] ? 1 / p[2] : undefined]);
   const what = perSecond ? data.item : 'steps';
-  drawLines('speed', [line(what + ' a second, mean', cssColor('product'), xy(smoothed(speeds, Math.round(speeds.length / 60))), {borderWidth: 2.2, order: -1}),
+  drawLines('speed', [line(what + ' a second, mean', cssColor('product'), xy(smoothed(speeds, reach(speeds))), {borderWidth: 2.2, order: -1}),
     line(what + ' a second', cssColor('product') + '66', xy(speeds), {borderWidth: 1}), ...area(speeds, cssColor('product'))],
     axis('speed [' + what + '/s]', {beginAtZero: true, ticks: {callback: (v) => (v >= 1e4 ? short(v / 1000) + ' k' : short(v))}}), (v) => short(v) + ' ' + what + '/s');
   const peaks = curve('peak_bytes'), largest = Math.max(0, ...peaks.map((p) => p[3] || p[1]));
@@ -140,6 +142,19 @@ function drawMachine() {
 
 // --- where the time goes ---------------------------------------------------------------------------------------------
 
+// What a bar comes to, behind it.
+const barEnds = (words) => ({
+  id: 'barEnds',
+  afterDatasetsDraw(chart) {
+    const c = chart.ctx, ends = chart.data.labels.map((_, i) => Math.max(...chart.data.datasets.map((_, s) => chart.getDatasetMeta(s).data[i].x)));
+    c.save();
+    c.font = '12px system-ui, "DejaVu Sans", sans-serif';
+    c.textBaseline = 'middle';
+    c.fillStyle = cssColor('ink');
+    ends.forEach((x, i) => c.fillText(words(i), x + 6, chart.getDatasetMeta(0).data[i].y));
+    c.restore();
+  },
+});
 function bars(id, labels, sets, xAxis, more) {
   byId(id + '-box').style.height = 5.5 + 1.75 * labels.length + 'rem';
   const o = base();
@@ -147,10 +162,11 @@ function bars(id, labels, sets, xAxis, more) {
   const most = (canvas) => Math.floor(canvas.clientWidth * 0.05);
   o.scales = {x: {...xAxis, beginAtZero: true, stacked: true}, y: {stacked: true, title: {display: true, text: more.rows}, grid: {display: false}, ticks: {autoSkip: false,
     callback(v) { const s = this.getLabelForValue(v), n = most(byId(id)); return s.length > n ? s.slice(0, n - 1) + '\u2026' : s; }}}};
+  o.layout = {padding: {right: 110}};
   o.plugins.legend.display = sets.length > 1;
-  o.plugins.tooltip.callbacks = {label: (c) => more.text(c.dataIndex)};
+  o.plugins.tooltip.callbacks = {label: (c) => (sets.length > 1 ? c.dataset.label + ', of ' : '') + more.text(c.dataIndex)};
   if (more.click) o.onClick = (_, hit) => { if (hit.length > 0) more.click(hit[0].index); };
-  charts.push(new Chart(byId(id), {type: 'bar', data: {labels, datasets: sets}, options: o}));
+  charts.push(new Chart(byId(id), {type: 'bar', data: {labels, datasets: sets}, options: o, plugins: [barEnds(more.text)]}));
 }
 
 function drawPhases() {
