@@ -1,9 +1,9 @@
 # Programs of the example's model, each for one config, mesh and layout.
 
 # mtf_add_transformer(TARGET MESH "data:2;model:2" LAYOUT "batch:data;heads:model"
-#                     [UPPER_LAYOUT "..."] [CONFIG header] [SOURCE file] [RANKS_AS_THREADS ON]): the program SOURCE (default: the
-# example's train.cpp, which links train-parts) for one mesh and layout, and one layout for the upper half of the layers if
-# that is another.
+#                     [UPPER_LAYOUT "..."] [CONFIG header] [PRECISION type] [SOURCE file] [RANKS_AS_THREADS ON]): the
+# program SOURCE (default: the example's train.cpp, which links train-parts) for one mesh and layout, and one layout for the
+# upper half of the layers if that is another. PRECISION: float, or what mtf::place takes, such as mtf::mixed_bfloat16.
 # RANKS_AS_THREADS: with the option --ranks-as-threads, which is the whole program compiled once more, for Kokkos::Serial.
 # The source is generated, as a definition on a command line cannot hold a semicolon.
 function(mtf_add_transformer target)
@@ -14,6 +14,7 @@ function(mtf_add_transformer target)
   set(config "${example}/configs/demo.hpp")
   set(program "${example}/train.cpp")
   set(ranks_as_threads OFF)
+  set(precision float)
   set(MTF_EXAMPLE_ANY_LAYOUT OFF)
   unset(upper)
   math(EXPR last "${ARGC} - 1")
@@ -32,6 +33,8 @@ function(mtf_add_transformer target)
       set(ranks_as_threads "${value}")
     elseif("${ARGV${i}}" STREQUAL "ANY_LAYOUT")
       set(MTF_EXAMPLE_ANY_LAYOUT "${value}")
+    elseif("${ARGV${i}}" STREQUAL "PRECISION")
+      set(precision "${value}")
     elseif("${ARGV${i}}" STREQUAL "SOURCE")
       get_filename_component(program "${value}" ABSOLUTE)
     else()
@@ -52,6 +55,7 @@ function(mtf_add_transformer target)
 #cmakedefine01 MTF_EXAMPLE_RANKS_AS_THREADS
 #cmakedefine01 MTF_EXAMPLE_ANY_LAYOUT
 #define MTF_EXAMPLE_MESH "@mesh@"
+#define MTF_EXAMPLE_PRECISION @precision@
 #define MTF_EXAMPLE_LAYOUT "@layout@"
 #define MTF_EXAMPLE_UPPER_LAYOUT "@upper@"
 #define MTF_EXAMPLE_CONFIG <@config@>

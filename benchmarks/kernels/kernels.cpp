@@ -1,9 +1,11 @@
 // Every fused kernel of the Kokkos backend on arrays beyond the caches, beside what the memory can do: a triad as
 // STREAM's, measured just before it. The bytes are those that must move: each input read once, each output written
 // once; that a written line may have to be read first is the kernel's own problem. Matrix products stand beside the
-// matrix peak.
+// peak of float's. Each kernel is measured of float, and, as "bfloat16 ...", of bfloat16.
 #include <benchmark/benchmark.h>
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <mtf/backend/single_rank.hpp>
@@ -22,28 +24,32 @@ using mtf::backend::index;
 
 constexpr index count = 32768, width = 1024, size = count * width;
 constexpr mtf::backend::rows rows{.outer = count, .n = width, .inner = 1};
-constexpr double whole = 4.0 * size, by_row = 4.0 * count, by_column = 4.0 * width;  // bytes
 
-/// The arrays, all of them floats of some size. They are made once: to get fresh pages takes longer than any kernel.
+/// The arrays, made once: to get fresh pages takes longer than any kernel. Elements are T; of statistics, a number for
+/// each row, A, in which kernels compute.
+template <class T>
 struct arrays {
+  using A = mtf::compute_t<T>;
+  static constexpr double whole = 1.0 * sizeof(T) * size, by_row = 1.0 * sizeof(A) * count,
+                          by_column = 1.0 * sizeof(T) * width;  // bytes
   backend& b;
-  float* x = make(size);
-  float* y = make(size);
-  float* dx = make(size);
-  float* dy = make(size);
-  float *row1 = make(count), *row2 = make(count), *column1 = make(width), *column2 = make(width),
-        *column3 = make(width);
+  T *x = make<T>(size), *y = make<T>(size), *dx = make<T>(size), *dy = make<T>(size);
+  T *row = make<T>(count), *column1 = make<T>(width), *column2 = make<T>(width), *column3 = make<T>(width);
+  A *row1 = make<A>(count), *row2 = make<A>(count);
   std::int32_t* ids = static_cast<std::int32_t*>(b.allocate(4 * count));
 
   explicit arrays(backend& on) : b(on) {
-    for (float* a : {x, y, dx, dy}) b.run(primitives::random_uniform{everywhere(), 1, a, 0.1, 1.0});
-    for (float* a : {row1, row2}) b.run(primitives::fill{a, count, 1.0F});
-    for (float* a : {column1, column2, column3}) b.run(primitives::fill{a, width, 1.0F});
+    for (T* a : {x, y, dx, dy}) b.run(primitives::random_uniform{everywhere(), 1, a, 0.1, 1.0});
+    for (A* a : {row1, row2}) b.run(primitives::fill{a, count, A(1)});
+    for (T* a : {column1, column2, column3}) b.run(primitives::fill{a, width, T(1)});
     std::vector<std::int32_t> host(count);
     for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<std::int32_t>(i * 7919 % count);
     b.from_host(ids, host.data(), 4 * host.size());
   }
-  float* make(index n) { return static_cast<float*>(b.allocate(static_cast<std::size_t>(n) * sizeof(float))); }
+  template <class U>
+  U* make(index n) {
+    return static_cast<U*>(b.allocate(static_cast<std::size_t>(n) * sizeof(U)));
+  }
   static mtf::backend::placement everywhere() {
     return {.local = {.ndim = 1, .extent = {size}, .stride = {mtf::backend::extents{1}}}};
   }
@@ -69,7 +75,7 @@ struct gelu_of_sum {
 };
 
 /// y = x + 2 dx, bytes a second: the best of four.
-double triad(arrays const& a) {
+double triad(arrays<float> const& a) {
   auto const y = a.y, x = a.x, dx = a.dx;
   double best = 1e9;
   for (int i = 0; i < 4; ++i)
@@ -79,7 +85,7 @@ double triad(arrays const& a) {
                           KOKKOS_LAMBDA(index j) { y[j] = x[j] + 2 * dx[j]; });
                       Kokkos::fence();
                     }));
-  return 3 * whole / best;
+  return 3 * arrays<float>::whole / best;
 }
 
 /// Runs f as often as Google Benchmark likes; returns the median of the seconds.
@@ -97,116 +103,130 @@ double timed(backend& b, benchmark::State& state, F const& f) {
 }
 
 template <class Run>
-void add(char const* name, Run const& run) {
-  benchmark::RegisterBenchmark(name, run)->UseManualTime()->Unit(benchmark::kMillisecond)->MinTime(0.2);
+void add(std::string const& name, Run const& run) {
+  benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Unit(benchmark::kMillisecond)->MinTime(0.2);
 }
 
-template <class F>
-void kernel(arrays& a, char const* name, double bytes, F const& f) {
-  add(name, [&a, bytes, f](benchmark::State& state) {
-    double const limit = triad(a), speed = bytes / timed(a.b, state, [&] { f(a.b, a); });
-    state.counters["MB"] = bytes / 1e6;
-    state.counters["GB/s"] = speed / 1e9;
-    state.counters["triad"] = limit / 1e9;
-    state.counters["share"] = speed / limit;
-  });
-}
+/// What is measured of elements of type T.
+template <class T>
+class kernels {
+ public:
+  kernels(arrays<T>& a, arrays<float>& floats, std::string before)
+      : a_(a), floats_(floats), before_(std::move(before)) {}
+  void register_all();
 
-/// c[m, n] = a[m, k] b[k, n], `batch` times; transposed operands are stored the other way.
-void product(arrays& a, char const* name, index batch, index m, index n, index k, bool a_transposed,
-             bool b_transposed) {
-  mtf::backend::contraction c{
-      .batch = {}, .m = m, .n = n, .k = k, .a_m = k, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
-  if (a_transposed) c.a_m = 1, c.a_k = m;
-  if (b_transposed) c.b_k = 1, c.b_n = k;
-  if (batch > 1) c.batch = {.ndim = 1, .extent = {batch}, .stride = {operand{m * k}, operand{k * n}, operand{m * n}}};
-  add(name, [c, &a](benchmark::State& state) {
-    double const peak = transformer::matrix_peak(a.b);
-    double const speed =
-        c.flops() / timed(a.b, state, [&] {
-          a.b.run(primitives::contract{c, static_cast<float const*>(a.x), static_cast<float const*>(a.dy), a.y});
-        });
-    state.counters["GFLOP/s"] = speed / 1e9;
-    state.counters["peak"] = peak / 1e9;
-    state.counters["share"] = speed / peak;
-  });
-}
+ private:
+  template <class F>
+  void kernel(char const* name, double bytes, F const& f) {
+    add(before_ + name, [this, bytes, f](benchmark::State& state) {
+      double const limit = triad(floats_), speed = bytes / timed(a_.b, state, [&] { f(a_.b, a_); });
+      state.counters["MB"] = bytes / 1e6;
+      state.counters["GB/s"] = speed / 1e9;
+      state.counters["triad"] = limit / 1e9;
+      state.counters["share"] = speed / limit;
+    });
+  }
+  /// c[m, n] = a[m, k] b[k, n], `batch` times; transposed operands are stored the other way.
+  void product(char const* name, index batch, index m, index n, index k, bool a_transposed, bool b_transposed) {
+    mtf::backend::contraction c{
+        .batch = {}, .m = m, .n = n, .k = k, .a_m = k, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
+    if (a_transposed) c.a_m = 1, c.a_k = m;
+    if (b_transposed) c.b_k = 1, c.b_n = k;
+    if (batch > 1) c.batch = {.ndim = 1, .extent = {batch}, .stride = {operand{m * k}, operand{k * n}, operand{m * n}}};
+    add(before_ + name, [c, this](benchmark::State& state) {
+      double const peak = transformer::matrix_peak(a_.b);
+      double const speed =
+          c.flops() / timed(a_.b, state, [&] {
+            a_.b.run(primitives::contract{c, static_cast<T const*>(a_.x), static_cast<T const*>(a_.dy), a_.y});
+          });
+      state.counters["GFLOP/s"] = speed / 1e9;
+      state.counters["peak"] = peak / 1e9;
+      state.counters["share"] = speed / peak;
+    });
+  }
 
-void register_all(arrays& all) {
+  arrays<T>& a_;
+  arrays<float>& floats_;
+  std::string before_;
+};
+
+template <class T>
+void kernels<T>::register_all() {
   constexpr mtf::backend::causal_rule everything{};
   constexpr mtf::backend::causal_rule causal{.on = true, .query_stride = 1, .query_extent = width};
-  using A = arrays const;
-  using in = float const*;
-  kernel(all, "fill", whole, [](backend& b, A& a) { b.run(primitives::fill{a.y, size, 1.0F}); });
-  kernel(all, "add", 3 * whole, [](backend& b, A& a) { b.run(primitives::add{size, a.y, in(a.x)}); });
-  kernel(all, "copy", 2 * whole, [](backend& b, A& a) { b.run(primitives::copy{flat, a.y, in(a.x)}); });
-  kernel(all, "transpose", 2 * whole, [](backend& b, A& a) { b.run(primitives::copy{transposed, a.y, in(a.x)}); });
-  kernel(all, "map gelu(x + bias)", 2 * whole + by_column,
+  using A = arrays<T> const;
+  using in = T const*;
+  constexpr double whole = arrays<T>::whole, by_row = arrays<T>::by_row, by_column = arrays<T>::by_column;
+  kernel("fill", whole, [](backend& b, A& a) { b.run(primitives::fill{a.y, size, T(1)}); });
+  kernel("add", 3 * whole, [](backend& b, A& a) { b.run(primitives::add{size, a.y, in(a.x)}); });
+  kernel("copy", 2 * whole, [](backend& b, A& a) { b.run(primitives::copy{flat, a.y, in(a.x)}); });
+  kernel("transpose", 2 * whole, [](backend& b, A& a) { b.run(primitives::copy{transposed, a.y, in(a.x)}); });
+  kernel("map gelu(x + bias)", 2 * whole + by_column,
          [](backend& b, A& a) { b.run(primitives::map_of(gelu_of_sum{}, with_bias, a.y, in(a.x), in(a.column1))); });
-  kernel(all, "map_vjp gelu(x + bias)", 3 * whole + by_column, [](backend& b, A& a) {
+  kernel("map_vjp gelu(x + bias)", 3 * whole + by_column, [](backend& b, A& a) {
     b.run(primitives::map_vjp_of(gelu_of_sum{}, with_bias, {{{a.dx}, {}}}, in(a.dy), in(a.x), in(a.column1)));
   });
-  kernel(all, "map_vjp gelu(x + bias), bias too", 3 * whole + 2 * by_column, [](backend& b, A& a) {
+  kernel("map_vjp gelu(x + bias), bias too", 3 * whole + 2 * by_column, [](backend& b, A& a) {
     b.run(primitives::map_vjp_of(gelu_of_sum{}, with_bias, {{{a.dx}, {a.column2, true}}}, in(a.dy), in(a.x),
                                  in(a.column1)));
   });
-  kernel(all, "reduce to rows", whole + by_row,
-         [](backend& b, A& a) { b.run(primitives::reduce{mtf::combine::sum, to_rows, a.row1, in(a.x)}); });
-  kernel(all, "reduce to columns", whole + by_column,
+  kernel("reduce to rows", whole + by_row,
+         [](backend& b, A& a) { b.run(primitives::reduce{mtf::combine::sum, to_rows, a.row, in(a.x)}); });
+  kernel("reduce to columns", whole + by_column,
          [](backend& b, A& a) { b.run(primitives::reduce{mtf::combine::sum, to_columns, a.column1, in(a.x)}); });
-  kernel(all, "square_sum", whole,
+  kernel("square_sum", whole,
          [](backend& b, A& a) { b.run(primitives::square_sum{size, reinterpret_cast<double*>(a.row1), in(a.x)}); });
-  kernel(all, "softmax", 2 * whole,
+  kernel("softmax", 2 * whole,
          [=](backend& b, A& a) { b.run(primitives::softmax{rows, 0.5F, everything, a.y, in(a.x)}); });
   // Of a causal mask's hidden half nothing need be read.
-  kernel(all, "softmax, causal", 1.5 * whole,
+  kernel("softmax, causal", 1.5 * whole,
          [=](backend& b, A& a) { b.run(primitives::softmax{rows, 0.5F, causal, a.y, in(a.x)}); });
-  kernel(all, "softmax_vjp", 3 * whole,
+  kernel("softmax_vjp", 3 * whole,
          [](backend& b, A& a) { b.run(primitives::softmax_vjp{rows, 0.5F, a.dx, in(a.x), in(a.dy)}); });
-  kernel(all, "log_softmax", 2 * whole, [](backend& b, A& a) { b.run(primitives::log_softmax{rows, a.y, in(a.x)}); });
-  kernel(all, "log_softmax_vjp", 3 * whole,
+  kernel("log_softmax", 2 * whole, [](backend& b, A& a) { b.run(primitives::log_softmax{rows, a.y, in(a.x)}); });
+  kernel("log_softmax_vjp", 3 * whole,
          [](backend& b, A& a) { b.run(primitives::log_softmax_vjp{rows, a.dx, in(a.x), in(a.dy)}); });
-  kernel(all, "logsumexp", whole + by_row,
-         [](backend& b, A& a) { b.run(primitives::logsumexp{rows, a.row1, in(a.x)}); });
-  kernel(all, "logsumexp_vjp", 2 * whole + 2 * by_row,
-         [](backend& b, A& a) { b.run(primitives::logsumexp_vjp{rows, a.dx, in(a.x), in(a.row1), in(a.row2)}); });
-  kernel(all, "cross_entropy", whole + 3 * by_row,
+  kernel("logsumexp", whole + by_row, [](backend& b, A& a) { b.run(primitives::logsumexp{rows, a.row, in(a.x)}); });
+  kernel("logsumexp_vjp", 2 * whole + 2 * by_row,
+         [](backend& b, A& a) { b.run(primitives::logsumexp_vjp{rows, a.dx, in(a.x), in(a.row), in(a.row)}); });
+  kernel("cross_entropy", whole + 3 * by_row,
          [](backend& b, A& a) { b.run(primitives::cross_entropy{rows, a.row1, a.row2, in(a.x), a.ids}); });
-  kernel(all, "cross_entropy_vjp", 2 * whole + 3 * by_row, [](backend& b, A& a) {
-    b.run(primitives::cross_entropy_vjp{rows, 0, rows.n, a.dx, in(a.x), a.ids, a.row2, in(a.row1)});
+  kernel("cross_entropy_vjp", 2 * whole + 3 * by_row, [](backend& b, A& a) {
+    b.run(primitives::cross_entropy_vjp{rows, 0, rows.n, a.dx, in(a.x), a.ids, a.row2, a.row1});
   });
-  kernel(all, "layer_norm", 2 * whole + 2 * by_row + 2 * by_column, [](backend& b, A& a) {
-    b.run(primitives::norm<true, float>{rows, 1e-5F, a.y, a.row1, a.row2, in(a.x), in(a.column1), in(a.column2)});
+  kernel("layer_norm", 2 * whole + 2 * by_row + 2 * by_column, [](backend& b, A& a) {
+    b.run(primitives::norm<true, T>{rows, 1e-5F, a.y, a.row1, a.row2, in(a.x), in(a.column1), in(a.column2)});
   });
-  kernel(all, "layer_norm_vjp", 3 * whole + 2 * by_row + 3 * by_column, [](backend& b, A& a) {
-    b.run(primitives::norm_vjp<true, float>{rows, a.dx, a.column2, a.column3, in(a.dy), in(a.x), in(a.column1), a.row1,
-                                            a.row2});
+  kernel("layer_norm_vjp", 3 * whole + 2 * by_row + 3 * by_column, [](backend& b, A& a) {
+    b.run(primitives::norm_vjp<true, T>{rows, a.dx, a.column2, a.column3, in(a.dy), in(a.x), in(a.column1), a.row1,
+                                        a.row2});
   });
-  kernel(all, "rms_norm", 2 * whole + by_row + by_column, [](backend& b, A& a) {
-    b.run(primitives::norm<false, float>{rows, 1e-5F, a.y, nullptr, a.row2, in(a.x), in(a.column1), nullptr});
+  kernel("rms_norm", 2 * whole + by_row + by_column, [](backend& b, A& a) {
+    b.run(primitives::norm<false, T>{rows, 1e-5F, a.y, nullptr, a.row2, in(a.x), in(a.column1), nullptr});
   });
-  kernel(all, "rms_norm_vjp", 3 * whole + by_row + 2 * by_column, [](backend& b, A& a) {
-    b.run(primitives::norm_vjp<false, float>{rows, a.dx, a.column2, nullptr, in(a.dy), in(a.x), in(a.column1), nullptr,
-                                             a.row2});
+  kernel("rms_norm_vjp", 3 * whole + by_row + 2 * by_column, [](backend& b, A& a) {
+    b.run(primitives::norm_vjp<false, T>{rows, a.dx, a.column2, nullptr, in(a.dy), in(a.x), in(a.column1), nullptr,
+                                         a.row2});
   });
-  kernel(all, "take_rows", 2 * whole,
+  kernel("take_rows", 2 * whole,
          [](backend& b, A& a) { b.run(primitives::take_rows{count, width, count, 0, count, a.y, in(a.x), a.ids}); });
-  kernel(all, "add_rows", 3 * whole,
+  kernel("add_rows", 3 * whole,
          [](backend& b, A& a) { b.run(primitives::add_rows{count, width, count, 0, a.dx, in(a.dy), a.ids}); });
-  kernel(all, "dropout", 2 * whole,
-         [](backend& b, A& a) { b.run(primitives::dropout{arrays::everywhere(), 1, 0.1, a.y, in(a.x)}); });
-  kernel(all, "random_normal", whole,
-         [](backend& b, A& a) { b.run(primitives::random_normal{arrays::everywhere(), 1, a.y, 0.0, 1.0}); });
-  kernel(all, "adamw", 7 * whole, [](backend& b, A& a) {
-    b.run(primitives::adamw{size, a.y, a.dx, a.dy, in(a.x), 1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F, 1.0F});
+  kernel("dropout", 2 * whole,
+         [](backend& b, A& a) { b.run(primitives::dropout{arrays<T>::everywhere(), 1, 0.1, a.y, in(a.x)}); });
+  kernel("random_normal", whole,
+         [](backend& b, A& a) { b.run(primitives::random_normal{arrays<T>::everywhere(), 1, a.y, 0.0, 1.0}); });
+  // Gradients are of T, parameters and state of float.
+  kernel("adamw", 6 * arrays<float>::whole + whole, [&f = floats_](backend& b, A& a) {
+    b.run(primitives::adamw{size, f.y, f.dx, f.dy, in(a.x), 1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F, 1.0F});
   });
-  product(all, "contract 2048x2048x512", 1, 2048, 2048, 512, false, false);
-  product(all, "contract 2048x512x2048, b transposed", 1, 2048, 512, 2048, false, true);
-  product(all, "contract 512x2048x2048, a transposed", 1, 512, 2048, 2048, true, false);
-  product(all, "contract 1024x256x2048, a transposed", 1, 1024, 256, 2048, true, false);
-  product(all, "contract 2048x8192x512", 1, 2048, 8192, 512, false, false);
-  product(all, "contract 64 of 256x256x64, b transposed", 64, 256, 256, 64, false, true);
-  product(all, "contract 64 of 256x64x256", 64, 256, 64, 256, false, false);
+  product("contract 2048x2048x512", 1, 2048, 2048, 512, false, false);
+  product("contract 2048x512x2048, b transposed", 1, 2048, 512, 2048, false, true);
+  product("contract 512x2048x2048, a transposed", 1, 512, 2048, 2048, true, false);
+  product("contract 1024x256x2048, a transposed", 1, 1024, 256, 2048, true, false);
+  product("contract 2048x8192x512", 1, 2048, 8192, 512, false, false);
+  product("contract 64 of 256x256x64, b transposed", 64, 256, 256, 64, false, true);
+  product("contract 64 of 256x64x256", 64, 256, 64, 256, false, false);
 }
 
 }  // namespace
@@ -217,7 +237,11 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   mtf::single_rank ranks;
   backend machine(ranks);
-  arrays all(machine);
-  register_all(all);
+  arrays<float> floats(machine);
+  arrays<mtf::bfloat16> narrow(machine);
+  kernels<float> of_float(floats, floats, "");
+  kernels<mtf::bfloat16> of_bfloat16(narrow, floats, "bfloat16 ");
+  of_float.register_all();
+  of_bfloat16.register_all();
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -1,9 +1,10 @@
-"""The training step of benchmarks/train-step in PyTorch, compiled or eager: forward, backward, AdamW; fp32."""
+"""The training step of benchmarks/train-step in PyTorch, compiled or eager: forward, backward, AdamW; fp32, or bfloat16 by
+autocast, which keeps parameters, their gradients and the state in fp32."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from common import arguments, measure
+from common import BFLOAT16_TOLERANCES, TOLERANCES, arguments, measure
 
 
 class Block(nn.Module):
@@ -68,12 +69,15 @@ def main():
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        loss = run(ids, labels)
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
+            loss = run(ids, labels)
         loss.backward()
         optimizer.step()
         return loss.item()
 
-    measure(f"PyTorch {torch.__version__.split('+')[0]} {'eager' if options.eager else 'compiled'}", s, step, options.steps)
+    how = ("eager" if options.eager else "compiled") + (", bfloat16" if options.bfloat16 else "")
+    measure(f"PyTorch {torch.__version__.split('+')[0]} {how}", s, step, options.steps,
+            BFLOAT16_TOLERANCES if options.bfloat16 else TOLERANCES)
 
 
 if __name__ == "__main__":

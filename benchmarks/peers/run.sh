@@ -7,7 +7,8 @@
 #
 #   run.sh BUILD [SHAPE|PEER]...    BUILD: the build tree with the benchmarks, such as build/gcc
 #
-# shapes: train-step gpt2; peers: pytorch pytorch-eager jax mesh-tensorflow llm.c (of gpt2 alone); all where none is named
+# shapes: train-step gpt2, and in mixed precision train-step-bfloat16 gpt2-bfloat16 (PyTorch alone); peers: pytorch
+# pytorch-eager jax mesh-tensorflow llm.c (of gpt2 alone); all where none is named
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 usage() { sed -n '2,/^set/{/^#/s/^# \?//p}' "$0"; exit 2; }
@@ -20,12 +21,12 @@ venv="${MTF_PEERS_VENV-$here/../../build/peers}"
 shapes=() peers=()
 for word in "${@:2}"; do
   case "$word" in
-    train-step | gpt2) shapes+=("$word") ;;
+    train-step | gpt2 | train-step-bfloat16 | gpt2-bfloat16) shapes+=("$word") ;;
     pytorch | pytorch-eager | jax | mesh-tensorflow | llm.c) peers+=("$word") ;;
     *) usage ;;
   esac
 done
-((${#shapes[@]})) || shapes=(train-step gpt2)
+((${#shapes[@]})) || shapes=(train-step gpt2 train-step-bfloat16 gpt2-bfloat16)
 ((${#peers[@]})) || peers=(pytorch pytorch-eager jax mesh-tensorflow llm.c)
 
 # need VENV MODULE PACKAGE...: a Python environment that has the module.
@@ -50,7 +51,8 @@ done
 export OMP_NUM_THREADS="$threads" OMP_PROC_BIND=false TF_CPP_MIN_LOG_LEVEL=3
 # XLA and TensorFlow take every processor that they may run on.
 on=(taskset -c "0-$((threads - 1))")
-declare -A ours=([train-step]="$build/benchmark-train-step" [gpt2]="$build/benchmark-train-step-gpt2")
+declare -A ours=([train-step]="$build/benchmark-train-step" [gpt2]="$build/benchmark-train-step-gpt2"
+  [train-step-bfloat16]="$build/benchmark-train-step-bfloat16" [gpt2-bfloat16]="$build/benchmark-train-step-gpt2-bfloat16")
 starts="$here/../../build/peers-start"
 log="$(mktemp)" lines="$(mktemp)"
 trap 'rm -f "$log" "$lines"' EXIT
@@ -60,7 +62,11 @@ mtf() {
   "${on[@]}" "${ours[$shape]}" "$steps" | sed -nE \
     '1{N; s/.*first losses ([0-9.]+) ([0-9.]+),.*\nstep ([0-9.]+) ms .* ([0-9]+) tokens.*/mtf\t\1\t\2\t\3\t\4/p}'
 }
-step() { "${on[@]}" "$1/bin/python" "$here/$2" "$starts/$shape" --steps "$steps" "${@:3}"; }
+step() {
+  local narrow=()
+  [[ "$shape" != *-bfloat16 ]] || narrow=(--bfloat16)
+  "${on[@]}" "$1/bin/python" "$here/$2" "$starts/$shape" --steps "$steps" "${narrow[@]}" "${@:3}"
+}
 peer() {
   case "$1" in
     mtf) mtf ;;
@@ -84,6 +90,7 @@ for ((round = 0; round < rounds; round++)); do
   for shape in "${shapes[@]}"; do
     for system in "${peers[@]}"; do
       [[ "$system" != llm.c || "$shape" == gpt2 ]] || continue
+      [[ "$system" == pytorch* || "$shape" != *-bfloat16 ]] || continue
       add mtf
       add "$system"
     done

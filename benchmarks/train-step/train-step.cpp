@@ -1,5 +1,6 @@
 // Seconds for a training step of a 27 M parameter Transformer (forward, backward, AdamW) as a share of oneDNN's (on
-// CUDA: cuBLASLt's) sgemm peak in the same run, and where the time goes. Usage: train-step [steps], or train-step
+// CUDA: cuBLASLt's) peak in the same run, and where the time goes. In mixed precision the peak is the better one of
+// float's and bfloat16's products. Usage: train-step [steps], or train-step
 // --start FILE: writes what the peers start from (start_file.hpp), and measures nothing.
 #include <algorithm>
 #include <array>
@@ -19,20 +20,26 @@ namespace {
 using namespace transformer;
 using parameters = parameters_on<backend>;
 using tokens = tokens_on<backend>;
+using activation = decltype(mtf::in_compute_type_t<parameters>{}.gamma_f)::element_type;
 
-/// What a rank's step must hold at least, counted on paper, in bytes: its parameters, the gradients and AdamW's two
-/// moments of the part that it updates, and the activations that the backward pass reads. Those are, in each layer:
-/// what both norms read and what they give, queries, keys, values, what attention gives, and the MLP's inner values
-/// before and after gelu; and at the end what the last norm reads and gives, and the logits.
+/// What a rank's step must hold at least, counted on paper, in bytes: its parameters, their copies in the type that is
+/// computed in if that is another, the gradients and AdamW's two moments of the part that it updates, and the
+/// activations that the backward pass reads. Those are, in each layer: what both norms read and what they give,
+/// queries, keys, values, what attention gives, and the MLP's inner values before and after gelu; and at the end what
+/// the last norm reads and gives, and the logits.
 double counted_bytes(parameters const& p) {
   using C = config;
   using place = mtf::place<float, layout, backend>;
-  double numbers = 0;
+  constexpr bool copied = !std::is_same_v<mtf::in_compute_type_t<parameters>, parameters>;
+  double constexpr element = sizeof(activation),
+                   gradient = sizeof(decltype(mtf::gradients_t<parameters>{}.gamma_f)::element_type);
+  double bytes = 0;
   mtf::for_each_tensor(
       [&](std::string_view, auto const& x) {
         using X = std::remove_cvref_t<decltype(x)>;
         using part = mtf::state_part_t<X, state_split>;
-        numbers += static_cast<double>(X::local_size) + 3 * static_cast<double>(part::local_size);
+        bytes += static_cast<double>(X::local_size) * (sizeof(float) + (copied ? element : 0)) +
+                 static_cast<double>(part::local_size) * (gradient + 2 * sizeof(float));
       },
       p);
   auto const size = []<class... D>() { return static_cast<double>(place::template tensor<D...>::local_size); };
@@ -41,7 +48,7 @@ double counted_bytes(parameters const& p) {
   double const k = size.template operator()<C::batch, C::memory, C::heads, C::d_head>();
   double const inner = size.template operator()<C::batch, C::sequence, C::d_ff>();
   double const logits = size.template operator()<C::batch, C::sequence, C::vocab>();
-  return sizeof(float) * (numbers + C::layers * (4 * x + 2 * q + 2 * k + 2 * inner) + 2 * x + logits);
+  return bytes + element * (C::layers * (4 * x + 2 * q + 2 * k + 2 * inner) + 2 * x + logits);
 }
 
 /// Adds the initial values by their names, global and row-major. All ranks call it.
@@ -103,7 +110,7 @@ int run(backend& machine, int steps, char const* start_path) {
   // The peak is measured between the steps, so that both see the same machine.
   std::vector<double> step_seconds, peaks;
   for (int i = 0; i < steps; ++i) {
-    peaks.push_back(matrix_peak(machine));
+    peaks.push_back(std::max(matrix_peak(machine), matrix_peak<activation>(machine)));
     step_seconds.push_back(timed(step));
   }
   double const seconds = measure::median(step_seconds), peak = measure::median(peaks),
@@ -123,7 +130,8 @@ int run(backend& machine, int steps, char const* start_path) {
   std::printf("mesh %s, layout \"%s\", %.1f M parameters, first losses %.6f %.6f, %d steps\n", mesh::text().c_str(),
               MTF_EXAMPLE_LAYOUT, static_cast<double>(mtf::parameter_count(p)) / 1e6, first[0], first[1], steps);
   std::printf(
-      "step %.1f ms (median; fastest %.1f), %.0f tokens/s, %.1f GFLOP/s; sgemm peak %.1f GFLOP/s; share of peak %.3f\n",
+      "step %.1f ms (median; fastest %.1f), %.0f tokens/s, %.1f GFLOP/s; matrix peak %.1f GFLOP/s; share of peak "
+      "%.3f\n",
       1e3 * seconds, 1e3 * *std::min_element(step_seconds.begin(), step_seconds.end()),
       static_cast<double>(tokens::shape_type::size) / seconds, rate / 1e9, peak / 1e9, rate / peak);
   double const counted = counted_bytes(p);

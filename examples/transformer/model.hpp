@@ -116,7 +116,8 @@ struct model {
   }
 
   // ids [batch, sequence] -> logits [batch, sequence, vocab]
-  static constexpr auto logits(auto const& p, auto const& ids, noise n = {}) {
+  static constexpr auto logits(auto const& parameters, auto const& ids, noise n = {}) {
+    auto const& p = mtf::in_compute_type(parameters);
     auto const embedded = mtf::dropout(mtf::embedding<vocab>(p.token_embedding, ids) + p.position_embedding, n.rate,
                                        n.key.of("embedding"));
     auto x = through(p.blocks, embedded, n, 0);

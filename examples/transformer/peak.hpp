@@ -12,25 +12,25 @@
 
 namespace transformer {
 
-/// Flops a second of float matrix products of n^3 through the backend's library, all ranks at once, added up: the best
-/// of a few.
-template <class Backend>
+/// Flops a second of matrix products of n^3 of elements T through the backend's library, all ranks at once, added up:
+/// the best of a few.
+template <class T = float, class Backend>
 double matrix_peak(Backend& machine, mtf::backend::index n = 2048) {
   mtf::backend::contraction const c{
       .batch = {}, .m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
   std::array<mtf::backend::buffer<Backend>, 3> matrix;
   for (auto& m : matrix) {
-    m = mtf::backend::make_buffer<float>(machine, n * n);
-    machine.run(mtf::primitives::fill{mtf::backend::data_of<float>(m), n * n, 0.5F});
+    m = mtf::backend::make_buffer<T>(machine, n * n);
+    machine.run(mtf::primitives::fill{mtf::backend::data_of<T>(m), n * n, T(0.5F)});
   }
   double best = 0;
   for (int i = 0; i < 4; ++i) {
     machine.fence();
     machine.ranks().barrier();
     auto const start = std::chrono::steady_clock::now();
-    machine.run(mtf::primitives::contract{c, static_cast<float const*>(mtf::backend::data_of<float>(matrix[0])),
-                                          static_cast<float const*>(mtf::backend::data_of<float>(matrix[1])),
-                                          mtf::backend::data_of<float>(matrix[2])});
+    machine.run(mtf::primitives::contract{c, static_cast<T const*>(mtf::backend::data_of<T>(matrix[0])),
+                                          static_cast<T const*>(mtf::backend::data_of<T>(matrix[1])),
+                                          mtf::backend::data_of<T>(matrix[2])});
     machine.fence();
     machine.ranks().barrier();
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

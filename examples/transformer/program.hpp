@@ -1,6 +1,6 @@
 #pragma once
-// What an executable is built for, given by CMake (mtf_add_transformer): a config; and a mesh and layout, or any. The
-// program and its plan need the core alone; setup.hpp adds the backends.
+// What an executable is built for, given by CMake (mtf_add_transformer): a config; a precision; and a mesh and layout,
+// or any. The program and its plan need the core alone; setup.hpp adds the backends.
 #include <array>
 #include <string>
 #include <type_traits>
@@ -28,8 +28,10 @@ using upper_layout = layout_from<MTF_EXAMPLE_UPPER_LAYOUT>;
 
 using language_model = model<config, std::conditional_t<std::is_same_v<layout, upper_layout>, void, upper_layout> >;
 #endif
+/// float, or an mtf::precision.
+using precision = MTF_EXAMPLE_PRECISION;
 template <class Backend>
-using parameters_on = language_model::parameters<mtf::place<float, layout, Backend>::template tensor>;
+using parameters_on = language_model::parameters<mtf::place<precision, layout, Backend>::template tensor>;
 template <class Backend>
 using tokens_on = typename mtf::place<std::int32_t, layout, Backend>::template tensor<config::batch, config::sequence>;
 
@@ -43,7 +45,7 @@ inline constexpr auto gradients_are_completed = mtf::completed_gradients::overla
 inline constexpr auto planned_loss = [](auto const& p, auto const& ids, auto const& labels) {
   return language_model::loss(p, ids, labels);
 };
-inline constexpr mtf::parameters<language_model::parameters> planned_parameters;
+inline constexpr mtf::parameters<language_model::parameters, precision> planned_parameters;
 inline constexpr mtf::input<std::int32_t, config::batch, config::sequence> planned_tokens;
 
 #if MTF_EXAMPLE_ANY_LAYOUT

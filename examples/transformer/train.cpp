@@ -58,8 +58,8 @@ std::string generate(Backend& machine, parameters_on<Backend> const& p, int coun
     for (std::int64_t i = 0; i < seen; ++i)
       ids[static_cast<std::size_t>(i)] =
           static_cast<unsigned char>(written[written.size() - static_cast<std::size_t>(seen - i)]);
-    auto const logits =
-        mtf::to_global(model_type::logits(p, mtf::from_global<tokens_on<Backend>, config::vocab>(machine, ids)));
+    auto const logits = mtf::to_global(
+        mtf::cast<float>(model_type::logits(p, mtf::from_global<tokens_on<Backend>, config::vocab>(machine, ids))));
     double const uniform = static_cast<double>(key.of(static_cast<std::uint64_t>(n)).bits() >> 11U) * 0x1p-53;
     written += drawn_byte({logits.data() + (seen - 1) * vocab, static_cast<std::size_t>(vocab)}, uniform, 0.8);
   }

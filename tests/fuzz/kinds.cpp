@@ -70,7 +70,7 @@ struct calls {
       if constexpr (Shape::ndim == 0)
         return erase(products);
       else
-        return erase(mtf::sum(products));
+        return erase(mtf::cast<T>(mtf::sum(products)));  // of bfloat16 it is float
     } else {
       throw std::logic_error("fuzz: the loss has terms that are not floating");
     }

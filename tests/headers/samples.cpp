@@ -35,6 +35,9 @@ struct mlp {
 using backend = mtf::kokkos_backend<>;
 using parameters = mlp<mtf::place<float, where, backend>::tensor>;
 
+// precision.hpp
+using in_mixed_precision = mlp<mtf::place<mtf::mixed_bfloat16, where, backend>::tensor>;
+
 // best_layout.hpp
 constexpr auto h100 = mtf::machines::h100_nodes();
 constexpr auto doubled = [](auto const& x) { return x + x; };
@@ -51,6 +54,12 @@ auto loss = [](auto const& p, auto const& x, auto const& label) {
 };
 constexpr auto plan = mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{},
                                           mtf::input<std::int32_t, batch>{});
+
+// in_compute_type.hpp
+auto evaluated(in_mixed_precision const& p, auto const& x, auto const& y) {
+  return loss(mtf::in_compute_type(p), x, y);
+}
+
 using namespace mtf::literals;
 static_assert(mtf::within_budget<plan, mtf::budget{.bytes_sent = 64_KiB}>());
 

@@ -10,6 +10,7 @@
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/dim.hpp>
+#include <mtf/core/element.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
@@ -29,6 +30,7 @@ namespace detail {
 
 /// Along which of `axes` a parameter's gradient and state are split further (split_further): those that do not split
 /// the parameter yet, if they divide its first dimension. 0 if the shard is small: such gradients go in one message.
+/// `element_size`: of what is computed in, the same for a parameter, its copy in bfloat16 and its gradient.
 constexpr axis_mask further_split(mesh_shape const& mesh, sharding const& parameter, std::size_t element_size,
                                   axis_mask axes) {
   axis_mask const more = axes & ~parameter.split_axes();
@@ -131,7 +133,7 @@ template <class X, class Split>
 struct state_split {
   using mesh_type = typename X::mesh_type;
   static constexpr axis_mask axes =
-      further_split(X::mesh, X::spec, sizeof(typename X::element_type),
+      further_split(X::mesh, X::spec, sizeof(compute_t<typename X::element_type>),
                     state_split_on<mesh_type, Split>::template axes<typename X::layout_type>);
   using layout_type = typename result_layout<mesh_type, typename X::shape_type, split_further_rule<X, axes>,
                                              typename X::layout_type>::type;
@@ -147,7 +149,7 @@ struct any_layout_as<any_layout<I>, Further> {
 template <class X, class... Where>
   requires(by_value<X>)
 struct state_split<X, state_split_over<Where...>> {
-  using further = split_as_state<state_split_over<Where...>, sizeof(typename X::element_type)>;
+  using further = split_as_state<state_split_over<Where...>, sizeof(compute_t<typename X::element_type>)>;
   template <class T>
   using tensor = mtf::tensor<T, typename X::shape_type, typename any_layout_as<typename X::layout_type, further>::type,
                              partial<>, typename X::backend_type>;
@@ -163,7 +165,7 @@ struct state_split<X, state_split_over<>> {
 template <class Split, class X>
 constexpr axis_mask state_axes([[maybe_unused]] tensor_place<X> const& parameter) {
   if constexpr (by_value<X>)
-    return further_axes<Split>(parameter.arranged(), sizeof(typename X::element_type));
+    return further_axes<Split>(parameter.arranged(), sizeof(compute_t<typename X::element_type>));
   else
     return state_split<X, Split>::axes;
 }
@@ -182,8 +184,9 @@ template <class Split, class Backend, class X>
 constexpr tensor_place<state_part_t<X, Split>> state_place([[maybe_unused]] Backend& b,
                                                            [[maybe_unused]] tensor_place<X> const& parameter) {
   if constexpr (by_value<X>)
-    return tensor_place<state_part_t<X, Split>>(split_as_state<Split, sizeof(typename X::element_type)>::arranged(
-        b.layouts(), b.ranks().mesh(), parameter.arranged()));
+    return tensor_place<state_part_t<X, Split>>(
+        split_as_state<Split, sizeof(compute_t<typename X::element_type>)>::arranged(b.layouts(), b.ranks().mesh(),
+                                                                                     parameter.arranged()));
   else
     return {};
 }

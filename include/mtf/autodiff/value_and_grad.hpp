@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <mtf/autodiff/gradient.hpp>
+#include <mtf/autodiff/in_compute_type.hpp>
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
@@ -18,7 +19,9 @@
 #include <mtf/detail/tape/record.hpp>
 #include <mtf/detail/tape/tape.hpp>
 #include <mtf/detail/tape/value.hpp>
+#include <mtf/detail/tensor/model_types.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
+#include <mtf/ops/movement/cast.hpp>
 #include <mtf/ops/movement/complete.hpp>
 #include <mtf/ops/movement/stop_gradient.hpp>
 #include <mtf/tensor/params.hpp>
@@ -46,12 +49,13 @@ using parameters_verdict_t = std::conditional_t<is_structure<Params> || std::is_
 /// a function that is called with other arguments than it was written for may not compile.
 template <class F, class Params, class... Args>
 auto loss_verdict() {
+  using computed = in_compute_type_t<Params>;
   if constexpr (!parameters_verdict_t<Params>::value) {
     return parameters_verdict_t<Params>{};
-  } else if constexpr (!callable_t<F, Params const&, Args const&...>::value) {
-    return callable_t<F, Params const&, Args const&...>{};
+  } else if constexpr (!callable_t<F, computed const&, Args const&...>::value) {
+    return callable_t<F, computed const&, Args const&...>{};
   } else {
-    using value = std::remove_cvref_t<decltype(std::declval<F const&>()(std::declval<Params const&>(),
+    using value = std::remove_cvref_t<decltype(std::declval<F const&>()(std::declval<computed const&>(),
                                                                         std::declval<Args const&>()...))>;
     return std::conditional_t<is_scalar_tensor<value> || std::is_same_v<value, refused>, ok,
                               error_loss_is_not_scalar<value>>{};
@@ -107,9 +111,10 @@ struct slots_of<Structure<Tensor>> {
 
 }  // namespace detail
 
-/// The type of the gradients of a parameter structure.
+/// The type of the gradients of a parameter structure. Their elements have the parameters' type, or what the
+/// `precision` of these completes gradients in.
 template <class Params>
-using gradients_t = typename detail::gradients_of<Params>::type;
+using gradients_t = typename detail::gradients_of<typename detail::model_types<Params>::completed>::type;
 
 /// The result of a function made by `value_and_grad`.
 template <class Value, class Gradients>
@@ -127,21 +132,23 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
                              Gradients& gradients, Args const&... args) {
   using backend_type = typename Value::backend_type;
   using T = typename Value::element_type;
+  constexpr bool widens = !std::is_same_v<typename model_types<Params>::completed, in_compute_type_t<Params>>;
   backend_type& backend = backend_of<backend_type>(params);
   tape<backend_type> recorded(backend, when == completed_gradients::overlapped);
   ref<gradient_slot<backend_type, T>> result;
-  typename slots_of<Params>::type slots;
+  typename slots_of<in_compute_type_t<Params>>::type slots;
   {
-    Params tracked;
+    in_compute_type_t<Params> tracked;
     walk_tensors(
         backend,
         [&](path const& name, auto const& p, auto& t, auto& s) {
-          using X = std::remove_cvref_t<decltype(p)>;
-          using U = typename X::element_type;
+          using U = typename std::remove_cvref_t<decltype(t)>::element_type;
           if (tape_of(p.value()) != nullptr) gradient_of_a_gradient();
-          auto const place = place_of(p);
+          auto const computed = cast_call<U>{}(p);
+          auto const place = place_of(computed);
           t = place.tensor(detail::value<backend_type, U>(
-              p.value().memory, recorded.template parameter<U>(place.spec(), state_axes<Split>(place), name.names())));
+              computed.value().memory,
+              recorded.template parameter<U>(place.spec(), state_axes<Split>(place), name.names(), widens)));
           s.at = t.value().slot.get();
         },
         params, tracked, slots);
@@ -171,7 +178,8 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
   walk_tensors(
       backend,
       [&](auto const&, auto const& p, auto const& s, auto& g) {
-        g = std::remove_cvref_t<decltype(g)>(backend, place_of(p), recorded.gradient(i++, s.at));
+        using G = std::remove_cvref_t<decltype(g)>;
+        g = G(backend, place_as<typename G::tensor_type>(place_of(p)), recorded.gradient(i++, s.at));
       },
       params, std::as_const(slots), gradients);
 }
@@ -179,7 +187,8 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
 }  // namespace detail
 
 /// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
-/// gradients for every tensor of `params`. Reverse mode: the operations on parameters are recorded and run backwards,
+/// gradients for every tensor of `params`. If these have a `precision`, f gets copies of them in the type that it
+/// computes in. Reverse mode: the operations on parameters are recorded and run backwards,
 /// each freeing what it kept. `Split` is the optimizer's state_split_over: with completed_gradients::overlapped each
 /// rank then gets only its part of a gradient. A parameter that was never given a value, and a function that is being
 /// differentiated already (gradients of gradients are not computed), are a user_error. Refused: parameters that are no
@@ -192,7 +201,7 @@ constexpr auto value_and_grad(F f, completed_gradients when = completed_gradient
       detail::require<verdict>{};
       return value_and_gradients<refused, refused>{};
     } else {
-      using raw = std::remove_cvref_t<decltype(f(params, args...))>;
+      using raw = std::remove_cvref_t<decltype(f(std::declval<in_compute_type_t<Params> const&>(), args...))>;
       if constexpr (std::is_same_v<raw, refused>) {
         return value_and_gradients<refused, refused>{};
       } else {

@@ -95,6 +95,9 @@ struct error_element_types_differ : detail::failed {};
 /// An operation does not take tensors of this element type.
 template <class Element>
 struct error_element_type : detail::failed {};
+/// Element types that a model cannot have together.
+template <class Parameter, class Compute, class Completed, class State>
+struct error_precision : detail::failed {};
 /// A tensor of integers or bools meets a floating-point number.
 template <class Element, class Number>
 struct error_fractional_number : detail::failed {};
@@ -291,6 +294,14 @@ struct require<error_element_type<T>, By...> {
   static_assert(
       never<T>,
       MTF_SENTENCE("mtf: an operation does not take tensors of this element type: convert them by mtf::cast<T>(x)", T));
+};
+template <class P, class C, class D, class S, class... By>
+struct require<error_precision<P, C, D, S>, By...> {
+  static_assert(never<P, C, D, S>,
+                MTF_SENTENCE("mtf: a precision computes in the parameters' type, or in bfloat16 where that is float, "
+                             "completes gradients in one of the two, and keeps an optimizer's state in what parameters "
+                             "are computed in; error_precision<parameter, compute, completed, state>",
+                             P, C, D, S));
 };
 template <class T, class N, class... By>
 struct require<error_fractional_number<T, N>, By...> {

@@ -35,25 +35,25 @@
       mtf::detail::value<BACKEND, Z> const&);
 
 // At global scope, where BACKEND is complete. EACH: `extern template` in programs, `template` in the library.
-#define MTF_COMPILED_OPERATIONS(EACH, BACKEND, T)                                                                 \
-  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::broadcast_operation<T>)                              \
-  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::dropout_operation<T>)                                \
-  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::extreme_operation<T>)                                \
-  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::relayout_operation<T>)                               \
-  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::softmax_operation<T>)                                \
-  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::sum_operation<T>)                                    \
-  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::transpose_operation<T>)                              \
-  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T,                                                                   \
-                           mtf::detail::map_operation<mtf::functions::scale<mtf::compute_t<T>>, T, T>)            \
-  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::map_operation<mtf::functions::relu, T, T>)           \
-  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::map_operation<mtf::functions::gelu, T, T>)           \
-  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, T, mtf::detail::map_operation<mtf::functions::add, T, T, T>)      \
-  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, T, mtf::detail::map_operation<mtf::functions::subtract, T, T, T>) \
-  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, T, mtf::detail::map_operation<mtf::functions::multiply, T, T, T>) \
-  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, T, mtf::detail::einsum_operation<T>)                              \
-  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, T, mtf::detail::norm_operation<false, T>)                         \
-  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, std::int32_t, mtf::detail::embedding_operation<T>)                \
-  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, std::int32_t, mtf::detail::cross_entropy_operation<T>)            \
-  MTF_COMPILED_OPERATION_3(EACH, BACKEND, T, T, T, T, mtf::detail::linear_operation<T>)                           \
-  MTF_COMPILED_OPERATION_3(EACH, BACKEND, T, T, T, T, mtf::detail::norm_operation<true, T>)                       \
+#define MTF_COMPILED_OPERATIONS(EACH, BACKEND, T)                                                                      \
+  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::broadcast_operation<T>)                                   \
+  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::dropout_operation<T>)                                     \
+  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::extreme_operation<T>)                                     \
+  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::relayout_operation<T>)                                    \
+  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::softmax_operation<T>)                                     \
+  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::sum_operation<T>)                                         \
+  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::transpose_operation<T>)                                   \
+  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T,                                                                        \
+                           mtf::detail::map_operation<mtf::functions::scale<mtf::compute_t<T>>, T, T>)                 \
+  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::map_operation<mtf::functions::relu, T, T>)                \
+  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::map_operation<mtf::functions::gelu, T, T>)                \
+  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, T, mtf::detail::map_operation<mtf::functions::add, T, T, T>)           \
+  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, T, mtf::detail::map_operation<mtf::functions::subtract, T, T, T>)      \
+  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, T, mtf::detail::map_operation<mtf::functions::multiply, T, T, T>)      \
+  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, T, mtf::detail::einsum_operation<T>)                                   \
+  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, T, mtf::detail::norm_operation<false, T>)                              \
+  MTF_COMPILED_OPERATION_2(EACH, BACKEND, T, T, std::int32_t, mtf::detail::embedding_operation<T>)                     \
+  MTF_COMPILED_OPERATION_2(EACH, BACKEND, mtf::compute_t<T>, T, std::int32_t, mtf::detail::cross_entropy_operation<T>) \
+  MTF_COMPILED_OPERATION_3(EACH, BACKEND, T, T, T, T, mtf::detail::linear_operation<T>)                                \
+  MTF_COMPILED_OPERATION_3(EACH, BACKEND, T, T, T, T, mtf::detail::norm_operation<true, T>)                            \
   MTF_COMPILED_OPERATION_3(EACH, BACKEND, T, T, T, T, mtf::detail::attention_operation<T>)

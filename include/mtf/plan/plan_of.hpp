@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/autodiff/in_compute_type.hpp>
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/scope.hpp>
@@ -27,7 +28,7 @@
 
 namespace mtf {
 
-/// Stands for the parameters of a planned program: `mtf::parameters<mlp>{}`.
+/// Stands for the parameters of a planned program: `mtf::parameters<mlp>{}`. T: their element type, or their precision.
 template <template <template <class...> class> class Structure, class T = float>
 struct parameters {};
 
@@ -135,12 +136,19 @@ template <completed_gradients When, class Split, class Update, class... In>
 struct planned_step {
   template <class F, class... X>
   constexpr planned_step(trace& b, F const& f, X&&... x) {
-    using result = std::remove_cvref_t<decltype(f(std::as_const(x)...))>;
     b.begin_step();
-    if constexpr (!std::is_same_v<result, refused> && is_parameters<first_t<In..., void>>)
-      planned_training<When, Split, Update, result>(b, f, x...);
+    if constexpr (is_parameters<first_t<In..., void>>)
+      train(b, f, x...);
     else
       static_cast<void>(f(std::as_const(x)...));
+  }
+
+ private:
+  template <class F, class Params, class... Rest>
+  static constexpr void train(trace& b, F const& f, Params& params, Rest const&... rest) {
+    using result = std::remove_cvref_t<decltype(f(std::declval<in_compute_type_t<Params> const&>(), rest...))>;
+    if constexpr (!std::is_same_v<result, refused>)
+      planned_training<When, Split, Update, result>(b, f, params, rest...);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/layout.hpp>
 #include <mtf/core/partial.hpp>
+#include <mtf/core/precision.hpp>
 #include <mtf/core/shape.hpp>
 #include <mtf/tensor/tensor.hpp>
 
@@ -14,15 +15,23 @@ template <layout_type Layout>
 struct under {};
 
 namespace detail {
+/// In place of dimensions: what is the precision?
+struct asks_precision {};
+
 template <class T, class Layout, class Backend, class... D>
 struct placed {
-  using type = tensor<T, shape<D...>, Layout, partial<>, Backend>;
+  using type = tensor<typename parameter_type<T>::type, shape<D...>, Layout, partial<>, Backend>;
+};
+template <class T, class Layout, class Backend>
+struct placed<T, Layout, Backend, asks_precision> {
+  using type = T;
 };
 template <class T, class Layout, class Backend, class Other, class... D>
 struct placed<T, Layout, Backend, under<Other>, D...> : placed<T, Other, Backend, D...> {};
 }  // namespace detail
 
-/// Tensors of T under Layout on Backend; without a backend, only their types and plans.
+/// Tensors of T under Layout on Backend; without a backend, only their types and plans. T is an element type, or a
+/// `precision`: then these are the parameters of a model, and say in which types it is computed.
 template <class T, layout_type Layout, class Backend = trace>
 struct place {
   /// The tensor of dimensions D; or of `under<Other>` and dimensions, under the layout Other.

@@ -145,8 +145,8 @@ struct adamw_options {
 /// copy of an optimizer is one of its own.
 ///
 /// Of bfloat16 parameters the state is float, and an update is computed in float and rounded once; there is no second
-/// copy of them in float. Their gradients are bfloat16: sums between ranks are taken in float and rounded once, between
-/// threads and through a node's shared memory, but by MPI after each pair.
+/// copy of them in float, unless their `precision` says so. Sums of bfloat16 gradients between ranks are taken in float
+/// and rounded once, between threads and through a node's shared memory, but by MPI after each pair.
 template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
 class adamw {
  public:
@@ -184,7 +184,7 @@ class adamw {
           detail::make_own(p);
           detail::make_own(m);
           detail::make_own(v);
-          b.run(primitives::adamw<T>{
+          b.run(primitives::adamw<T, typename decltype(part)::element_type>{
               detail::place_of(part).local_size(), detail::part_of_parameter<Split>(p), m.value().data(),
               v.value().data(), part.value().data(), static_cast<A>(learning_rate), static_cast<A>(options_.beta1),
               static_cast<A>(options_.beta2), static_cast<A>(options_.epsilon), static_cast<A>(decay),
@@ -249,9 +249,10 @@ class sgd {
           double const decay = detail::decays<Backend>(decay_, name, p) ? options_.weight_decay : 0;
           detail::make_own(p);
           detail::make_own(u);
-          b.run(primitives::sgd<T>{detail::place_of(part).local_size(), detail::part_of_parameter<Split>(p),
-                                   u.value().data(), part.value().data(), static_cast<A>(learning_rate),
-                                   static_cast<A>(options_.momentum), static_cast<A>(decay), static_cast<A>(factor)});
+          b.run(primitives::sgd<T, typename decltype(part)::element_type>{
+              detail::place_of(part).local_size(), detail::part_of_parameter<Split>(p), u.value().data(),
+              part.value().data(), static_cast<A>(learning_rate), static_cast<A>(options_.momentum),
+              static_cast<A>(decay), static_cast<A>(factor)});
           detail::share_parts<Split>(p, name.names());
         },
         params, gradients, momentum_);

@@ -1,6 +1,6 @@
 #pragma once
 // Cross entropy of logits [outer, n, inner] with a global class number for each row: none where it is negative, NaN
-// where it is not below `classes`, their global number.
+// where it is not below `classes`, their global number. Losses and their gradients are in the compute type A.
 #include <cstdint>
 
 #include <mtf/backend/primitives/cost.hpp>
@@ -17,7 +17,7 @@ struct cross_entropy {
   static constexpr char const* name = "mtf::cross_entropy";
   using A = compute_t<T>;
   rows of;
-  T* loss;
+  A* loss;
   A* lse;
   T const* logits;
   std::int32_t const* labels;
@@ -37,7 +37,7 @@ struct cross_entropy_vjp {
   T const* logits;
   std::int32_t const* labels;
   A const* lse;
-  T const* dloss;
+  A const* dloss;
 
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
 };
@@ -65,13 +65,13 @@ struct cross_entropy_finish {
   using A = compute_t<T>;
   index n;
   index classes;
-  T* loss;
+  A* loss;
   A* lse;
   A const* max;
   A const* sum_and_picked;
   std::int32_t const* labels;
 
-  [[nodiscard]] constexpr double bytes() const { return 4 * bytes_moved<T>(n); }
+  [[nodiscard]] constexpr double bytes() const { return 4 * bytes_moved<A>(n); }
 };
 
 }  // namespace mtf::primitives

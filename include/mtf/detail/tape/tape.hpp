@@ -3,11 +3,16 @@
 // over which a gradient is partial are run-time values, on a trace as well (docs/design.md, "Gradients know their
 // partial axes at run time").
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/element.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
@@ -102,13 +107,14 @@ class tape {
   }
 
   /// A new slot for the gradient of the next parameter. The gradient is final when the last reference to the slot is
-  /// dropped. `split`: the axes along which each rank needs only its part of the gradient (split_further).
+  /// dropped. `split`: the axes along which each rank needs only its part of the gradient (split_further). `widens`: it
+  /// is handed out in the type that T is computed in.
   template <class T>
-  constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, axis_mask split,
-                                                     parameter_path const& name) {
+  constexpr ref<gradient_slot<Backend, T>> parameter(sharding const& where, axis_mask split, parameter_path const& name,
+                                                     bool widens = false) {
     auto const slot = make_ref<gradient_slot<Backend, T>>(*backend_, *this, where);
     slot->parameter = static_cast<int>(parameters_.size());
-    parameters_.push_back({.index = &slot->parameter, .split = split, .name = name});
+    parameters_.push_back({.index = &slot->parameter, .split = split, .name = name, .widens = widens});
     return slot;
   }
   /// The i-th parameter's gradient is final: its slot calls this.
@@ -117,6 +123,14 @@ class tape {
     auto& p = parameters_[static_cast<std::size_t>(i)];
     p.index = nullptr;
     p.g = std::move(g);
+    using A = compute_t<T>;
+    if constexpr (!std::is_same_v<A, T>) {
+      if (p.widens) {
+        if (p.g.memory) p.g.memory = widened<T>(p.g.memory, where, p.name);
+        if (completes_) completion_.template add<A>(p.g, where, p.split, p.name);
+        return;
+      }
+    }
     if (completes_) completion_.template add<T>(p.g, where, p.split, p.name);
   }
   /// The gradient of the i-th parameter. `slot` is read only if the gradient is not final, that is if the user's
@@ -138,8 +152,18 @@ class tape {
     int* index;  // in the slot; null: the gradient is final
     axis_mask split;
     parameter_path name;
+    bool widens;
     cotangent<Backend> g{};
   };
+  template <class T>
+  constexpr buffer<Backend> widened(buffer<Backend> const& x, sharding const& where, parameter_path const& name) {
+    operation<Backend> const here(*backend_, {"gradient", name}, where);
+    index const n = where.local_size(backend_->ranks().mesh());
+    auto wide = make_buffer<compute_t<T>>(*backend_, n);
+    backend_->run(primitives::copy<compute_t<T>, T>{
+        {.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, data_of<compute_t<T>>(wide), data_of<T>(x)});
+    return wide;
+  }
   constexpr ref<node> take_last() {
     auto last = std::move(last_);
     last_ = std::move(last->before);

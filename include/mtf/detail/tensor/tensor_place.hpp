@@ -50,6 +50,15 @@ constexpr tensor_place<X> place_of([[maybe_unused]] X const& x) {
     return {};
 }
 
+/// The same place, of tensors of another element type.
+template <class Y, class X>
+constexpr tensor_place<Y> place_as([[maybe_unused]] tensor_place<X> const& place) {
+  if constexpr (by_value<X>)
+    return tensor_place<Y>(place.arranged());
+  else
+    return {};
+}
+
 /// How tensors of a layout that is a value are split besides: not at all.
 struct as_given {
   static constexpr arrangement const& arranged(layout_table&, mesh_shape const&, arrangement const& as) { return as; }

@@ -44,7 +44,7 @@ struct cross_entropy_operation {
     auto const& r = work->r;
     auto const n = r.count();
     auto const classes = work->in[0][work->dim].extent;
-    T* const y = f.y();
+    A* const y = f.y();
     T const* const x = f.x();
     std::int32_t const* const label = f.template x<1>();
     auto lse = make_buffer<A>(f.backend, n);
@@ -101,7 +101,8 @@ struct cross_entropy_call {
   constexpr auto operator()(X const& logits, Labels const& labels) const {
     using T = typename X::element_type;
     auto const ordered = transposed(static_cast<result_shape<typename X::description> const*>(nullptr), labels);
-    using out = description_of<T, cross_entropy_call, typename X::description, typename decltype(ordered)::description>;
+    using out = description_of<compute_t<T>, cross_entropy_call, typename X::description,
+                               typename decltype(ordered)::description>;
     return run_as<out, cross_entropy_call>(cross_entropy_operation<T>{}, logits, ordered);
   }
 };
@@ -109,11 +110,12 @@ struct cross_entropy_call {
 }  // namespace detail
 
 /// -log softmax(logits)[label] along Classes, for every other element of the logits: the result has their dimensions
-/// without Classes, which are also those of `labels`, a tensor of int32 in [0, extent of Classes). A negative label is
-/// ignored: its loss is 0 and has no gradient; the mean of the others is `weighted_mean(losses, labels >= 0)`. A label
-/// at or above the extent gives NaN; `from_global<X, Classes>` refuses it before. If Classes is split: an all-reduce of
-/// one number an element (maximum), and one of two (sum, the label's logit); none backward unless the gradient arrives
-/// partial over the axes of Classes. Refused: labels of another shape, or split differently.
+/// without Classes, which are also those of `labels`, a tensor of int32 in [0, extent of Classes). Losses of bfloat16
+/// logits are float. A negative label is ignored: its loss is 0 and has no gradient; the mean of the others is
+/// `weighted_mean(losses, labels >= 0)`. A label at or above the extent gives NaN; `from_global<X, Classes>` refuses it
+/// before. If Classes is split: an all-reduce of one number an element (maximum), and one of two (sum, the label's
+/// logit); none backward unless the gradient arrives partial over the axes of Classes. Refused: labels of another
+/// shape, or split differently.
 template <dimension Classes, operand X, operand Labels>
 constexpr auto cross_entropy(X const& logits, Labels const& labels) {
   return detail::operate(detail::cross_entropy_call<Classes>{}, logits, labels);

@@ -132,11 +132,15 @@ struct reduce_call {
                          Op);
   }
   template <class X>
+  static constexpr bool sums_all = sizeof...(D) == 0 || sizeof...(D) == static_cast<std::size_t>(X::shape_type::ndim);
+  template <class X>
   constexpr auto operator()(X const& x) const {
     using T = typename X::element_type;
     using described = typename X::description;
     if constexpr (std::is_same_v<T, bool> && (Op == reduce_by::sum || Op == reduce_by::product))
       return reduce_call{}(cast<std::int32_t>(x));
+    else if constexpr (std::is_same_v<T, bfloat16> && Op == reduce_by::sum && sums_all<X>)
+      return reduce_call{}(cast<float>(x));
     else
       return run_as<description_of<T, reduce_call, described>, reduce_call>(reduce_operation<Op, T>{}, x);
   }
@@ -165,17 +169,23 @@ struct weighted_mean_call {
                                            error_shapes_differ<typename W::shape_type, typename X::shape_type>>>;
   template <class X, class W>
   constexpr auto operator()(X const& x, W const& weights) const {
-    auto const w = cast<typename X::element_type>(weights);
-    reduce_call<reduce_by::sum, D...> const sum;
-    return operate(sum, x * w) / operate(sum, w);
+    using T = typename X::element_type;
+    using sum = reduce_call<reduce_by::sum, D...>;
+    if constexpr (std::is_same_v<T, bfloat16> && sum::template sums_all<X>) {
+      return weighted_mean_call{}(cast<float>(x), weights);
+    } else {
+      auto const w = cast<T>(weights);
+      return operate(sum{}, x * w) / operate(sum{}, w);
+    }
   }
 };
 
 }  // namespace detail
 
 /// The sum along the named dimensions; along all if none is named; of bools, as int32, the number of those that are
-/// set. The result is partial over the axes that split them: nothing is sent. Backward: a broadcast;
-/// nothing is sent unless the gradient arrives partial over axes that split x. Refused: a dimension that x lacks.
+/// set. Along all, of bfloat16, it is float, as a loss may be made of it. The result is partial over the axes that
+/// split them: nothing is sent. Backward: a broadcast; nothing is sent unless the gradient arrives partial over axes
+/// that split x. Refused: a dimension that x lacks.
 template <dimension... Dims, operand X>
 constexpr auto sum(X const& x) {
   return detail::operate(detail::reduce_call<detail::reduce_by::sum, Dims...>{}, x);

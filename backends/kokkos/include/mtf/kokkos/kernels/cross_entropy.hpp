@@ -23,7 +23,7 @@ template <class T>
 struct cross_entropy_body {
   using A = compute_t<T>;
   index n;
-  T* loss;
+  A* loss;
   A* lse;
   T const* logits;
   std::int32_t const* labels;
@@ -36,7 +36,7 @@ struct cross_entropy_body {
       A const total = max + fast_log(sum);
       auto const label = static_cast<index>(labels[r]);
       lse[r] = total;
-      loss[r] = convert<T>(cross_entropy_of(label, n, total, label >= 0 && label < n ? load(in[label]) : A(0)));
+      loss[r] = cross_entropy_of(label, n, total, label >= 0 && label < n ? load(in[label]) : A(0));
     });
   }
 };
@@ -46,14 +46,14 @@ struct cross_entropy_vjp_row {
   index class_offset, classes;
   std::int32_t const* labels;
   compute_t<T> const* lse;
-  T const* dloss;
+  compute_t<T> const* dloss;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
     using A = compute_t<T>;
     auto const global = static_cast<index>(labels[r]), label = global - class_offset;
     if (global < 0) return team.each(n, [=](index j) { out[j] = T(0); });
-    A const total = lse[r], g = global < classes ? load(dloss[r]) : std::numeric_limits<A>::quiet_NaN();
+    A const total = lse[r], g = global < classes ? dloss[r] : std::numeric_limits<A>::quiet_NaN();
     team.each(n, [=](index j) {
       A const p = fast_exp_down(load(in[j]) - total);
       out[j] = convert<T>(g * (j == label ? p - A(1) : p));
@@ -86,7 +86,7 @@ template <class T>
 struct cross_entropy_finish_body {
   using A = compute_t<T>;
   index count, classes;
-  T* loss;
+  A* loss;
   A* lse;
   A const* max;
   A const* sum_and_picked;
@@ -94,7 +94,7 @@ struct cross_entropy_finish_body {
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const {
     A const total = max[r] + fast_log(sum_and_picked[r]);
     lse[r] = total;
-    loss[r] = convert<T>(cross_entropy_of(static_cast<index>(labels[r]), classes, total, sum_and_picked[count + r]));
+    loss[r] = cross_entropy_of(static_cast<index>(labels[r]), classes, total, sum_and_picked[count + r]);
   }
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// One step of an optimizer over the elements of a parameter. Parameters and gradients are T; state is in the compute
+// One step of an optimizer over the elements of a parameter. Parameters are T, gradients G; state is in the compute
 // type A, in which all is computed.
 #include <mtf/backend/primitives/optimizer.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
@@ -8,13 +8,13 @@
 
 namespace mtf::kokkos {
 
-template <class T>
+template <class T, class G>
 struct adamw_body {
   using A = compute_t<T>;
   T* p;
   A* m;
   A* v;
-  T const* g;
+  G const* g;
   A lr, beta1, beta2, eps, weight_decay, correction1, correction2, grad_scale;
 
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
@@ -29,12 +29,12 @@ struct adamw_body {
   }
 };
 
-template <class T>
+template <class T, class G>
 struct sgd_body {
   using A = compute_t<T>;
   T* p;
   A* momentum;  // null: none
-  T const* g;
+  G const* g;
   A lr, momentum_factor, weight_decay, grad_scale;
 
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
@@ -48,16 +48,16 @@ struct sgd_body {
   }
 };
 
-template <class Exec, class T>
-void compute(device<Exec>& on, primitives::adamw<T> const& p) {
+template <class Exec, class T, class G>
+void compute(device<Exec>& on, primitives::adamw<T, G> const& p) {
   for_elements(p.name, on.exec, p.n,
-               adamw_body<T>{p.p, p.m, p.v, p.g, p.lr, p.beta1, p.beta2, p.eps, p.weight_decay, p.correction1,
-                             p.correction2, p.grad_scale});
+               adamw_body<T, G>{p.p, p.m, p.v, p.g, p.lr, p.beta1, p.beta2, p.eps, p.weight_decay, p.correction1,
+                                p.correction2, p.grad_scale});
 }
-template <class Exec, class T>
-void compute(device<Exec>& on, primitives::sgd<T> const& p) {
+template <class Exec, class T, class G>
+void compute(device<Exec>& on, primitives::sgd<T, G> const& p) {
   for_elements(p.name, on.exec, p.n,
-               sgd_body<T>{p.p, p.momentum, p.g, p.lr, p.momentum_factor, p.weight_decay, p.grad_scale});
+               sgd_body<T, G>{p.p, p.momentum, p.g, p.lr, p.momentum_factor, p.weight_decay, p.grad_scale});
 }
 
 MTF_COMPILED(device, adamw)

@@ -1,0 +1,52 @@
+#pragma once
+// From a structure of parameters to the types of a model's other tensors, as the precision of the parameters' place
+// says. Where it says nothing, they are the parameters' own.
+#include <type_traits>
+
+#include <mtf/core/precision.hpp>
+#include <mtf/tensor/place.hpp>
+#include <mtf/tensor/tensor.hpp>
+
+namespace mtf::detail {
+
+/// What tensors made by `Tensor` were given for a precision; void if nothing.
+template <template <class...> class Tensor>
+constexpr auto precision_asked() {
+  if constexpr (requires { typename Tensor<asks_precision>; })
+    if constexpr (is_precision<Tensor<asks_precision>>) return static_cast<Tensor<asks_precision>*>(nullptr);
+}
+template <template <class...> class Tensor>
+using precision_of_t = std::remove_pointer_t<decltype(precision_asked<Tensor>())>;
+
+template <class X, class T>
+struct with_elements;
+template <class Old, class S, class L, class P, class B, class T>
+struct with_elements<tensor<Old, S, L, P, B>, T> {
+  using type = tensor<T, S, L, P, B>;
+};
+/// The same tensors, of elements of type T.
+template <template <class...> class Tensor, class T>
+struct of_elements {
+  template <class... D>
+  using tensor = typename with_elements<Tensor<D...>, T>::type;
+};
+
+/// The structures that parameters of this type have beside them: `computed`, of the copies that the differentiated
+/// function gets; `completed`, of tensors like the gradients.
+template <class Params>
+struct model_types {
+  using computed = Params;
+  using completed = Params;
+};
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+  requires(is_precision<precision_of_t<Tensor>>)
+struct model_types<Structure<Tensor>> {
+  using precision = precision_of_t<Tensor>;
+  template <class T>
+  using of = std::conditional_t<std::is_same_v<T, typename precision::parameter>, Structure<Tensor>,
+                                Structure<of_elements<Tensor, T>::template tensor>>;
+  using computed = of<typename precision::compute>;
+  using completed = of<typename precision::completed>;
+};
+
+}  // namespace mtf::detail
