@@ -2,7 +2,7 @@
 // and speeds as shares of the speed of a matrix product of 2048^3 in the same run. Flops are those of the products that
 // the mask leaves: two forward, five backward (the scores again, the weights' gradient, dv, dq, dk). The composition
 // computes the whole square, and keeps the weights for its four products backward; its shares count what it need not do
-// likewise (two and four).
+// likewise (two and four). Of float, and of bfloat16; the peak is float's for both.
 //
 //   OMP_NUM_THREADS=2 benchmark-attention
 #include <algorithm>
@@ -22,14 +22,15 @@ using backend = mtf::kokkos_backend<>;
 using mtf::backend::index;
 using mtf::kokkos::attention_products;
 
+template <class T>
 class numbers {
  public:
-  numbers(backend& machine, index n) : memory_(mtf::backend::make_buffer<float>(machine, n)) {
+  numbers(backend& machine, index n) : memory_(mtf::backend::make_buffer<T>(machine, n)) {
     mtf::backend::placement const line{.local = {.ndim = 1, .extent = {n}, .stride = {{{1}}}}};
     machine.run(primitives::random_normal{line, static_cast<std::uint64_t>(n), get(), 0, 1});
   }
-  [[nodiscard]] float* get() const { return mtf::backend::data_of<float>(memory_); }
-  [[nodiscard]] float const* read() const { return get(); }
+  [[nodiscard]] T* get() const { return mtf::backend::data_of<T>(memory_); }
+  [[nodiscard]] T const* read() const { return get(); }
 
  private:
   mtf::backend::buffer<backend> memory_;
@@ -54,7 +55,7 @@ double matrix_peak(backend& machine) {
   constexpr index n = 2048;
   mtf::backend::contraction const c{
       .batch = {}, .m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
-  numbers const a(machine, n * n), b(machine, n * n), to(machine, n * n);
+  numbers<float> const a(machine, n * n), b(machine, n * n), to(machine, n * n);
   return c.flops() / median(machine, 9, [&] { machine.run(primitives::contract{c, a.read(), b.read(), to.get()}); });
 }
 
@@ -67,7 +68,8 @@ void report(backend& machine, char const* what, double flops, F const& f) {
 }
 
 /// Tensors [batch, sequence, heads, head], as a projection leaves them.
-void measure(backend& machine, index batch, index sequence, index heads, index head) {
+template <class T>
+void measure(char const* type, backend& machine, index batch, index sequence, index heads, index head) {
   index const row = heads * head, size = batch * sequence * row;
   mtf::backend::attention_shape const shape{
       .batch = {.ndim = 2,
@@ -79,13 +81,14 @@ void measure(backend& machine, index batch, index sequence, index heads, index h
       .q_row = row,
       .k_row = row,
       .v_row = row};
-  numbers const q(machine, size), k(machine, size), v(machine, size), out(machine, size), g(machine, size);
-  numbers const dq(machine, size), dk(machine, size), dv(machine, size), lse(machine, batch * heads * sequence);
+  numbers<T> const q(machine, size), k(machine, size), v(machine, size), out(machine, size), g(machine, size);
+  numbers<T> const dq(machine, size), dk(machine, size), dv(machine, size);
+  numbers<float> const lse(machine, batch * heads * sequence);
   float const scale = 0.125F;
   double const product = shape.flops();
 
-  std::printf("batch %d, sequence %d, heads %d, head %d\n", static_cast<int>(batch), static_cast<int>(sequence),
-              static_cast<int>(heads), static_cast<int>(head));
+  std::printf("%s, batch %d, sequence %d, heads %d, head %d\n", type, static_cast<int>(batch),
+              static_cast<int>(sequence), static_cast<int>(heads), static_cast<int>(head));
   report(machine, "fused, forward", 2 * product,
          [&] { machine.run(primitives::attention{shape, scale, out.get(), lse.get(), q.read(), k.read(), v.read()}); });
   report(machine, "fused, backward", 5 * product, [&] {
@@ -97,7 +100,7 @@ void measure(backend& machine, index batch, index sequence, index heads, index h
   mtf::backend::rows const rows{.outer = w.rows(), .n = sequence};
   mtf::backend::causal_rule const rule{.on = true, .query_extent = sequence};
   index const square = w.rows() * sequence;
-  numbers const scores(machine, square), weights(machine, square), dweights(machine, square);
+  numbers<T> const scores(machine, square), weights(machine, square), dweights(machine, square);
   report(machine, "composed, forward", 2 * product, [&] {
     machine.run(primitives::contract{w.scores(1), q.read(), k.read(), scores.get()});
     machine.run(primitives::softmax{rows, scale, rule, weights.get(), scores.read()});
@@ -118,6 +121,8 @@ int main(int argc, char** argv) {
   backend::session const kokkos(argc, argv);
   mtf::single_rank alone;
   backend machine(alone);
-  measure(machine, 1, 2048, 8, 64);
-  measure(machine, 8, 256, 8, 64);
+  measure<float>("float", machine, 1, 2048, 8, 64);
+  measure<mtf::bfloat16>("bfloat16", machine, 1, 2048, 8, 64);
+  measure<float>("float", machine, 8, 256, 8, 64);
+  measure<mtf::bfloat16>("bfloat16", machine, 8, 256, 8, 64);
 }
