@@ -20,7 +20,7 @@ namespace {
 using namespace transformer;
 using parameters = parameters_on<backend>;
 using tokens = tokens_on<backend>;
-using activation = decltype(mtf::in_compute_type_t<parameters>{}.gamma_f)::element_type;
+using activation = decltype(mtf::as_computed_t<parameters>{}.gamma_f)::element_type;
 
 /// What a rank's step must hold at least, counted on paper, in bytes: its parameters, their copies in the type that is
 /// computed in if that is another, the gradients and AdamW's two moments of the part that it updates, and the
@@ -30,7 +30,7 @@ using activation = decltype(mtf::in_compute_type_t<parameters>{}.gamma_f)::eleme
 double counted_bytes(parameters const& p) {
   using C = config;
   using place = mtf::place<float, layout, backend>;
-  constexpr bool copied = !std::is_same_v<mtf::in_compute_type_t<parameters>, parameters>;
+  constexpr bool copied = !std::is_same_v<mtf::as_computed_t<parameters>, parameters>;
   double constexpr element = sizeof(activation),
                    gradient = sizeof(decltype(mtf::gradients_t<parameters>{}.gamma_f)::element_type);
   double bytes = 0;

@@ -117,7 +117,7 @@ struct model {
 
   // ids [batch, sequence] -> logits [batch, sequence, vocab]
   static constexpr auto logits(auto const& parameters, auto const& ids, noise n = {}) {
-    auto const& p = mtf::in_compute_type(parameters);
+    auto const& p = mtf::as_computed(parameters);
     auto const embedded = mtf::dropout(mtf::embedding<vocab>(p.token_embedding, ids) + p.position_embedding, n.rate,
                                        n.key.of("embedding"));
     auto x = through(p.blocks, embedded, n, 0);

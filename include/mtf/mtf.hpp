@@ -2,6 +2,7 @@
 // Everything but the backends: dimensions, meshes, layouts, operations, derivatives, optimizers, plans. Needs
 // Boost.Hana only.
 // IWYU pragma: begin_exports
+#include <mtf/autodiff/as_computed.hpp>
 #include <mtf/autodiff/gradient.hpp>
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
@@ -22,6 +23,7 @@
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/notation.hpp>
 #include <mtf/core/partial.hpp>
+#include <mtf/core/precision.hpp>
 #include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>

@@ -55,10 +55,8 @@ auto loss = [](auto const& p, auto const& x, auto const& label) {
 constexpr auto plan = mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, pixels>{},
                                           mtf::input<std::int32_t, batch>{});
 
-// in_compute_type.hpp
-auto evaluated(in_mixed_precision const& p, auto const& x, auto const& y) {
-  return loss(mtf::in_compute_type(p), x, y);
-}
+// as_computed.hpp
+auto evaluated(in_mixed_precision const& p, auto const& x, auto const& y) { return loss(mtf::as_computed(p), x, y); }
 
 using namespace mtf::literals;
 static_assert(mtf::within_budget<plan, mtf::budget{.bytes_sent = 64_KiB}>());

@@ -56,7 +56,7 @@ template <class P>
 outcome step(mtf::collectives& ranks, mtf::layout_value const& layout) {
   using place = mtf::place<P, mtf::any_layout<>, backend>;
   using parameters = mlp<place::template tensor>;
-  using activation = typename decltype(mtf::in_compute_type_t<parameters>::b1)::element_type;
+  using activation = typename decltype(mtf::as_computed_t<parameters>::b1)::element_type;
   backend machine = backend::one_of_many(ranks);
   machine.layouts().add(layout);
   mtf::random_key const key(3);
@@ -75,7 +75,7 @@ outcome step(mtf::collectives& ranks, mtf::layout_value const& layout) {
   mtf::adamw<parameters, mtf::decay_weights, split> optimizer(machine, {});
 
   outcome out;
-  out.evaluated = mtf::item(loss(mtf::in_compute_type(p), x, label));
+  out.evaluated = mtf::item(loss(mtf::as_computed(p), x, label));
   auto const differentiated = mtf::value_and_grad<split>(loss, when);
   ranks.record(&out.sent);
   auto const result = differentiated(p, x, label);

@@ -42,7 +42,7 @@ template <class Parameters>
 float improved(recipes::backend& machine, Parameters& p, auto& optimizer, auto const& x, auto const& label) {
   auto const [value, gradients] = mtf::value_and_grad(loss)(p, x, label);
   optimizer.update(machine, p, gradients, 1e-2);
-  return mtf::item(loss(mtf::in_compute_type(p), x, label));
+  return mtf::item(loss(mtf::as_computed(p), x, label));
 }
 
 template <class Layout>
@@ -62,7 +62,7 @@ std::vector<float> losses() {
     std::vector<std::int32_t> labels(batch::extent);
     for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % digit::extent);
     auto const label = mtf::from_global<typename whole::template tensor<batch>, digit>(machine, labels);
-    std::vector<float> mine{mtf::item(loss(mtf::in_compute_type(p), x, label))};
+    std::vector<float> mine{mtf::item(loss(mtf::as_computed(p), x, label))};
     for (int step = 0; step < 20; ++step) mine.push_back(improved(machine, p, optimizer, x, label));
     if (machine.ranks().rank() == 0) found = mine;
   });

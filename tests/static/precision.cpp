@@ -23,7 +23,7 @@ using of = model::parameters<mtf::place<T, where>::template tensor>;
 template <class T, class... D>
 using lies = typename mtf::place<T, where>::template tensor<D...>;
 template <class P>
-using computed = mtf::in_compute_type_t<of<P>>;
+using computed = mtf::as_computed_t<of<P>>;
 
 // --- types -----------------------------------------------------------------------------------------------------------
 
@@ -40,7 +40,7 @@ static_assert(same<decltype(mtf::gradients_t<of<mixed_bfloat16>>::v)::tensor_typ
 static_assert(same<decltype(mtf::gradients_t<of<wide_gradients>>::v)::tensor_type, lies<float, vocab, hidden>>);
 // One type for all changes nothing, and neither does asking twice.
 static_assert(same<computed<float>, of<float>> && same<computed<mtf::precision<float>>, of<mtf::precision<float>>>);
-static_assert(same<mtf::in_compute_type_t<computed<mixed_bfloat16>>, computed<mixed_bfloat16>>);
+static_assert(same<mtf::as_computed_t<computed<mixed_bfloat16>>, computed<mixed_bfloat16>>);
 
 // What is refused.
 template <class Parameter, class Compute, class Completed, class State>

@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/autodiff/as_computed.hpp>
 #include <mtf/autodiff/gradient.hpp>
-#include <mtf/autodiff/in_compute_type.hpp>
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
@@ -49,7 +49,7 @@ using parameters_verdict_t = std::conditional_t<is_structure<Params> || std::is_
 /// a function that is called with other arguments than it was written for may not compile.
 template <class F, class Params, class... Args>
 auto loss_verdict() {
-  using computed = in_compute_type_t<Params>;
+  using computed = as_computed_t<Params>;
   if constexpr (!parameters_verdict_t<Params>::value) {
     return parameters_verdict_t<Params>{};
   } else if constexpr (!callable_t<F, computed const&, Args const&...>::value) {
@@ -132,13 +132,13 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
                              Gradients& gradients, Args const&... args) {
   using backend_type = typename Value::backend_type;
   using T = typename Value::element_type;
-  constexpr bool widens = !std::is_same_v<typename model_types<Params>::completed, in_compute_type_t<Params>>;
+  constexpr bool widens = !std::is_same_v<typename model_types<Params>::completed, as_computed_t<Params>>;
   backend_type& backend = backend_of<backend_type>(params);
   tape<backend_type> recorded(backend, when == completed_gradients::overlapped);
   ref<gradient_slot<backend_type, T>> result;
-  typename slots_of<in_compute_type_t<Params>>::type slots;
+  typename slots_of<as_computed_t<Params>>::type slots;
   {
-    in_compute_type_t<Params> tracked;
+    as_computed_t<Params> tracked;
     walk_tensors(
         backend,
         [&](path const& name, auto const& p, auto& t, auto& s) {
@@ -201,7 +201,7 @@ constexpr auto value_and_grad(F f, completed_gradients when = completed_gradient
       detail::require<verdict>{};
       return value_and_gradients<refused, refused>{};
     } else {
-      using raw = std::remove_cvref_t<decltype(f(std::declval<in_compute_type_t<Params> const&>(), args...))>;
+      using raw = std::remove_cvref_t<decltype(f(std::declval<as_computed_t<Params> const&>(), args...))>;
       if constexpr (std::is_same_v<raw, refused>) {
         return value_and_gradients<refused, refused>{};
       } else {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <mtf/autodiff/in_compute_type.hpp>
+#include <mtf/autodiff/as_computed.hpp>
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/scope.hpp>
@@ -146,7 +146,7 @@ struct planned_step {
  private:
   template <class F, class Params, class... Rest>
   static constexpr void train(trace& b, F const& f, Params& params, Rest const&... rest) {
-    using result = std::remove_cvref_t<decltype(f(std::declval<in_compute_type_t<Params> const&>(), rest...))>;
+    using result = std::remove_cvref_t<decltype(f(std::declval<as_computed_t<Params> const&>(), rest...))>;
     if constexpr (!std::is_same_v<result, refused>)
       planned_training<When, Split, Update, result>(b, f, params, rest...);
   }

@@ -8,19 +8,19 @@
 
 namespace mtf {
 
-/// The type of `in_compute_type(params)`.
+/// The type of `as_computed(params)`.
 template <class Params>
-using in_compute_type_t = typename detail::model_types<Params>::computed;
+using as_computed_t = typename detail::model_types<Params>::computed;
 
 /// The parameters in the type that their `precision` computes in, as value_and_grad gives them to its function: for
-/// calls without gradients, `loss(mtf::in_compute_type(p), x, y)`. Where that is their own type: a reference to them,
+/// calls without gradients, `loss(mtf::as_computed(p), x, y)`. Where that is their own type: a reference to them,
 /// so that a function may ask for it whoever calls it.
 template <class Params>
-constexpr decltype(auto) in_compute_type(Params const& params) {
-  if constexpr (std::is_same_v<in_compute_type_t<Params>, Params>) {
+constexpr decltype(auto) as_computed(Params const& params) {
+  if constexpr (std::is_same_v<as_computed_t<Params>, Params>) {
     return (params);
   } else {
-    in_compute_type_t<Params> computed;
+    as_computed_t<Params> computed;
     auto const cast = [](auto const&, auto const& p, auto& c) {
       c = detail::cast_call<typename std::remove_cvref_t<decltype(c)>::element_type>{}(p);
     };
