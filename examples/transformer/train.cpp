@@ -169,7 +169,8 @@ int train(Backend& machine, options const& o) {
       });
   if (code != 0) return code;
 
-  loop.say("\nvalidation, bits per byte (dashes: counting letters)\n" + plot_of(loop.evaluations(), unigram));
+  if (auto const plot = plot_of(loop.evaluations(), unigram); !plot.empty())
+    loop.say("\nvalidation, bits per byte (dashes: counting letters)\n" + plot);
   loop.say(text_of("\nvalidation %.3f bits per byte; a unigram model has %.3f; peak memory %.1f MB a rank",
                    loop.evaluations().back().second, unigram, static_cast<double>(loop.peak_bytes()) / 1e6));
   if (o.profile)

@@ -142,7 +142,8 @@ function drawMachine() {
 
 // --- where the time goes ---------------------------------------------------------------------------------------------
 
-// What a bar comes to, behind it.
+// What a bar comes to, behind it; of that only the share where there is little room.
+const isNarrow = (canvas) => canvas.clientWidth < 640;
 const barEnds = (words) => ({
   id: 'barEnds',
   afterDatasetsDraw(chart) {
@@ -151,7 +152,7 @@ const barEnds = (words) => ({
     c.font = '12px system-ui, "DejaVu Sans", sans-serif';
     c.textBaseline = 'middle';
     c.fillStyle = cssColor('ink');
-    ends.forEach((x, i) => c.fillText(words(i), x + 6, chart.getDatasetMeta(0).data[i].y));
+    ends.forEach((x, i) => c.fillText(isNarrow(chart.canvas) ? words(i).replace(/.*, /, '') : words(i), x + 6, chart.getDatasetMeta(0).data[i].y));
     c.restore();
   },
 });
@@ -162,7 +163,7 @@ function bars(id, labels, sets, xAxis, more) {
   const most = (canvas) => Math.floor(canvas.clientWidth * 0.05);
   o.scales = {x: {...xAxis, beginAtZero: true, stacked: true}, y: {stacked: true, title: {display: true, text: more.rows}, grid: {display: false}, ticks: {autoSkip: false,
     callback(v) { const s = this.getLabelForValue(v), n = most(byId(id)); return s.length > n ? s.slice(0, n - 1) + '\u2026' : s; }}}};
-  o.layout = {padding: {right: 110}};
+  o.layout = {padding: {right: isNarrow(byId(id)) ? 45 : 110}};
   o.plugins.legend.display = sets.length > 1;
   o.plugins.tooltip.callbacks = {label: (c) => (sets.length > 1 ? c.dataset.label + ', of ' : '') + more.text(c.dataIndex)};
   if (more.click) o.onClick = (_, hit) => { if (hit.length > 0) more.click(hit[0].index); };
@@ -205,7 +206,7 @@ function drawOperations() {
   if (!data.profile) return;
   const profile = data.profile, rows = operationRows(profile), perStep = profile.seconds / profile.steps;
   byId('operations-words').textContent = profile.steps + ' steps were timed operation by operation, forward and backward; ' + seconds(perStep) + ' a step. ' +
-    'Products multiply matrices; other kernels move memory. Select a bar to see how fast it is.';
+    'Products multiply matrices; other kernels move memory; messages include the waiting for other ranks. Select a bar to see how fast it is.';
   const size = perStep >= 1 ? ['s', 1] : perStep >= 1e-3 ? ['ms', 1e-3] : ['\u00b5s', 1e-6];
   const colors = {product: 'product', kernel: 'kernel', collective: 'collective', rest: 'pass'};
   bars('operations', rows.map((r) => r.name),

@@ -47,6 +47,7 @@ class training_loop {
         o_(std::move(options)),
         recent_(o_.spike),
         files_(machine.ranks().rank() == 0) {
+    if (!o_.report.empty() && !o_.page) throw user_error("a report needs a page: loop_options::page is empty");
     if (!o_.checkpoints.directory.empty()) {
       saved_.emplace(machine.ranks(), o_.checkpoints);
       go_on();
