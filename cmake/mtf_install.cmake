@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(mtf_config_dir "${CMAKE_INSTALL_DATAROOTDIR}/cmake/mtf")
 install(TARGETS mtf EXPORT mtfTargets FILE_SET HEADERS)
-foreach(component IN ITEMS kokkos mpi threads checkpoint)
+foreach(component IN ITEMS kokkos mpi threads checkpoint tokenizers)
   if(TARGET mtf_${component})
     install(TARGETS mtf_${component} EXPORT mtf_${component}Targets FILE_SET HEADERS)
     install(EXPORT mtf_${component}Targets NAMESPACE mtf:: DESTINATION "${mtf_config_dir}")
@@ -21,5 +21,6 @@ configure_package_config_file(cmake/mtfConfig.cmake.in "${PROJECT_BINARY_DIR}/mt
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/mtfConfigVersion.cmake"
   COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/mtfConfig.cmake" "${PROJECT_BINARY_DIR}/mtfConfigVersion.cmake"
-  cmake/mtf_compute_libraries.cmake cmake/FindDNNL.cmake cmake/FindISAL.cmake cmake/FindRandom123.cmake
+  cmake/mtf_compute_libraries.cmake cmake/FindDNNL.cmake cmake/FindISAL.cmake cmake/FindPCRE2.cmake cmake/FindRandom123.cmake
+  cmake/FindSentencePiece.cmake
   DESTINATION "${mtf_config_dir}")

@@ -1,4 +1,4 @@
-# Functions that register tests. Labels (ctest -L): local, mesh, threads, sweep, fuzz, recipes, refused, install, readme,
+# Functions that register tests. Labels (ctest -L): local, mesh, threads, data, sweep, fuzz, recipes, refused, install, readme,
 # example, architecture, compile-time.
 
 if(MTF_ENABLE_MPI)

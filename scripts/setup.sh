@@ -22,6 +22,7 @@ packages=(
   doxygen                                                                  # the API reference, scripts/api-reference.sh
   libboost-dev libdnnl-dev librandom123-dev libopenmpi-dev openmpi-bin     # what mtf itself uses
   nlohmann-json3-dev libisal-dev                                           # and its checkpoints
+  libpcre2-dev libsentencepiece-dev                                        # and its tokenizers
   libmpich-dev mpich                                                       # preset mpich; mpicxx and mpirun stay Open MPI's
   doctest-dev libcli11-dev libbenchmark-dev time procps                    # tests, examples, benchmarks
   libjs-chart.js                                                           # what plan --html and train --report draw with

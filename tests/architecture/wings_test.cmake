@@ -17,6 +17,7 @@ set(ops_may core math backend sharding tape tensor)
 set(autodiff_may core math backend sharding tape tensor ops)
 set(checkpoint_may core backend sharding tape tensor)
 set(train_may core math backend sharding tape tensor ops autodiff checkpoint)
+set(data_may core checkpoint)
 set(plan_may core math backend sharding tape tensor ops autodiff train)
 # The backends are installed apart: they use public headers only, and nothing above the contract.
 set(kokkos_may core math backend)

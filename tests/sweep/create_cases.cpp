@@ -42,6 +42,11 @@ SWEEP_CREATES(ones, (a, b, c), abc, mtf::ones<X>(on))
 SWEEP_CREATES(iota, (a, b, c), abc, mtf::iota<b, X>(on))
 SWEEP_CREATES(mask, (b, e), bit(1) | bit(4), mtf::causal_mask<b, e, layout>(on))
 SWEEP_CREATES(from_global, (a, b, c), abc, mtf::from_global<X>(on, given()))
+SWEEP_CREATES(from_rows, (a, b, c), abc,
+              mtf::from_rows<X>(on, [](std::int64_t row, std::int64_t column, std::span<element> to) {
+                auto const at = static_cast<std::size_t>(row) * C + static_cast<std::size_t>(column);
+                std::copy_n(given().begin() + static_cast<std::ptrdiff_t>(at), to.size(), to.begin());
+              }))
 SWEEP_CREATES(uniform, (a, b, c), abc, mtf::random_uniform<X>(on, mtf::random_key(3), -1, 3))
 SWEEP_CREATES(normal, (a, b, c), abc, mtf::random_normal<X>(on, mtf::random_key(4), 1, 2))
 SWEEP_CREATES(truncated, (a, b, c), abc, mtf::random_truncated_normal<X>(on, mtf::random_key(6), 1, 2))
@@ -123,6 +128,11 @@ std::vector<operation> create_operations() {
                            text_of({"from_global"}, "from_global<X>(backend, numbers)",
                                    "The global tensor whose elements, row-major, are given alike on every rank."),
                            dims, by_position(n, [](std::size_t i) { return to_double(given()[i]); })),
+      created<from_rows>(
+          "from_rows<X>(fill)",
+          text_of({"from_rows"}, "from_rows<X>(backend, fill)",
+                  "The tensor whose rows a function fills; each rank calls it for its own shard's alone."),
+          dims, by_position(n, [](std::size_t i) { return to_double(given()[i]); })),
       created<uniform>("random_uniform<X>(key, -1, 3)", random_text, dims,
                        by_position(n, [=](std::size_t i) { return -1 + 4 * uniform_at(key(3), i); })),
       created<normal>("random_normal<X>(key, 1, 2)", random_text, dims,

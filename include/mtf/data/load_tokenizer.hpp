@@ -1,0 +1,35 @@
+#pragma once
+// A tokenizer from its file, whatever its kind.
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include <mtf/core/error.hpp>
+#include <mtf/data/bpe.hpp>
+#include <mtf/data/sentencepiece.hpp>
+#include <mtf/data/tokenizer.hpp>
+
+namespace mtf {
+
+/// By what is named: "bytes"; a tokenizer.json or vocab.json, byte-level BPE; a .model file of sentencepiece; or a
+/// directory that has one of these files, looked for in this order.
+inline std::unique_ptr<tokenizer> load_tokenizer(std::string const& name,
+                                                 special_tokens special = special_tokens::matched) {
+  if (name == "bytes") return std::make_unique<byte_tokenizer>();
+  std::error_code none;
+  if (std::filesystem::is_directory(name, none)) {
+    for (auto const* file : {"tokenizer.json", "vocab.json", "tokenizer.model"})
+      if (auto const path = name + "/" + file; std::filesystem::exists(path, none))
+        return load_tokenizer(path, special);
+    throw user_error(name + " has no tokenizer.json, vocab.json or tokenizer.model");
+  }
+  if (name.ends_with(".json")) return std::make_unique<bpe_tokenizer>(name, special);
+  if (name.ends_with(".model")) return std::make_unique<sentencepiece_tokenizer>(name);
+  throw user_error(
+      "the tokenizer " + name +
+      ": \"bytes\", a tokenizer.json, a vocab.json with merges.txt beside it, a .model of sentencepiece, or "
+      "a directory with one of them was expected");
+}
+
+}  // namespace mtf

@@ -1,0 +1,41 @@
+#pragma once
+// What tests of files share.
+#include <filesystem>
+#include <fstream>
+#include <ios>
+#include <iterator>
+#include <string>
+
+#include <unistd.h>
+
+#include <mtf/core/error.hpp>
+
+/// A directory that goes with its owner.
+struct scratch {
+  std::string path = (std::filesystem::temp_directory_path() / ("mtf-data-" + std::to_string(::getpid()))).string();
+  scratch() { std::filesystem::create_directories(path); }
+  ~scratch() { std::filesystem::remove_all(path); }
+  scratch(scratch const&) = delete;
+  scratch& operator=(scratch const&) = delete;
+  [[nodiscard]] std::string of(std::string const& name) const { return path + "/" + name; }
+};
+
+/// What a user_error says; nothing if there is none.
+template <class F>
+std::string error_of(F const& f) {
+  try {
+    f();
+  } catch (mtf::user_error const& e) {
+    return e.what();
+  }
+  return "";
+}
+inline bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
+
+inline void write_bytes(std::string const& path, std::string const& bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+inline std::string bytes_of(std::string const& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
