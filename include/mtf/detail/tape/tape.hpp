@@ -101,6 +101,11 @@ class tape {
     completion_.finish();
   }
 
+  /// Nothing is recorded meanwhile.
+  [[nodiscard]] constexpr bool is_paused() const { return paused_; }
+  /// Returns what it was before.
+  constexpr bool pause(bool now) { return std::exchange(paused_, now); }
+
   /// A new slot for the gradient of the next parameter. The gradient is final when the last reference to the slot is
   /// dropped. `split`: the axes along which each rank needs only its part of the gradient (split_further).
   template <class T>
@@ -147,7 +152,7 @@ class tape {
   }
 
   Backend* backend_;
-  bool completes_;
+  bool completes_, paused_ = false;
   ref<tape_place<Backend>> place_;
   std::vector<parameter_gradient> parameters_;
   completion<Backend> completion_;
