@@ -22,8 +22,8 @@ namespace {
 
 using backend = mtf::kokkos_backend<Kokkos::Serial>;
 
-struct batch : mtf::dim<"batch", 8> {};   // a micro-batch
-struct many : mtf::dim<"many", 64> {};    // eight of them
+struct batch : mtf::dim<"batch", 8> {};  // a micro-batch
+struct many : mtf::dim<"many", 64> {};   // eight of them
 struct in : mtf::dim<"in", 128> {};
 struct hidden : mtf::dim<"hidden", 256> {};
 
@@ -62,9 +62,9 @@ struct loss {
       else if constexpr (How == how::recomputed)
         return mtf::recompute(f{}, each, p.scale, y, key);
       else
-        return mtf::recompute(
-            [](auto const& q, auto const& s, auto const& z, mtf::random_key k) { return mtf::recompute(f{}, q, s, z, k); },
-            each, p.scale, y, key);
+        return mtf::recompute([](auto const& q, auto const& s, auto const& z,
+                                 mtf::random_key k) { return mtf::recompute(f{}, q, s, z, k); },
+                              each, p.scale, y, key);
     });
     return mtf::mean(mtf::square(through * p.scale));
   }
@@ -140,7 +140,8 @@ auto rows(backend& machine, std::size_t first) {
   using X = typename place<T, Layout>::template tensor<Batch, in>;
   std::vector<T> all(static_cast<std::size_t>(X::shape_type::size));
   for (std::size_t i = 0; i < all.size(); ++i)
-    all[i] = static_cast<T>(static_cast<double>(mtf::random_key(9).of(first * in::extent + i).bits() % 2001) / 1000 - 1);
+    all[i] =
+        static_cast<T>(static_cast<double>(mtf::random_key(9).of(first * in::extent + i).bits() % 2001) / 1000 - 1);
   return mtf::from_global<X>(machine, all);
 }
 
@@ -274,8 +275,8 @@ TEST_CASE("gradients of eight micro-batches are completed as often as of one") {
 
 // The plan of a type is that of the value, in a constant expression too.
 using typed = mtf::layout_of<"data:2;model:2", "batch:data;hidden:model", batch, in, hidden>;
-constexpr auto constant_plan =
-    mtf::plan_of<typed, overlapped>(mtf::accumulated<8>(of_batch<how::recomputed>{}), planned_parameters, planned_input<batch>);
+constexpr auto constant_plan = mtf::plan_of<typed, overlapped>(mtf::accumulated<8>(of_batch<how::recomputed>{}),
+                                                               planned_parameters, planned_input<batch>);
 TEST_CASE("a plan of micro-batches with recomputation is a constant") {
   auto const layout = mtf::layout_from(mtf::mesh_from("data:2;model:2"), "batch:data;hidden:model");
   auto const plan = mtf::plan_under<overlapped>(mtf::accumulated(of_batch<how::recomputed>{}, 8), layout,

@@ -113,9 +113,8 @@ class accumulated_loss {
       return refused{};
     } else {
       detail::sum_of_losses<loss> sum;
-      detail::for_each_micro_batch(detail::backend_of<typename loss::backend_type>(params), size(), [&](std::size_t i) {
-        sum.add(f_(params, detail::of_micro_batch(args, i)...));
-      });
+      detail::for_each_micro_batch(detail::backend_of<typename loss::backend_type>(params), size(),
+                                   [&](std::size_t i) { sum.add(f_(params, detail::of_micro_batch(args, i)...)); });
       return sum.mean(size());
     }
   }

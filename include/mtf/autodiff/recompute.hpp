@@ -124,9 +124,9 @@ constexpr auto recompute(F const& f, Args const&... args) {
             result = detail::like(found, detail::value<backend_type, T>(found.value().memory));
           }
           auto out = backend::make_ref<detail::gradient_slot<backend_type, T>>(result.backend(), *on,
-                                                                              detail::place_of(result).spec());
-          on->push(
-              [&](auto const& slot) { return detail::recomputed<F, backend_type, T, Args...>(f, slot, args...); }, out);
+                                                                               detail::place_of(result).spec());
+          on->push([&](auto const& slot) { return detail::recomputed<F, backend_type, T, Args...>(f, slot, args...); },
+                   out);
           return detail::like(result, detail::value<backend_type, T>(result.value().memory, out));
         }
       }
