@@ -2,8 +2,10 @@
 // Everything but the backends: dimensions, meshes, layouts, operations, derivatives, optimizers, plans. Needs
 // Boost.Hana only.
 // IWYU pragma: begin_exports
+#include <mtf/autodiff/accumulated.hpp>
 #include <mtf/autodiff/as_computed.hpp>
 #include <mtf/autodiff/gradient.hpp>
+#include <mtf/autodiff/recompute.hpp>
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/collectives.hpp>

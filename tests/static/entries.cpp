@@ -166,10 +166,13 @@ template <template <template <class...> class> class Structure>
 using parameters_of = Structure<place<float, ::where>::tensor>;
 /// As parameters, gradients, slots and optimizer state, the verdict is one.
 template <template <template <class...> class> class Structure, class Verdict>
-constexpr bool is = same<fields_verdict_t<parameters_of<Structure>>, Verdict> &&
-                    same<fields_verdict_t<gradients_t<parameters_of<Structure>>>, Verdict> &&
-                    same<fields_verdict_t<typename detail::slots_of<parameters_of<Structure>>::type>, Verdict> &&
-                    same<fields_verdict_t<detail::state_t<detail::kept_like_it<"m">, parameters_of<Structure>, state_split_over<batch>>>, Verdict>;
+constexpr bool is =
+    same<fields_verdict_t<parameters_of<Structure>>, Verdict> &&
+    same<fields_verdict_t<gradients_t<parameters_of<Structure>>>, Verdict> &&
+    same<fields_verdict_t<typename detail::slots_of<parameters_of<Structure>>::type>, Verdict> &&
+    same<
+        fields_verdict_t<detail::state_t<detail::kept_like_it<"m">, parameters_of<Structure>, state_split_over<batch>>>,
+        Verdict>;
 static_assert(is<leaf, ok> && is<odd_things, ok> && is<inherits, ok> && is<empty, ok>);
 static_assert(is<forgets, error_fields<forgets, 3, 1>>);
 static_assert(is<forgets_small, error_fields<forgets_small, 4, 1>>);

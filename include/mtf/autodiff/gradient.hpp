@@ -1,15 +1,25 @@
 #pragma once
-// The gradient of a tensor.
+// The gradient of a tensor, and sums of the gradients of several batches.
+#include <array>
+#include <utility>
 
 #include <mtf/autodiff/state_split.hpp>
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/scope.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/error.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/detail/sharding/execute.hpp>
 #include <mtf/detail/tape/completion.hpp>
+#include <mtf/detail/tape/contributions.hpp>
 #include <mtf/detail/tape/cotangent.hpp>
 #include <mtf/detail/tape/value.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/ops/create/constants.hpp>
+#include <mtf/ops/elementwise/functions.hpp>
+#include <mtf/tensor/params.hpp>
 #include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
@@ -35,6 +45,8 @@ class gradient {
 
   /// How it lies.
   [[nodiscard]] constexpr detail::tensor_place<Tensor> const& place() const { return place_; }
+  /// What holds it; null: it was never given a value.
+  [[nodiscard]] constexpr backend_type* backend() const { return backend_; }
   /// Starts reducing it: after `all.finish()`, part<Split>() costs nothing. `parameter`: whose gradient it is.
   template <class Split = state_split_over<>>
   constexpr void complete_with(detail::completion<backend_type>& all, parameter_path const& parameter) const {
@@ -61,10 +73,119 @@ class gradient {
         detail::completed<element_type>(place_.spec(), g_.partial, g_.memory, detail::state_axes<Split>(place_))));
   }
 
+  /// For value_and_grad: what it adds to a sum of gradients, its terms, or their sum if that is known. (Where an
+  /// optimizer has its parts already, these are gathered.)
+  [[nodiscard]] constexpr detail::cotangent<backend_type> addend() const {
+    if (is_zero() || !g_.memory->sum.is_over(g_.partial)) return g_;
+    backend::operation<backend_type> const here(*backend_, "gradient", place_.spec());
+    return {detail::completed<element_type>(place_.spec(), g_.partial, g_.memory), 0};
+  }
+  friend constexpr gradient operator+(gradient const& x, gradient const& y) {
+    auto sum = x;
+    sum += y;
+    return sum;
+  }
+  friend constexpr gradient operator*(gradient const& x, double factor) {
+    auto product = x;
+    product *= factor;
+    return product;
+  }
+  /// The same as addend(); afterwards it is zero.
+  constexpr detail::cotangent<backend_type> take() {
+    auto all = addend();
+    g_ = {};
+    return all;
+  }
+
+  /// Adds the gradient of the same tensor in another batch.
+  constexpr gradient& operator+=(gradient const& other) {
+    if (other.is_zero()) return *this;
+    if (is_zero()) return *this = other;
+    if (!(place_.spec() == other.place_.spec())) added_to_another();
+    backend::operation<backend_type> const here(*backend_, "gradient", place_.spec());
+    detail::contributions<backend_type, element_type> sum(*backend_, place_.spec());
+    auto more = other.addend();  // first: `other` may be this one
+    sum.add(take());
+    sum.add(std::move(more));
+    g_ = sum.together();
+    return *this;
+  }
+  /// Multiplies it by a number.
+  constexpr gradient& operator*=(double factor) {
+    if (is_zero()) return *this;
+    backend::operation<backend_type> const here(*backend_, "gradient", place_.spec());
+    auto g = take();
+    backend::index const n = place_.local_size();
+    backend::loops<2> const flat{.ndim = 1, .extent = {n}, .stride = {backend::extents{1}, backend::extents{1}}};
+    auto out = g.memory;
+    if (!g.memory.unique()) out = backend::make_buffer<element_type>(*backend_, n);
+    using scale = functions::scale<compute_t<element_type>>;
+    backend_->run(primitives::map_of(scale{static_cast<compute_t<element_type>>(factor)}, flat,
+                                     backend::data_of<element_type>(out),
+                                     static_cast<element_type const*>(backend::data_of<element_type>(g.memory))));
+    g.memory = std::move(out);
+    g.memory->sum.forget();
+    g_ = std::move(g);
+    return *this;
+  }
+
  private:
+  // Not constexpr: a plan of such a program ends here.
+  [[noreturn]] static void added_to_another() {
+    throw user_error("gradients are added whose tensors lie differently on the mesh: add those of the same parameters");
+  }
+
   backend_type* backend_ = nullptr;
   [[no_unique_address]] detail::tensor_place<Tensor> place_{};
   detail::cotangent<backend_type> g_;
 };
+
+namespace detail {
+
+/// Calls f(x, y...) for each gradient of a structure, and the same of others, if any of them is not zero.
+template <class Backend, class F, class S, class... Rest>
+constexpr void for_each_gradient(F const& f, S& s, Rest&... rest) {
+  Backend* on = nullptr;
+  auto const find = [&](path const&, auto const& x) {
+    if (on == nullptr) on = x.backend();
+  };
+  (walk(static_cast<void*>(nullptr), find, nullptr, rest), ..., walk(static_cast<void*>(nullptr), find, nullptr, s));
+  if (on != nullptr) walk_tensors(*on, [&](auto const&, auto&... x) { f(x...); }, s, rest...);
+}
+
+/// A structure of gradients is one of these. (The operators are found by their arguments.)
+template <template <class...> class Tensor>
+struct gradient_of {
+  template <class... D>
+  using tensor = gradient<Tensor<D...>>;
+  using backend_type = typename Tensor<>::backend_type;
+
+  template <template <template <class...> class> class S>
+  friend constexpr S<gradient_of::template tensor>& operator+=(S<gradient_of::template tensor>& x,
+                                                               S<gradient_of::template tensor> const& y) {
+    for_each_gradient<backend_type>([](auto& a, auto const& b) { a += b; }, x, y);
+    return x;
+  }
+  template <template <template <class...> class> class S>
+  friend constexpr S<gradient_of::template tensor> operator+(S<gradient_of::template tensor> const& x,
+                                                             S<gradient_of::template tensor> const& y) {
+    auto sum = x;
+    sum += y;
+    return sum;
+  }
+  template <template <template <class...> class> class S>
+  friend constexpr S<gradient_of::template tensor>& operator*=(S<gradient_of::template tensor>& x, double factor) {
+    for_each_gradient<backend_type>([factor](auto& a) { a *= factor; }, x);
+    return x;
+  }
+  template <template <template <class...> class> class S>
+  friend constexpr S<gradient_of::template tensor> operator*(S<gradient_of::template tensor> const& x, double factor) {
+    auto product = x;
+    product *= factor;
+    return product;
+  }
+};
+
+}  // namespace detail
 
 }  // namespace mtf

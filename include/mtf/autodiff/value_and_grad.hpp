@@ -1,10 +1,12 @@
 #pragma once
-// Derivatives: the value of a function of a parameter structure together with its gradients, in the same structure.
+// Derivatives: the value of a function of parameter structures together with its gradients, in the same structures.
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include <mtf/autodiff/accumulated.hpp>
 #include <mtf/autodiff/as_computed.hpp>
 #include <mtf/autodiff/gradient.hpp>
 #include <mtf/autodiff/state_split.hpp>
@@ -12,6 +14,8 @@
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
+#include <mtf/core/layout.hpp>
+#include <mtf/core/mesh.hpp>
 #include <mtf/core/shape.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/callable.hpp>
@@ -20,6 +24,7 @@
 #include <mtf/detail/tape/tape.hpp>
 #include <mtf/detail/tape/value.hpp>
 #include <mtf/detail/tensor/model_types.hpp>
+#include <mtf/detail/tensor/sharding_of.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/ops/movement/cast.hpp>
 #include <mtf/ops/movement/complete.hpp>
@@ -45,42 +50,98 @@ template <class Params>
 using parameters_verdict_t = std::conditional_t<is_structure<Params> || std::is_same_v<Params, refused>,
                                                 fields_verdict_t<Params>, error_not_parameters<Params>>;
 
-/// The verdict on a function whose gradients are taken in its first argument. Each is asked only if those before hold:
+/// What a function whose gradients are taken returns: a scalar tensor, or a pair of that and what else it found.
+template <class Found>
+struct found_loss {
+  using loss = Found;
+  using auxiliary = void;
+};
+template <class Loss, class Auxiliary>
+struct found_loss<std::pair<Loss, Auxiliary>> {
+  using loss = Loss;
+  using auxiliary = Auxiliary;
+};
+template <class Loss>
+constexpr Loss const& loss_in(Loss const& found) {
+  return found;
+}
+template <class Loss, class Auxiliary>
+constexpr Loss const& loss_in(std::pair<Loss, Auxiliary> const& found) {
+  return found.first;
+}
+
+/// Several structures, as std::tie gives them.
+template <class Params>
+inline constexpr bool are_several = false;
+template <class... S>
+inline constexpr bool are_several<std::tuple<S&...>> = sizeof...(S) > 0;
+/// f(structures..., args...), for one structure or a tuple of several.
+template <class F, class Params, class... Args>
+constexpr decltype(auto) call_with(F const& f, Params const& params, Args const&... args) {
+  return f(params, args...);
+}
+template <class F, class... S, class... Args>
+constexpr decltype(auto) call_with(F const& f, std::tuple<S...> const& params, Args const&... args) {
+  return std::apply([&](auto const&... p) -> decltype(auto) { return f(p..., args...); }, params);
+}
+/// The backend of the first.
+template <class Backend, class Params>
+constexpr Backend& backend_of_each(Params const& params) {
+  if constexpr (are_several<Params>)
+    return backend_of<Backend>(std::get<0>(params));
+  else
+    return backend_of<Backend>(params);
+}
+/// The same as walk_tensors, for one structure or tuples of several.
+template <class Backend, class F, class S, class... Rest>
+constexpr void walk_each(Backend& b, F&& f, S& s, Rest&... rest) {
+  walk_tensors(b, f, s, rest...);
+}
+template <class Backend, class F, class... S, class... Rest>
+constexpr void walk_each(Backend& b, F&& f, std::tuple<S...> const& s, Rest&... rest) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    auto const walk_one = [&]<std::size_t J>(std::integral_constant<std::size_t, J>) {
+      walk_tensors(b, f, std::get<J>(s), std::get<J>(rest)...);
+    };
+    (walk_one(std::integral_constant<std::size_t, I>{}), ...);
+  }(std::index_sequence_for<S...>{});
+}
+
+/// The verdict on a function whose gradients are taken in its first arguments. Each is asked only if those before hold:
 /// a function that is called with other arguments than it was written for may not compile.
+template <class F, class... Args>
+struct asked_of {
+  template <class... Params>
+  static auto verdict() {
+    using parameters = first_failed_t<parameters_verdict_t<Params>...>;
+    if constexpr (!parameters::value) {
+      return parameters{};
+    } else if constexpr (!callable_t<F, as_computed_t<Params> const&..., Args const&...>::value) {
+      return callable_t<F, as_computed_t<Params> const&..., Args const&...>{};
+    } else {
+      using value = typename found_loss<std::remove_cvref_t<decltype(std::declval<F const&>()(
+          std::declval<as_computed_t<Params> const&>()..., std::declval<Args const&>()...))>>::loss;
+      return std::conditional_t<is_scalar_tensor<value> || std::is_same_v<value, refused>, ok,
+                                error_loss_is_not_scalar<value>>{};
+    }
+  }
+  template <class... S>
+  static auto of_each(std::tuple<S&...> const*) {
+    return verdict<std::remove_const_t<S>...>();
+  }
+};
 template <class F, class Params, class... Args>
 auto loss_verdict() {
-  using computed = as_computed_t<Params>;
-  if constexpr (!parameters_verdict_t<Params>::value) {
-    return parameters_verdict_t<Params>{};
-  } else if constexpr (!callable_t<F, computed const&, Args const&...>::value) {
-    return callable_t<F, computed const&, Args const&...>{};
-  } else {
-    using value = std::remove_cvref_t<decltype(std::declval<F const&>()(std::declval<computed const&>(),
-                                                                        std::declval<Args const&>()...))>;
-    return std::conditional_t<is_scalar_tensor<value> || std::is_same_v<value, refused>, ok,
-                              error_loss_is_not_scalar<value>>{};
-  }
+  if constexpr (is_accumulated<F>)
+    return loss_verdict<std::remove_cvref_t<decltype(std::declval<F const&>().each())>, Params,
+                        of_micro_batch_t<Args>...>();
+  else if constexpr (are_several<Params>)
+    return asked_of<F, Args...>::of_each(static_cast<Params const*>(nullptr));
+  else
+    return asked_of<F, Args...>::template verdict<Params>();
 }
 template <class F, class... Args>
 using loss_verdict_t = decltype(loss_verdict<F, Args...>());
-
-/// The backend that the tensors of a structure live on.
-template <class Backend, class S>
-constexpr Backend& backend_of(S& s) {
-  Backend* b = nullptr;
-  auto const find = [&](path const& name, auto const& x) {
-    if (x.empty()) has_no_value("the parameter " + name.text(), std::remove_cvref_t<decltype(x)>::description::spec);
-    if (b == nullptr) b = &x.backend();
-  };
-  walk(static_cast<void*>(nullptr), find, nullptr, s);
-  return *b;
-}
-
-template <template <class...> class Tensor>
-struct gradient_of {
-  template <class... D>
-  using tensor = gradient<Tensor<D...>>;
-};
 
 template <class Params>
 struct gradients_of {
@@ -90,6 +151,11 @@ struct gradients_of {
 template <template <template <class...> class> class Structure, template <class...> class Tensor>
 struct gradients_of<Structure<Tensor>> {
   using type = Structure<gradient_of<Tensor>::template tensor>;
+};
+
+template <class... S>
+struct gradients_of<std::tuple<S...>> {
+  using type = std::tuple<typename gradients_of<S>::type...>;
 };
 
 /// Where the gradient of a parameter is collected.
@@ -109,39 +175,84 @@ struct slots_of<Structure<Tensor>> {
   using type = Structure<slot_of<Tensor>::template tensor>;
 };
 
+template <class... S>
+struct slots_of<std::tuple<S...>> {
+  using type = std::tuple<typename slots_of<S>::type...>;
+};
+
+/// What a function f that is differentiated returns.
+template <class F, class Params, class... Args>
+using found_t = std::remove_cvref_t<decltype(call_with(
+    std::declval<F const&>(), std::declval<as_computed_t<Params> const&>(), std::declval<Args const&>()...))>;
+
 }  // namespace detail
 
-/// The type of the gradients of a parameter structure. Their elements have the parameters' type, or what the
-/// `precision` of these completes gradients in.
+/// The type of the gradients of a parameter structure; of several, by std::tie, a tuple. Their elements have the
+/// parameters' type, or what the `precision` of these completes gradients in.
 template <class Params>
 using gradients_t = typename detail::gradients_of<typename detail::model_types<Params>::completed>::type;
 
-/// The result of a function made by `value_and_grad`.
-template <class Value, class Gradients>
+/// The result of a function made by `value_and_grad`; `Auxiliary` is what its function found besides, if it did.
+template <class Value, class Gradients, class Auxiliary = void>
 struct value_and_gradients {
+  Value value;
+  Gradients gradients;
+  Auxiliary auxiliary;
+};
+template <class Value, class Gradients>
+struct value_and_gradients<Value, Gradients, void> {
   Value value;
   Gradients gradients;
 };
 
 namespace detail {
 
-/// Fills `value` and `gradients`. They are not returned: GCC 12 copies arrays of tensors without counting when it
-/// evaluates a constant expression (it copies their bits), and a plan's figure of memory would be off.
-template <class Split, class F, class Params, class Value, class Gradients, class... Args>
-constexpr void differentiate(completed_gradients when, F const& f, Params const& params, Value& value,
-                             Gradients& gradients, Args const&... args) {
-  using backend_type = typename Value::backend_type;
-  using T = typename Value::element_type;
+/// What value_and_grad returns for a function that returns `Found`.
+template <class Found, class Params>
+using differentiated_t =
+    value_and_gradients<decltype(complete(std::declval<typename found_loss<Found>::loss const&>())),
+                        gradients_t<Params>, typename found_loss<Found>::auxiliary>;
+
+template <class A>
+inline constexpr bool is_tuple = false;
+template <class... A>
+inline constexpr bool is_tuple<std::tuple<A...>> = true;
+template <class A, class B>
+inline constexpr bool is_tuple<std::pair<A, B>> = true;
+
+/// Makes constants of the tensors in what a function found besides its loss. (In a class of the user's own they are
+/// constants when the tape has ended.)
+template <class A>
+constexpr void detach([[maybe_unused]] A& a) {
+  if constexpr (is_tuple<A>) {
+    std::apply([](auto&... each) { (detach(each), ...); }, a);
+  } else if constexpr (tensor_type<A> || fields<A> || is_array<A>) {
+    auto const stop = [](path const&, auto& x) {
+      if constexpr (tensor_type<std::remove_cvref_t<decltype(x)>>)
+        if (!x.empty()) x = stop_gradient(x);
+    };
+    walk(static_cast<void*>(nullptr), stop, nullptr, a);
+  }
+}
+
+/// Runs f forward and backward. see(found) is told what it found before the backward pass. The gradients, times
+/// `weight`, are added to `gradients`; with `overlapped` the sums are completed.
+template <class Split, class F, class Params, class Gradients, class See, class... Args>
+constexpr void run_both_ways(completed_gradients when, double weight, F const& f, Params const& params,
+                             Gradients& gradients, See const& see, Args const&... args) {
+  using loss_type = typename found_loss<found_t<F, Params, Args...>>::loss;
+  using backend_type = typename loss_type::backend_type;
+  using T = typename loss_type::element_type;
   constexpr bool widens = !std::is_same_v<typename model_types<Params>::completed, as_computed_t<Params>>;
-  backend_type& backend = backend_of<backend_type>(params);
+  backend_type& backend = backend_of_each<backend_type>(params);
   tape<backend_type> recorded(backend, when == completed_gradients::overlapped);
   ref<gradient_slot<backend_type, T>> result;
   typename slots_of<as_computed_t<Params>>::type slots;
   {
     as_computed_t<Params> tracked;
-    walk_tensors(
+    walk_each(
         backend,
-        [&](path const& name, auto const& p, auto& t, auto& s) {
+        [&](path const& name, auto const& p, auto& t, auto& s, auto& g) {
           using U = typename std::remove_cvref_t<decltype(t)>::element_type;
           if (tape_of(p.value()) != nullptr) gradient_of_a_gradient();
           auto const computed = cast_call<U>{}(p);
@@ -150,32 +261,38 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
               computed.value().memory,
               recorded.template parameter<U>(place.spec(), state_axes<Split>(place), name.names(), widens)));
           s.at = t.value().slot.get();
+          if (g.is_zero()) return;
+          if constexpr (std::is_same_v<U, typename std::remove_cvref_t<decltype(g)>::element_type>)
+            s.at->add(g.take());
+          else
+            recorded.begin_last_with(g.take());
         },
-        params, tracked, slots);
-    auto const found = complete(f(std::as_const(tracked), args...));
-    value = stop_gradient(found);
-    if (auto* const by = tape_of(found.value()); by == &recorded)
-      result = found.value().slot;
+        params, tracked, slots, gradients);
+    auto const found = call_with(f, std::as_const(tracked), args...);
+    see(found);
+    auto const& loss = loss_in(found);
+    if (auto* const by = tape_of(loss.value()); by == &recorded)
+      result = loss.value().slot;
     else if (by != nullptr)
       gradient_of_a_gradient();
     // In constant expressions nvcc 13.0 destroys only the first element of an array that is a member.
     if constexpr (!backend_type::holds_data)
-      walk_tensors(backend, [](auto const&, auto& t) { t = std::remove_cvref_t<decltype(t)>(); }, tracked);
+      walk_each(backend, [](auto const&, auto& t) { t = std::remove_cvref_t<decltype(t)>(); }, tracked);
   }
   // From here on the nodes alone hold the parameters' slots.
   if (result) {
     auto seed = make_buffer<T>(backend, 1);
     {
       during<backend_type> const backward(backend, pass::backward);
-      operation<backend_type> const here(backend, "gradient", place_of(value).spec());
-      backend.run(primitives::fill<T>{data_of<T>(seed), 1, T(1)});
+      operation<backend_type> const here(backend, "gradient", sharding_of<shape<>, layout<mesh<>>>);
+      backend.run(primitives::fill<T>{data_of<T>(seed), 1, static_cast<T>(weight)});
     }
     result->add({std::move(seed), 0});
     result = {};
     recorded.run();
   }
   std::size_t i = 0;
-  walk_tensors(
+  walk_each(
       backend,
       [&](auto const&, auto const& p, auto const& s, auto& g) {
         using G = std::remove_cvref_t<decltype(g)>;
@@ -184,15 +301,49 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
       params, std::as_const(slots), gradients);
 }
 
+/// Fills `to`, a value_and_gradients. It is not returned: GCC 12 copies arrays of tensors without counting when it
+/// evaluates a constant expression (it copies their bits), and a plan's figure of memory would be off.
+template <class Split, class F, class Params, class To, class... Args>
+constexpr void differentiate(completed_gradients when, F const& f, Params const& params, To& to, Args const&... args) {
+  if constexpr (is_accumulated<F>) {
+    auto const& each = f.each();
+    using loss = found_t<std::remove_cvref_t<decltype(each)>, Params, of_micro_batch_t<Args>...>;
+    auto const n = f.size();
+    sum_of_losses<loss> sum;
+    for_each_micro_batch(backend_of_each<typename loss::backend_type>(params), n, [&](std::size_t i) {
+      run_both_ways<Split>(
+          i + 1 == n ? when : completed_gradients::later, 1 / static_cast<double>(n), each, params, to.gradients,
+          [&](loss const& found) { sum.add(found); }, of_micro_batch(args, i)...);
+    });
+    to.value = sum.mean(n);
+  } else {
+    auto const see = [&](auto const& found) {
+      to.value = stop_gradient(complete(loss_in(found)));
+      if constexpr (requires { to.auxiliary; }) {
+        to.auxiliary = found.second;
+        detach(to.auxiliary);
+      }
+    };
+    run_both_ways<Split>(when, 1, f, params, to.gradients, see, args...);
+  }
+}
+
 }  // namespace detail
 
 /// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
 /// gradients for every tensor of `params`. If these have a `precision`, f gets copies of them in the type that it
 /// computes in. Reverse mode: the operations on parameters are recorded and run backwards,
 /// each freeing what it kept. `Split` is the optimizer's state_split_over: with completed_gradients::overlapped each
-/// rank then gets only its part of a gradient. A parameter that was never given a value, and a function that is being
-/// differentiated already (gradients of gradients are not computed), are a user_error. Refused: parameters that are no
-/// structure of tensors, arguments that f does not take, a value that is not a scalar tensor.
+/// rank then gets only its part of a gradient.
+///
+/// In place of the scalar f may return a std::pair of it and something else, of tensors, numbers or both: that is
+/// returned too, as constants, `auto [value, gradients, auxiliary] = ...`. Gradients are taken in several structures
+/// if these are given by `std::tie(a, b)`: f is then called with (a, b, args...), and the gradients are a tuple. In
+/// `args` none are taken: parameters that are frozen stand there. Several batches as one: `accumulated`.
+///
+/// A parameter that was never given a value, and a function that is being differentiated already (gradients of
+/// gradients are not computed), are a user_error. Refused: parameters that are no structure of tensors, arguments that
+/// f does not take, a value that is not a scalar tensor.
 template <class Split = state_split_over<>, class F>
 constexpr auto value_and_grad(F f, completed_gradients when = completed_gradients::later) {
   return [f, when]<class Params, class... Args>(Params const& params, Args const&... args) {
@@ -201,12 +352,12 @@ constexpr auto value_and_grad(F f, completed_gradients when = completed_gradient
       detail::require<verdict>{};
       return value_and_gradients<refused, refused>{};
     } else {
-      using raw = std::remove_cvref_t<decltype(f(std::declval<as_computed_t<Params> const&>(), args...))>;
-      if constexpr (std::is_same_v<raw, refused>) {
+      using found = detail::found_t<F, Params, Args...>;
+      if constexpr (std::is_same_v<typename detail::found_loss<found>::loss, refused>) {
         return value_and_gradients<refused, refused>{};
       } else {
-        value_and_gradients<decltype(complete(std::declval<raw const&>())), gradients_t<Params>> result;
-        detail::differentiate<Split>(when, f, params, result.value, result.gradients, args...);
+        detail::differentiated_t<found, Params> result;
+        detail::differentiate<Split>(when, f, params, result, args...);
         return result;
       }
     }

@@ -121,14 +121,13 @@ struct planned_update<Params, Split, updated_by<Optimizer>> {
   constexpr void run(trace& b, Params& params, auto const& gradients) { optimizer.update(b, params, gradients, 0); }
 };
 
-template <completed_gradients When, class Split, class Update, class Loss, class F, class Params, class... Rest>
+template <completed_gradients When, class Split, class Update, class Found, class F, class Params, class... Rest>
 constexpr void planned_training(trace& b, F const& f, Params& params, Rest const&... rest) {
   planned_update<Params, Split, Update> update(b);  // its state is there from the start
   b.begin_step();
-  decltype(complete(std::declval<Loss const&>())) value;
-  gradients_t<Params> gradients;
-  differentiate<Split>(When, f, std::as_const(params), value, gradients, rest...);
-  update.run(b, params, gradients);
+  differentiated_t<Found, Params> found;
+  differentiate<Split>(When, f, std::as_const(params), found, rest...);
+  update.run(b, params, found.gradients);
 }
 /// Runs f on a trace. With parameters first it is a training step: backward, and what an optimizer sends; else a call.
 /// (A constructor, called with braces: so x are made in their order, when the program runs as in constant expressions.)

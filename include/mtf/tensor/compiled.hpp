@@ -6,6 +6,7 @@
 #include <mtf/backend/buffer.hpp>
 #include <mtf/detail/sharding/execute.hpp>
 #include <mtf/detail/tape/completion.hpp>
+#include <mtf/detail/tape/contributions.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/tape.hpp>
 // IWYU pragma: end_exports
@@ -29,6 +30,7 @@
 
 // and of their gradients, for floating types.
 #define MTF_COMPILED_GRADIENTS(EACH, BACKEND, T)                                                                   \
+  EACH class mtf::detail::contributions<BACKEND, T>;                                                               \
   EACH class mtf::detail::gradient_slot<BACKEND, T>;                                                               \
   EACH void mtf::detail::completion<BACKEND>::add<T>(mtf::detail::cotangent<BACKEND> const&, mtf::sharding const&, \
                                                      mtf::axis_mask, mtf::parameter_path const&);

@@ -1,42 +1,37 @@
 #pragma once
 // The gradient of one tensor, as it is collected.
 #include <utility>
-#include <vector>
 
-#include <mtf/backend/buffer.hpp>
-#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/ref.hpp>
-#include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
-#include <mtf/detail/sharding/execute.hpp>
-#include <mtf/detail/tape/cotangent.hpp>
+#include <mtf/detail/tape/contributions.hpp>
 #include <mtf/detail/tape/tape.hpp>
 
 namespace mtf::detail {
 
-/// Collects the gradient of one tensor. Contributions that are partial over the same axes are added first and reduced
-/// together, so a tensor that is used often has its gradient reduced once.
+/// Where the contributions to the gradient of one tensor are collected while a program runs backwards.
 template <class Backend, class T>
-class gradient_slot final : public kept_by<Backend> {
+class gradient_slot final : public kept_by<Backend>, public contributions<Backend, T> {
  public:
   int references = 1;
   int parameter = -1;  // the index of the tape's parameter whose gradient this is; -1: of none
 
-  /// `where`: the tensor's sharding, of which the partial axes are not read. It must outlive the slot (operations pass
-  /// static constants).
+  /// `where`: as for contributions.
   constexpr gradient_slot(tape<Backend>& owner, sharding const& where)
-      : backend_(&owner.backend()), owner_(owner.place()), where_(&where) {}
+      : contributions<Backend, T>(owner.backend(), where), owner_(owner.place()) {}
   constexpr void unreferenced() {
     if (parameter >= 0) finalize();
     if constexpr (Backend::holds_data)
-      destroy_object(*backend_, this);
+      destroy_object(*owner_->backend, this);
     else
-      clear();
+      this->clear();
   }
   /// Nothing more is added: hands the gradient to the tape.
-  constexpr void finalize() { owner().template is_final<T>(std::exchange(parameter, -1), together(), *where_); }
+  constexpr void finalize() {
+    owner().template is_final<T>(std::exchange(parameter, -1), this->together(), this->where());
+  }
   constexpr void let_go() {
-    clear();
+    this->clear();
     owner_ = {};
   }
   constexpr void destroy() { delete this; }
@@ -44,104 +39,9 @@ class gradient_slot final : public kept_by<Backend> {
   /// The tape. After its end `owner` must not be called, and `living` returns null.
   [[nodiscard]] constexpr tape<Backend>& owner() const { return *owner_->tape_; }
   [[nodiscard]] constexpr tape<Backend>* living() const { return owner_->tape_; }
-  [[nodiscard]] constexpr sharding const& where() const { return *where_; }
-  /// f(contribution), for each set of axes over which contributions are partial.
-  template <class F>
-  constexpr void each(F const& f) const {
-    if (first_.memory) f(first_);
-    for (auto const& g : more_) f(g);
-  }
-
-  constexpr void add(cotangent<Backend>&& g) {
-    added(g.memory);
-    if (!first_.memory) {
-      first_ = std::move(g);
-      return;
-    }
-    if (first_.partial == g.partial) return accumulate(first_.memory, std::move(g.memory));
-    for (auto& other : more_)
-      if (other.partial == g.partial) return accumulate(other.memory, std::move(g.memory));
-    more_.push_back(std::move(g));
-  }
-
-  /// Memory to which a contribution that is partial over these axes may be added in place; empty if there is none, or
-  /// something else holds it too. Who adds to it then calls added().
-  constexpr buffer<Backend> accumulator(axis_mask partial) {
-    if (!first_.memory || first_.partial != partial || !first_.memory.unique()) return {};
-    first_.memory->sum.forget();
-    return first_.memory;
-  }
-
-  /// Tells the backend (which may look for NaN) of a contribution, or of the memory that it was added to.
-  constexpr void added(buffer<Backend> const& memory) const {
-    backend_->made(static_cast<T const*>(data_of<T>(memory)), *where_);
-  }
-
-  /// The sum of all contributions, partial at most over `may_be_partial`; empty memory if there were none. Empties the
-  /// slot.
-  constexpr cotangent<Backend> take(axis_mask may_be_partial = ~0U) {
-    cotangent<Backend> sum;
-    if (!first_.memory) return sum;
-    sum.partial = may_be_partial;
-    each([&](auto const& g) { sum.partial &= g.partial; });
-    auto const part = [&](cotangent<Backend>& g) {
-      return completed<T>(*where_, g.partial & ~sum.partial, std::exchange(g.memory, {}));
-    };
-    sum.memory = part(first_);
-    for (auto& g : more_) accumulate(sum.memory, part(g));
-    more_.clear();
-    return sum;
-  }
 
  private:
-  constexpr void clear() {
-    first_ = {};
-    more_.clear();
-  }
-  /// As take(), but sends nothing: the result is partial over all axes over which a contribution is. A contribution
-  /// that is reduced along one of them already is kept on that axis' first rank only, and the others add zero. So the
-  /// later reduction counts it once, and can reduce several gradients in one message.
-  constexpr cotangent<Backend> together() {
-    if (more_.empty()) return {std::exchange(first_.memory, {}), std::exchange(first_.partial, 0)};
-    Backend& b = *backend_;
-    cotangent<Backend> sum;
-    each([&](auto const& g) { sum.partial |= g.partial; });
-    auto const add_term = [&](cotangent<Backend>& g) {
-      auto x = std::exchange(g.memory, {});
-      if (b.ranks().mesh().index_within(b.ranks().rank(), sum.partial & ~g.partial) != 0) return;
-      if (sum.memory) return accumulate(sum.memory, std::move(x));
-      sum.memory = std::move(x);
-      make_own(sum.memory);  // also where nothing is added to it: on other ranks something is, so no sum is known
-    };
-    add_term(first_);
-    for (auto& g : more_) add_term(g);
-    more_.clear();
-    if (!sum.memory) {
-      auto const n = where_->local_size(b.ranks().mesh());
-      sum.memory = make_buffer<T>(b, n);
-      b.run(primitives::fill<T>{data_of<T>(sum.memory), n, T(0)});
-    }
-    return sum;
-  }
-  /// Makes x memory that nothing else holds, and forgets what is known of its sum.
-  constexpr void make_own(buffer<Backend>& x) {
-    if (!x.unique()) x = copy_of<T>(x, where_->local_size(backend_->ranks().mesh()));
-    x->sum.forget();
-  }
-  constexpr void accumulate(buffer<Backend>& into, buffer<Backend>&& x) {
-    Backend& b = *backend_;
-    auto const n = where_->local_size(b.ranks().mesh());
-    if (!into.unique() && x.unique()) std::swap(into, x);
-    make_own(into);
-    b.run(primitives::add<T>{n, data_of<T>(into), data_of<T>(x)});
-    added(into);
-  }
-
-  Backend* backend_;
   ref<tape_place<Backend>> owner_;
-  sharding const* where_;
-  cotangent<Backend> first_;
-  std::vector<cotangent<Backend>> more_;  // rarely any
 };
 
 }  // namespace mtf::detail

@@ -12,15 +12,15 @@
 
 namespace mtf::detail {
 
-/// The tape on which an operation with these operands is recorded; null if no operand is tracked, or its tape has
-/// ended.
+/// The tape on which an operation with these operands is recorded; null if no operand is tracked, or its tape is paused
+/// or has ended.
 template <class Backend, class... T>
 constexpr tape<Backend>* tape_of(value<Backend, T> const&... x) {
   tape<Backend>* t = nullptr;
   auto const look = [&]<class U>(value<Backend, U> const& operand) {
     if constexpr (is_floating<U>) {
       tape<Backend>* const living = operand.slot ? operand.slot->living() : nullptr;
-      if (living == nullptr) return;
+      if (living == nullptr || living->is_paused()) return;
       if (t != nullptr && t != living) gradient_of_a_gradient();
       t = living;
     }

@@ -17,6 +17,7 @@
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/detail/tape/completion.hpp>
+#include <mtf/detail/tape/contributions.hpp>
 #include <mtf/detail/tape/cotangent.hpp>
 
 namespace mtf::detail {
@@ -106,6 +107,11 @@ class tape {
     completion_.finish();
   }
 
+  /// Nothing is recorded meanwhile.
+  [[nodiscard]] constexpr bool is_paused() const { return paused_; }
+  /// Returns what it was before.
+  constexpr bool pause(bool now) { return std::exchange(paused_, now); }
+
   /// A new slot for the gradient of the next parameter. The gradient is final when the last reference to the slot is
   /// dropped. `split`: the axes along which each rank needs only its part of the gradient (split_further). `widens`: it
   /// is handed out in the type that T is computed in.
@@ -117,6 +123,8 @@ class tape {
     parameters_.push_back({.index = &slot->parameter, .split = split, .name = name, .widens = widens});
     return slot;
   }
+  /// The gradient of the parameter that was made last, which is widened, begins with this, in the wider type.
+  constexpr void begin_last_with(cotangent<Backend>&& g) { parameters_.back().before = std::move(g); }
   /// The i-th parameter's gradient is final: its slot calls this.
   template <class T>
   constexpr void is_final(int i, cotangent<Backend>&& g, sharding const& where) {
@@ -127,6 +135,12 @@ class tape {
     if constexpr (!std::is_same_v<A, T>) {
       if (p.widens) {
         if (p.g.memory) p.g.memory = widened<T>(p.g.memory, where, p.name);
+        if (p.before.memory) {
+          contributions<Backend, A> sum(*backend_, where);
+          sum.add(std::move(p.before));
+          if (p.g.memory) sum.add(std::move(p.g));
+          p.g = sum.together();
+        }
         if (completes_) completion_.template add<A>(p.g, where, p.split, p.name);
         return;
       }
@@ -154,6 +168,7 @@ class tape {
     parameter_path name;
     bool widens;
     cotangent<Backend> g{};
+    cotangent<Backend> before{};  // of earlier batches, where it is widened
   };
   template <class T>
   constexpr buffer<Backend> widened(buffer<Backend> const& x, sharding const& where, parameter_path const& name) {
@@ -171,7 +186,7 @@ class tape {
   }
 
   Backend* backend_;
-  bool completes_;
+  bool completes_, paused_ = false;
   ref<tape_place<Backend>> place_;
   std::vector<parameter_gradient> parameters_;
   completion<Backend> completion_;

@@ -1,6 +1,7 @@
 #pragma once
 // From a structure of parameters to the types of a model's other tensors, as the precision of the parameters' place
 // says. Where it says nothing, they are the parameters' own.
+#include <tuple>
 #include <type_traits>
 
 #include <mtf/core/precision.hpp>
@@ -47,6 +48,13 @@ struct model_types<Structure<Tensor>> {
                                 Structure<of_elements<Tensor, T>::template tensor>>;
   using computed = of<typename precision::compute>;
   using completed = of<typename precision::completed>;
+};
+
+/// Of several structures, as std::tie gives them.
+template <class... S>
+struct model_types<std::tuple<S&...>> {
+  using computed = std::tuple<typename model_types<std::remove_const_t<S>>::computed...>;
+  using completed = std::tuple<typename model_types<std::remove_const_t<S>>::completed...>;
 };
 
 }  // namespace mtf::detail
