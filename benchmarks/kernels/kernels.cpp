@@ -198,7 +198,8 @@ void register_all(arrays& all) {
   kernel(all, "random_normal", whole,
          [](backend& b, A& a) { b.run(primitives::random_normal{arrays::everywhere(), 1, a.y, 0.0, 1.0}); });
   kernel(all, "adamw", 7 * whole, [](backend& b, A& a) {
-    b.run(primitives::adamw{size, a.y, a.dx, a.dy, in(a.x), 1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F, 1.0F});
+    b.run(primitives::update<mtf::updates::adamw<float>, float>{
+        size, a.y, in(a.x), {a.dx, a.dy}, {1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F}, 1.0F});
   });
   product(all, "contract 2048x2048x512", 1, 2048, 2048, 512, false, false);
   product(all, "contract 2048x512x2048, b transposed", 1, 2048, 512, 2048, false, true);

@@ -47,8 +47,9 @@ static_assert(parts<parameter<mtf::layout<machine>, line<128>, hidden>, over_row
 static_assert(parts<parameter<mtf::layout<machine>, line<130>, hidden>, over_rows> == 2);
 
 // State is split like that part, in the type that is computed in.
-static_assert(same<decltype(std::declval<mtf::detail::state_of<mtf::place<mtf::bfloat16, where>::tensor,
-                                                               over_rows>::tensor<table_rows, hidden>>()),
+static_assert(same<decltype(std::declval<mtf::detail::state_of<mtf::detail::kept_like_it<"m">,
+                                                               mtf::place<mtf::bfloat16, where>::tensor, over_rows,
+                                                               mtf::in_compute_type>::tensor<table_rows, hidden>>()),
                    mtf::tensor<float, mtf::shape<table_rows, hidden>, layout_of_part>>);
 
 // --- plans -----------------------------------------------------------------------------------------------------------

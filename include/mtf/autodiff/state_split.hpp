@@ -10,6 +10,7 @@
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/dim.hpp>
+#include <mtf/core/element.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
@@ -37,6 +38,11 @@ constexpr axis_mask further_split(mesh_shape const& mesh, sharding const& parame
                       parameter.local_extent(0, mesh) % mesh.size(more) == 0;
   return splits ? more : 0;
 }
+
+/// The bytes of an element by which state of X is small: those of the compute type, so that gradients of another type
+/// than the parameters' are split alike.
+template <class X>
+inline constexpr std::size_t state_element_size = sizeof(compute_t<typename X::element_type>);
 
 template <class Mesh, class Where>
 struct axes_for {
@@ -67,7 +73,7 @@ struct axes_for<Mesh, Where> {
 /// send, and state, updates and complete gradients are divided by the number of ranks (ZeRO; Rajbhandari et al. 2020).
 ///
 /// Split is a tensor's first dimension, over all of these axes that do not split the tensor yet. State stays like the
-/// parameter where they do not divide that dimension's extent on a rank, and where a shard has up to 64 KiB. Refused:
+/// parameter where they do not divide that dimension's extent on a rank, and where a shard has up to 64 KiB in the compute type. Refused:
 /// an axis that the parameters' mesh lacks.
 template <class... Where>
   requires((mesh_axis<Where> || dimension<Where>) && ...)
@@ -131,7 +137,7 @@ template <class X, class Split>
 struct state_split {
   using mesh_type = typename X::mesh_type;
   static constexpr axis_mask axes =
-      further_split(X::mesh, X::spec, sizeof(typename X::element_type),
+      further_split(X::mesh, X::spec, state_element_size<X>,
                     state_split_on<mesh_type, Split>::template axes<typename X::layout_type>);
   using layout_type = typename result_layout<mesh_type, typename X::shape_type, split_further_rule<X, axes>,
                                              typename X::layout_type>::type;
@@ -147,7 +153,7 @@ struct any_layout_as<any_layout<I>, Further> {
 template <class X, class... Where>
   requires(by_value<X>)
 struct state_split<X, state_split_over<Where...>> {
-  using further = split_as_state<state_split_over<Where...>, sizeof(typename X::element_type)>;
+  using further = split_as_state<state_split_over<Where...>, state_element_size<X>>;
   template <class T>
   using tensor = mtf::tensor<T, typename X::shape_type, typename any_layout_as<typename X::layout_type, further>::type,
                              partial<>, typename X::backend_type>;
@@ -163,7 +169,7 @@ struct state_split<X, state_split_over<>> {
 template <class Split, class X>
 constexpr axis_mask state_axes([[maybe_unused]] tensor_place<X> const& parameter) {
   if constexpr (by_value<X>)
-    return further_axes<Split>(parameter.arranged(), sizeof(typename X::element_type));
+    return further_axes<Split>(parameter.arranged(), state_element_size<X>);
   else
     return state_split<X, Split>::axes;
 }
@@ -182,7 +188,7 @@ template <class Split, class Backend, class X>
 constexpr tensor_place<state_part_t<X, Split>> state_place([[maybe_unused]] Backend& b,
                                                            [[maybe_unused]] tensor_place<X> const& parameter) {
   if constexpr (by_value<X>)
-    return tensor_place<state_part_t<X, Split>>(split_as_state<Split, sizeof(typename X::element_type)>::arranged(
+    return tensor_place<state_part_t<X, Split>>(split_as_state<Split, state_element_size<X>>::arranged(
         b.layouts(), b.ranks().mesh(), parameter.arranged()));
   else
     return {};
