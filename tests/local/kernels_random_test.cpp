@@ -158,8 +158,8 @@ TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
     auto ph = p.host(), mh = m.host(), vh = v.host();
     auto const gh = g.host();
     double const lr = 0.1, b1 = 0.9, b2 = 0.99, eps = 1e-6, decay = 0.05, c1 = 3, c2 = 5, scale = 0.5;
-    updates::adamw<A> const adamw{A(lr), A(b1), A(b2), A(eps), A(decay), A(c1), A(c2)};
-    device().run(primitives::update<updates::adamw<A>, T>{n, p.get(), g.get(), {m.get(), v.get()}, adamw, A(scale)});
+    mtf::updates::adamw<A> const adamw{A(lr), A(b1), A(b2), A(eps), A(decay), A(c1), A(c2)};
+    device().run(primitives::update<mtf::updates::adamw<A>, T>{n, p.get(), g.get(), {m.get(), v.get()}, adamw, A(scale)});
     for (std::size_t i = 0; i < ph.size(); ++i) {
       double const grad = gh[i] * scale;
       mh[i] = b1 * mh[i] + (1 - b1) * grad;
@@ -172,8 +172,8 @@ TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
 
     ph = p.host();
     mh = m.host();
-    updates::sgd<A> const sgd{A(lr), A(b1), A(decay)};
-    device().run(primitives::update<updates::sgd<A>, T>{n, p.get(), g.get(), {m.get()}, sgd, A(scale)});
+    mtf::updates::sgd<A> const sgd{A(lr), A(b1), A(decay)};
+    device().run(primitives::update<mtf::updates::sgd<A>, T>{n, p.get(), g.get(), {m.get()}, sgd, A(scale)});
     for (std::size_t i = 0; i < ph.size(); ++i) {
       mh[i] = b1 * mh[i] + gh[i] * scale + decay * ph[i];
       ph[i] -= lr * mh[i];

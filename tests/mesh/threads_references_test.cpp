@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <mtf/kokkos.hpp>
+#include <mtf/mtf.hpp>
 #include <mtf/threads.hpp>
 
 #include "reference/reference.hpp"

@@ -107,8 +107,8 @@ struct planned_update<Params, Split, without_update> {
     during<trace> const update(b, pass::update);
     walk_tensors(
         b,
-        [](path const& name, auto const& p, auto const& g) {
-          if (!g.is_zero()) share_parts<Split>(p, name.names());
+        [](path const& name, auto& p, auto const& g) {
+          if (!g.is_zero()) share_parts<Split>(p, part_of_parameter<Split>(p), name.names());
         },
         params, gradients);
   }

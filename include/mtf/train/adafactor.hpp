@@ -125,10 +125,9 @@ struct adafactor_rule {
   using kept = list<kept_moment<true>, kept_moment<false>, kept_whole_moments>;
   static constexpr char const* name = "adafactor";
 
-  template <class Split, class Backend, class X, class Part, class Rows, class Columns, class Whole>
-  static constexpr void update(Backend& b, one_update<options> const& u, X& p, Part const& g, Rows& rows,
+  template <class Backend, class T, class Part, class Rows, class Columns, class Whole>
+  static constexpr void update(Backend& b, one_update<options> const& u, T* p, Part const& g, Rows& rows,
                                Columns& columns, Whole& whole) {
-    using T = typename X::element_type;
     using A = compute_t<T>;
     auto const place = place_of(g);
     sharding const& spec = place.spec();
@@ -137,8 +136,8 @@ struct adafactor_rule {
     A* const x = data_of<A>(memory);
     double decay = 0;
     if constexpr (Backend::holds_data) decay = 1 - math::library_pow(u.updates, -u.options.decay_exponent);
-    if constexpr (factored_of<X>.factored)
-      factored(b, u, factored_of<X>, spec, n, x, g, rows, columns, static_cast<A>(decay));
+    if constexpr (factored_of<Part>.factored)
+      factored(b, u, factored_of<Part>, spec, n, x, g, rows, columns, static_cast<A>(decay));
     else
       b.run(primitives::adafactor_whole<typename Part::element_type>{
           n, x, whole.value().data(), g.value().data(), static_cast<A>(u.grad_scale),
@@ -146,13 +145,12 @@ struct adafactor_rule {
     // The sums of the squares of the update and of the parameter, over all of the tensor.
     auto const sums = make_buffer<double>(b, 2);
     double *const of_x = data_of<double>(sums), *const of_p = data_of<double>(sums, 1);
-    T* const part = part_of_parameter<Split>(p);
     b.run(primitives::fill<double>{of_x, 2, 0.0});
     b.run(primitives::square_sum<A>{n, of_x, x});
-    b.run(primitives::square_sum<T>{n, of_p, part});
+    b.run(primitives::square_sum<T>{n, of_p, p});
     if (axis_mask const axes = spec.split_axes(); axes != 0)
       b.all_reduce(axes, combine::sum, static_cast<double const*>(of_x), of_x, 2);
-    b.run(primitives::adafactor_apply<T>{n, part, x, of_x, static_cast<double>(spec.global_size()), u.learning_rate,
+    b.run(primitives::adafactor_apply<T>{n, p, x, of_x, static_cast<double>(spec.global_size()), u.learning_rate,
                                          u.options.epsilon2, u.options.clip_rms, u.weight_decay,
                                          u.options.scale_parameter});
   }

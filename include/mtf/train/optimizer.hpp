@@ -159,14 +159,11 @@ struct one_update {
 };
 
 /// Where the random numbers of an update come from.
-template <class Split, class Backend, class X>
+template <class Backend, class Part>
 constexpr primitives::draws draws_for([[maybe_unused]] Backend& b, [[maybe_unused]] path const& name,
-                                      [[maybe_unused]] X const& x, [[maybe_unused]] int updates) {
+                                      [[maybe_unused]] Part const& part, [[maybe_unused]] int updates) {
   if constexpr (Backend::holds_data) {
-    auto const place = place_of(x);
-    auto const& mesh = b.ranks().mesh();
-    int const rank = b.ranks().rank();
-    return {placement_of(place.spec(), mesh, rank), part_offset(place.spec(), state_axes<Split>(place), mesh, rank),
+    return {placement_of(place_of(part).spec(), b.ranks().mesh(), b.ranks().rank()),
             random_key(0).of(name.text()).of(static_cast<std::uint64_t>(updates)).bits()};
   } else {
     return {};
@@ -176,14 +173,14 @@ constexpr primitives::draws draws_for([[maybe_unused]] Backend& b, [[maybe_unuse
 /// The update of a rule that has a formula for one element, of mtf/math/updates.hpp.
 template <class Rule>
 struct element_by_element {
-  template <class Split, class Backend, class Options, class X, class Part, class... Kept>
-  static constexpr void update(Backend& b, one_update<Options> const& u, X& p, Part const& g, Kept&... kept) {
-    using P = typename X::element_type;
+  /// `p`: the rank's part of the parameter, which lies as g does.
+  template <class Backend, class Options, class P, class Part, class... Kept>
+  static constexpr void update(Backend& b, one_update<Options> const& u, P* p, Part const& g, Kept&... kept) {
     using A = compute_t<P>;
     auto const formula = Rule::template formula<Backend, A>(u);
     primitives::update<std::remove_const_t<decltype(formula)>, P, typename Part::element_type,
                        typename first_t<Kept...>::element_type>
-        step{place_of(g).local_size(), part_of_parameter<Split>(p), g.value().data(), {}, formula,
+        step{place_of(g).local_size(), p, g.value().data(), {}, formula,
              static_cast<A>(u.grad_scale), u.random};
     int k = 0;  // not by braces: nvcc 13.0 loses a pack that is expanded inside of two
     ((step.state[k++] = kept.value().data()), ...);
@@ -265,19 +262,20 @@ class optimizer {
           auto const part = g.template part<Split>();
           (check_state(Rule::name, name, part, kept), ...);
           group_numbers const group = group_of<Backend>(decay_, name, p);
+          if (!group.frozen) make_own(p);
+          auto const mine = part_of_parameter<Split>(p);
           if (!group.frozen) {
             ++updates.value;
-            make_own(p);
             (make_own(kept), ...);
             one_update<options_type> const u{options_,
                                              learning_rate * group.rate,
                                              group.decays ? options_.weight_decay : 0.0,
                                              grad_scale,
                                              updates.value,
-                                             draws_for<Split>(b, name, p, updates.value)};
-            Rule::template update<Split>(b, u, p, part, kept...);
+                                             draws_for(b, name, part, updates.value)};
+            Rule::update(b, u, data_of<typename std::remove_cvref_t<decltype(p)>::element_type>(mine), part, kept...);
           }
-          share_parts<Split>(p, name.names());
+          share_parts<Split>(p, mine, name.names());
         },
         params, gradients, updates_, std::get<I>(kept_)...);
   }

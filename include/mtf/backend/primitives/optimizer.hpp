@@ -12,11 +12,9 @@ namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
 
-/// Where random numbers for the elements of a part come from: the elements from `first` on of a shard that lies so in
-/// the global tensor. Only bfloat16 state draws.
+/// Where random numbers for elements that lie so in the global tensor come from. Only bfloat16 state draws.
 struct draws {
   placement of;
-  index first = 0;
   std::uint64_t key = 0;
 };
 

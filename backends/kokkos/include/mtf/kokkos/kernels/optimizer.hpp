@@ -47,12 +47,12 @@ struct update_at_random {
   using A = compute_t<P>;
   update_body<Formula, P, G, bfloat16> of;
   nest<1> where;
-  index offset, first;
+  index offset;
   std::uint64_t key;
 
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
     index at[1];
-    where.locate(first + j, at);
+    where.locate(j, at);
     auto const random = philox(key, static_cast<std::uint64_t>(offset + at[0]), 0);
     A kept[Formula::kept > 0 ? Formula::kept : 1];
     for (int k = 0; k < Formula::kept; ++k) kept[k] = static_cast<A>(load(of.state[k][j]));
@@ -68,8 +68,7 @@ void compute(device<Exec>& on, primitives::update<Formula, P, G, S> const& p) {
   for (int k = 0; k < Formula::kept; ++k) body.state[k] = p.state[k];
   if constexpr (std::is_same_v<S, bfloat16> && Formula::kept > 0)
     for_elements(p.name, on.exec, p.n,
-                 update_at_random<Formula, P, G>{body, nest_of(p.random.of.local), p.random.of.offset, p.random.first,
-                                                 p.random.key});
+                 update_at_random<Formula, P, G>{body, nest_of(p.random.of.local), p.random.of.offset, p.random.key});
   else
     for_elements(p.name, on.exec, p.n, body);
 }
