@@ -68,7 +68,9 @@ std::vector<float> kept_of(float g, index first, index n, std::uint64_t key) {
   return found;
 }
 
-TEST_CASE("state of bfloat16 is rounded to one of its neighbours, its mean is what was to be kept, and layouts do not matter") {
+TEST_CASE(
+    "state of bfloat16 is rounded to one of its neighbours, its mean is what was to be kept, and layouts do not "
+    "matter") {
   constexpr index n = 100000;
   for (float const sign : {1.0F, -1.0F})
     for (float const above : {0.0F, 1.0F / 8, 1.0F / 2, 7.0F / 8}) {
@@ -199,7 +201,8 @@ TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
     auto const gh = g.host();
     double const lr = 0.1, b1 = 0.9, b2 = 0.99, eps = 1e-6, decay = 0.05, c1 = 3, c2 = 5, scale = 0.5;
     mtf::updates::adamw<A> const adamw{A(lr), A(b1), A(b2), A(eps), A(decay), A(c1), A(c2)};
-    device().run(primitives::update<mtf::updates::adamw<A>, T>{n, p.get(), g.get(), {m.get(), v.get()}, adamw, A(scale)});
+    device().run(
+        primitives::update<mtf::updates::adamw<A>, T>{n, p.get(), g.get(), {m.get(), v.get()}, adamw, A(scale)});
     for (std::size_t i = 0; i < ph.size(); ++i) {
       double const grad = gh[i] * scale;
       mh[i] = b1 * mh[i] + (1 - b1) * grad;

@@ -1,5 +1,6 @@
 // Optimizers against PyTorch's, transformers' and lion-pytorch's (tests/reference/make_optimizers.py), 50 steps, on one
-// rank and on four under layouts, with whole state and with state that is split further; and they send what was planned.
+// rank and on four under layouts, with whole state and with state that is split further; and they send what was
+// planned.
 // ranks: threads
 // compilers: first
 #define DOCTEST_CONFIG_IMPLEMENT
@@ -74,8 +75,7 @@ void follows(std::string const& name, auto const& options, auto const& schedule)
         Optimizer<decltype(p), mtf::decay_weights, Split> optimizer(machine, options);
         for (int step = 0; step < steps; ++step) {
           set(machine, noise, [&](double i) { return 0.05 * std::cos(0.1 * i + step); });
-          auto const factor =
-              mtf::full<typename place::template tensor<>>(machine, 1 + 0.5 * std::sin(step + 1.0));
+          auto const factor = mtf::full<typename place::template tensor<>>(machine, 1 + 0.5 * std::sin(step + 1.0));
           std::vector<mtf::collectives::event> sent;
           ranks.record(&sent);
           auto const gradients = mtf::value_and_grad<Split>(loss{})(p, noise, factor).gradients;
@@ -129,7 +129,8 @@ TEST_CASE("adafactor is transformers'") {
   follows<double, both_ways, whole, mtf::adafactor>(
       "adafactor_absolute", mtf::adafactor_options{.scale_parameter = false}, mtf::constant_rate{0.01});
   everywhere<mtf::adafactor>("adafactor", mtf::adafactor_options{.weight_decay = 0.01}, mtf::relative_step{});
-  follows<double, both_ways, whole, mtf::adafactor>("adafactor", mtf::adafactor_options{.weight_decay = 0.01}, mtf::relative_step{});
+  follows<double, both_ways, whole, mtf::adafactor>("adafactor", mtf::adafactor_options{.weight_decay = 0.01},
+                                                    mtf::relative_step{});
   follows<float, both_ways, whole, mtf::adafactor>("adafactor", mtf::adafactor_options{}, mtf::relative_step{});
 }
 TEST_CASE("lion is lion-pytorch's") {

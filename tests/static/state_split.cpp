@@ -47,8 +47,8 @@ static_assert(part<alone<three_rows, table_rows, hidden>, over_both>::spec[1].sp
               parts<alone<three_rows, table_rows, hidden>, over_both> == 8);
 static_assert(part<alone<odd_rows, six_rows, twelve_rows>, over_both>::spec[1].split.mask() == 0b01 &&
               part<alone<odd_rows, six_rows, twelve_rows>, over_both>::spec[2].split.mask() == 0b10);
-static_assert(same<part<alone<odd_rows, three_rows, three_rows_more>, over_both>,
-                   alone<odd_rows, three_rows, three_rows_more>>);
+static_assert(
+    same<part<alone<odd_rows, three_rows, three_rows_more>, over_both>, alone<odd_rows, three_rows, three_rows_more>>);
 static_assert(same<part<parameter<where, hidden, digit>, over_rows>, parameter<where, hidden, digit>>);
 // The example's output projection of 8 heads on a rank, on a mesh of 16 x 32, is split along d_head.
 struct hosts : mtf::axis<"hosts", 16> {};

@@ -76,9 +76,9 @@ struct axes_for<Mesh, Where> {
 /// send, and state, updates and complete gradients are divided by the number of ranks (ZeRO; Rajbhandari et al. 2020).
 ///
 /// Split is the first dimension whose extent on a rank all of these axes divide that do not split the tensor yet; if
-/// there is none, the first for each of them. (If it is not the first dimension, parts are copied to and from messages.)
-/// State stays like the parameter where they divide no dimensions, and where a shard has up to 64 KiB in the compute
-/// type. Refused: an axis that the parameters' mesh lacks.
+/// there is none, the first for each of them. (If it is not the first dimension, parts are copied to and from
+/// messages.) State stays like the parameter where they divide no dimensions, and where a shard has up to 64 KiB in the
+/// compute type. Refused: an axis that the parameters' mesh lacks.
 template <class... Where>
   requires((mesh_axis<Where> || dimension<Where>) && ...)
 struct state_split_over {};
@@ -192,8 +192,8 @@ template <class Split, class Backend, class X>
 constexpr tensor_place<state_part_t<X, Split>> state_place([[maybe_unused]] Backend& b,
                                                            [[maybe_unused]] tensor_place<X> const& parameter) {
   if constexpr (by_value<X>)
-    return tensor_place<state_part_t<X, Split>>(split_as_state<Split, state_element_size<X>>::arranged(
-        b.layouts(), b.ranks().mesh(), parameter.arranged()));
+    return tensor_place<state_part_t<X, Split>>(
+        split_as_state<Split, state_element_size<X>>::arranged(b.layouts(), b.ranks().mesh(), parameter.arranged()));
   else
     return {};
 }
@@ -205,9 +205,9 @@ constexpr auto part_of_parameter(X const& x) {
   return own_part<typename X::element_type>(x.backend(), place.spec(), state_axes<Split>(place), x.value().memory);
 }
 
-/// Each rank has its part of the parameter's shard, as part_of_parameter gave it: now all have all of it. One all-gather
-/// over the axes that split the state further; in place where parts are contiguous, else into new memory. `name`: the
-/// parameter's path, as for operation.
+/// Each rank has its part of the parameter's shard, as part_of_parameter gave it: now all have all of it. One
+/// all-gather over the axes that split the state further; in place where parts are contiguous, else into new memory.
+/// `name`: the parameter's path, as for operation.
 template <class Split, class X, class Memory>
 constexpr void share_parts(X& x, Memory const& part, parameter_path const& name = {}) {
   auto const place = place_of(x);
@@ -221,8 +221,8 @@ constexpr void share_parts(X& x, Memory const& part, parameter_path const& name 
     b.all_gather(axes, static_cast<T const*>(data_of<T>(part)), x.value().data(),
                  static_cast<std::size_t>(state_place<Split>(b, place).local_size()));
   else
-    x = place.tensor(value<typename X::backend_type, T>(execute<T>(
-        b, derive_relayout(mesh, split_further(place.spec(), axes, mesh), place.spec()), part)));
+    x = place.tensor(value<typename X::backend_type, T>(
+        execute<T>(b, derive_relayout(mesh, split_further(place.spec(), axes, mesh), place.spec()), part)));
 }
 
 }  // namespace detail

@@ -115,9 +115,8 @@ struct kept_moment {
 struct kept_whole_moments {
   static constexpr char const* name() { return "exp_avg_sq"; }
   template <class X, class Split, class State>
-  using type =
-      std::conditional_t<factored_of<X>.factored, not_kept,
-                         typename state_split<X, Split>::template tensor<compute_t<typename X::element_type>>>;
+  using type = std::conditional_t<factored_of<X>.factored, not_kept,
+                                  typename state_split<X, Split>::template tensor<compute_t<typename X::element_type>>>;
 };
 
 struct adafactor_rule {
@@ -174,8 +173,8 @@ struct adafactor_rule {
       index const size = lies.local_size(mesh);
       auto const sum = make_buffer<A>(b, size);
       total(b, data_of<A>(sum), lies, x, spec, gone.split.mask());
-      b.run(primitives::update<updates::average<A>, A>{size, moment.value().data(), data_of<A>(sum), {}, {decay},
-                                                       A(1) / static_cast<A>(gone.extent)});
+      b.run(primitives::update<updates::average<A>, A>{
+          size, moment.value().data(), data_of<A>(sum), {}, {decay}, A(1) / static_cast<A>(gone.extent)});
     };
     mean_into(rows, by_row, largest);
     mean_into(columns, by_column, second);
@@ -202,9 +201,10 @@ struct adafactor_rule {
 /// dimensions have extents of at least 128 keeps the means of its gradient's squares along each of the two, another one
 /// the moments of all elements. Moments lie as their parameter's state does, with `Split` too; they are of
 /// the compute type. An update's root mean square is cut to clip_rms; the rate is multiplied by the
-/// parameter's root mean square, and comes from the schedule relative_step in the paper. For each tensor it sends, beside what
-/// every optimizer does: two numbers over the axes that split it, and where those split a factored dimension the sums
-/// along it. `Decay` and copies as for adamw; a group's decay is multiplied by the same rate as its update.
+/// parameter's root mean square, and comes from the schedule relative_step in the paper. For each tensor it sends,
+/// beside what every optimizer does: two numbers over the axes that split it, and where those split a factored
+/// dimension the sums along it. `Decay` and copies as for adamw; a group's decay is multiplied by the same rate as its
+/// update.
 template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
 class adafactor : public detail::optimizer<detail::adafactor_rule, Params, Decay, Split, in_compute_type> {
  public:

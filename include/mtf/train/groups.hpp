@@ -34,9 +34,9 @@ struct decay_weights {
 struct parameter_group {
   enum class decay : unsigned char { as_weights, yes, no };
   std::string names;
-  double rate = 1;                    // the learning rate is multiplied by it
+  double rate = 1;                   // the learning rate is multiplied by it
   decay decays = decay::as_weights;  // as decay_weights says, or as said here
-  bool frozen = false;                // neither the parameter nor its state is updated
+  bool frozen = false;               // neither the parameter nor its state is updated
 };
 
 /// Groups by name, to be given to an optimizer of type `mtf::adamw<parameters, mtf::parameter_groups>`: for each

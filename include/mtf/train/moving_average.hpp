@@ -28,7 +28,9 @@ class moving_average {
   moving_average(Backend& b, Params const& params, double decay) : decay_(decay) {
     detail::walk_tensors(
         b,
-        [](auto const&, auto const& p, auto& a) { a = cast<compute_t<typename std::remove_cvref_t<decltype(p)>::element_type>>(p); },
+        [](auto const&, auto const& p, auto& a) {
+          a = cast<compute_t<typename std::remove_cvref_t<decltype(p)>::element_type>>(p);
+        },
         params, average_);
   }
 

@@ -96,10 +96,10 @@ inline constexpr bool is_kept = !std::is_same_v<X, not_kept>;
 template <class X>
 constexpr void make_own(X& x) {
   if constexpr (is_kept<X>) {
-  using T = typename X::element_type;
-  auto const& memory = x.value().memory;
-  auto const place = place_of(x);
-  if (!memory.unique()) x = place.tensor(value<typename X::backend_type, T>(copy_of<T>(memory, place.local_size())));
+    using T = typename X::element_type;
+    auto const& memory = x.value().memory;
+    auto const place = place_of(x);
+    if (!memory.unique()) x = place.tensor(value<typename X::backend_type, T>(copy_of<T>(memory, place.local_size())));
   }
 }
 
@@ -180,8 +180,7 @@ struct element_by_element {
     auto const formula = Rule::template formula<Backend, A>(u);
     primitives::update<std::remove_const_t<decltype(formula)>, P, typename Part::element_type,
                        typename first_t<Kept...>::element_type>
-        step{place_of(g).local_size(), p, g.value().data(), {}, formula,
-             static_cast<A>(u.grad_scale), u.random};
+        step{place_of(g).local_size(), p, g.value().data(), {}, formula, static_cast<A>(u.grad_scale), u.random};
     int k = 0;  // not by braces: nvcc 13.0 loses a pack that is expanded inside of two
     ((step.state[k++] = kept.value().data()), ...);
     b.run(step);

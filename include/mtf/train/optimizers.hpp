@@ -39,7 +39,13 @@ struct adamw_rule : element_by_element<adamw_rule> {
   template <class Backend, class A>
   static constexpr updates::adamw<A> formula(one_update<options> const& u) {
     auto const& o = u.options;
-    return {static_cast<A>(u.learning_rate), static_cast<A>(o.beta1), static_cast<A>(o.beta2), static_cast<A>(o.epsilon), static_cast<A>(u.weight_decay), static_cast<A>(bias_correction<Backend>(o.beta1, u.updates)), static_cast<A>(bias_correction<Backend>(o.beta2, u.updates))};
+    return {static_cast<A>(u.learning_rate),
+            static_cast<A>(o.beta1),
+            static_cast<A>(o.beta2),
+            static_cast<A>(o.epsilon),
+            static_cast<A>(u.weight_decay),
+            static_cast<A>(bias_correction<Backend>(o.beta1, u.updates)),
+            static_cast<A>(bias_correction<Backend>(o.beta2, u.updates))};
   }
 };
 
@@ -74,7 +80,9 @@ struct adam_rule : element_by_element<adam_rule> {
   template <class Backend, class A>
   static constexpr updates::adamw<A> formula(one_update<options> const& u) {
     auto const& o = u.options;
-    return {static_cast<A>(u.learning_rate), static_cast<A>(o.beta1), static_cast<A>(o.beta2), static_cast<A>(o.epsilon), static_cast<A>(u.weight_decay), static_cast<A>(1), static_cast<A>(1)};
+    return {
+        static_cast<A>(u.learning_rate), static_cast<A>(o.beta1), static_cast<A>(o.beta2), static_cast<A>(o.epsilon),
+        static_cast<A>(u.weight_decay),  static_cast<A>(1),       static_cast<A>(1)};
   }
 };
 
@@ -165,7 +173,8 @@ struct lion_rule : element_by_element<lion_rule> {
   template <class Backend, class A>
   static constexpr updates::lion<A> formula(one_update<options> const& u) {
     auto const& o = u.options;
-    return {static_cast<A>(u.learning_rate), static_cast<A>(o.beta1), static_cast<A>(o.beta2), static_cast<A>(u.weight_decay)};
+    return {static_cast<A>(u.learning_rate), static_cast<A>(o.beta1), static_cast<A>(o.beta2),
+            static_cast<A>(u.weight_decay)};
   }
 };
 

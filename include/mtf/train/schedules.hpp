@@ -77,7 +77,8 @@ struct noam {
   int d_model = 512;
   int warmup = 4000;
   [[nodiscard]] double at(int step) const {
-    double const t = step + 1, rise = t / warmup / math::library_sqrt(static_cast<double>(warmup)), fall = 1 / math::library_sqrt(t);
+    double const t = step + 1, rise = t / warmup / math::library_sqrt(static_cast<double>(warmup)),
+                 fall = 1 / math::library_sqrt(t);
     return (rise < fall ? rise : fall) / math::library_sqrt(static_cast<double>(d_model));
   }
 };

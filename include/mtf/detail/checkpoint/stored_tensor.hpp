@@ -75,8 +75,8 @@ struct no_visitor {
 template <class T>
 concept has_state = requires(T& x, no_visitor const& f) { x.visit_state(f); };
 
-/// Calls f(name, x) for each tensor, and for each other `x.value`, a number that all ranks have; what has neither, where
-/// nothing is kept, is passed over.
+/// Calls f(name, x) for each tensor, and for each other `x.value`, a number that all ranks have; what has neither,
+/// where nothing is kept, is passed over.
 template <class T, class F>
 void for_each_stored(T& what, F const& f) {
   auto const structure = [&](std::string_view suffix, auto& of) {

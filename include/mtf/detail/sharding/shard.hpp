@@ -16,7 +16,7 @@ namespace mtf::detail {
 struct further_splits {
   sharding out;
   bool whole = false;
-  int first = 0;  // the first dimension that is split further
+  int first = 0;    // the first dimension that is split further
   bool one = true;  // and the only one
 };
 constexpr further_splits split_further_where_it_divides(sharding const& s, axis_mask axes, mesh_shape const& mesh) {

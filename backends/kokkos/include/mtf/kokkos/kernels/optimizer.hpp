@@ -176,9 +176,9 @@ void compute(device<Exec>& on, primitives::adafactor_apply<P> const& p) {
 
 // Of the updates the library has those of the commonest optimizers, with parameters, gradients and state of one kind.
 #if defined(MTF_KOKKOS_COMPILED)
-#define MTF_COMPILED_UPDATE_ON(EXEC, ON, NAME)                                                            \
-  MTF_FLOAT_KERNEL void compute(ON<EXEC>&, primitives::update<updates::NAME<float>, float> const&);       \
-  MTF_DOUBLE_KERNEL void compute(ON<EXEC>&, primitives::update<updates::NAME<double>, double> const&);    \
+#define MTF_COMPILED_UPDATE_ON(EXEC, ON, NAME)                                                         \
+  MTF_FLOAT_KERNEL void compute(ON<EXEC>&, primitives::update<updates::NAME<float>, float> const&);    \
+  MTF_DOUBLE_KERNEL void compute(ON<EXEC>&, primitives::update<updates::NAME<double>, double> const&); \
   MTF_BFLOAT16_KERNEL void compute(ON<EXEC>&, primitives::update<updates::NAME<float>, bfloat16> const&);
 MTF_ON_EACH_SPACE(MTF_COMPILED_UPDATE_ON, device, adamw)
 MTF_ON_EACH_SPACE(MTF_COMPILED_UPDATE_ON, device, sgd)
