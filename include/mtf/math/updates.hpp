@@ -6,6 +6,7 @@
 #include <mtf/core/host_device.hpp>
 #include <mtf/math/fast_math.hpp>
 
+/// Formulas of optimizers, for one element.
 namespace mtf::updates {
 
 /// Adam with decoupled weight decay (Loshchilov & Hutter 2019). correction1, 2: 1 / (1 - beta^step).

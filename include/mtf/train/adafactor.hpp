@@ -200,7 +200,7 @@ struct adafactor_rule {
 /// Adafactor (Shazeer & Stern 2018) as Mesh-TensorFlow has it, without its first moment. A tensor whose two largest
 /// dimensions have extents of at least 128 keeps the means of its gradient's squares along each of the two, another one
 /// the moments of all elements. Moments lie as their parameter's state does, with `Split` too; they are of
-/// the compute type. An update's root mean square is cut to clip_rms; the rate is multiplied by the
+/// the compute type. An update's root mean square is clipped to clip_rms; the rate is multiplied by the
 /// parameter's root mean square, and comes from the schedule relative_step in the paper. For each tensor it sends,
 /// beside what every optimizer does: two numbers over the axes that split it, and where those split a factored
 /// dimension the sums along it. `Decay` and copies as for adamw; a group's decay is multiplied by the same rate as its

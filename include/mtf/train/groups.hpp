@@ -32,6 +32,7 @@ struct decay_weights {
 /// What holds for the parameters of a group. `names`: a path, in which * stands for any characters: "blocks.*.wq",
 /// "*.gamma*".
 struct parameter_group {
+  /// Whether its parameters decay.
   enum class decay : unsigned char { as_weights, yes, no };
   std::string names;
   double rate = 1;                   // the learning rate is multiplied by it
@@ -39,7 +40,7 @@ struct parameter_group {
   bool frozen = false;               // neither the parameter nor its state is updated
 };
 
-/// Groups by name, to be given to an optimizer of type `mtf::adamw<parameters, mtf::parameter_groups>`: for each
+/// Groups by name, to be given to an optimizer as its `Decay`: for each
 /// parameter the first group holds that has its name; of those in none, as decay_weights says. A frozen parameter's
 /// gradient counts in the norm, and what was planned is sent for it.
 class parameter_groups {

@@ -37,12 +37,14 @@ struct warmup_cosine {
 /// The same number at each step.
 struct constant_rate {
   double value = 1;
+  /// The number of this step.
   [[nodiscard]] constexpr double at(int /*step*/) const { return value; }
 };
 
 /// From 0 at step 0 to 1 at step `steps`, and 1 from there on (Mesh-TensorFlow's linear_warmup).
 struct linear_warmup {
   int steps = 10000;
+  /// The number of this step.
   [[nodiscard]] constexpr double at(int step) const { return step >= steps ? 1.0 : static_cast<double>(step) / steps; }
 };
 
@@ -51,6 +53,7 @@ struct linear_warmup {
 struct linear_decay {
   int total = 1;
   int steps = 1;
+  /// The number of this step.
   [[nodiscard]] constexpr double at(int step) const {
     if (step >= total) return 0;
     return total - step >= steps ? 1.0 : static_cast<double>(total - step) / steps;
@@ -61,12 +64,14 @@ struct linear_decay {
 struct cosine_decay {
   int total = 1;
   double floor = 0;
+  /// The number of this step.
   [[nodiscard]] double at(int step) const { return warmup_cosine{1, 0, total, floor}.at(step); }
 };
 
 /// 1 / sqrt(max(step, warmup)) (Mesh-TensorFlow's truncated_rsqrt).
 struct rsqrt_decay {
   int warmup = 10000;
+  /// The number of this step.
   [[nodiscard]] double at(int step) const {
     return 1 / math::library_sqrt(static_cast<double>(step > warmup ? step : warmup));
   }
@@ -76,6 +81,7 @@ struct rsqrt_decay {
 struct noam {
   int d_model = 512;
   int warmup = 4000;
+  /// The number of this step.
   [[nodiscard]] double at(int step) const {
     double const t = step + 1, rise = t / warmup / math::library_sqrt(static_cast<double>(warmup)),
                  fall = 1 / math::library_sqrt(t);
@@ -85,6 +91,7 @@ struct noam {
 
 /// min(0.01, 1 / sqrt(step + 1)): Adafactor's relative step (Shazeer & Stern 2018).
 struct relative_step {
+  /// The number of this step.
   [[nodiscard]] double at(int step) const {
     double const fall = 1 / math::library_sqrt(step + 1.0);
     return fall < 0.01 ? fall : 0.01;
@@ -96,6 +103,7 @@ template <std::size_t N>
 struct piecewise {
   std::array<int, N> boundaries;
   std::array<double, N + 1> values;
+  /// The number of this step.
   [[nodiscard]] constexpr double at(int step) const {
     std::size_t i = 0;
     while (i < N && step >= boundaries[i]) ++i;
@@ -108,6 +116,7 @@ template <schedule A, schedule B>
 struct product_of {
   A a;
   B b;
+  /// The number of this step.
   [[nodiscard]] constexpr double at(int step) const { return a.at(step) * b.at(step); }
 };
 template <schedule A, schedule B>

@@ -19,7 +19,7 @@ struct draws {
 };
 
 /// p = with(p, g, state), where `with` is of mtf/math/updates.hpp. State of bfloat16 is rounded up or down at random,
-/// by what is cut off: its mean is the number itself.
+/// by what its bits leave out: its mean is the number itself.
 template <class Formula, class P, class G = P, class S = compute_t<P>>
 struct update {
   static constexpr char const* name = Formula::name;

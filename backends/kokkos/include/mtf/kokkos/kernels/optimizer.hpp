@@ -13,8 +13,8 @@
 
 namespace mtf::kokkos {
 
-/// x rounded to one of its two neighbours, the upper in magnitude with the probability of what is cut off, by 16 random
-/// bits. What bfloat16 holds stays.
+/// x rounded to one of its two neighbours, the upper in magnitude with the probability of what is left out, by 16
+/// random bits. What bfloat16 holds stays.
 MTF_FUNCTION bfloat16 round_at_random(float x, std::uint32_t random) {
   auto const u = Kokkos::bit_cast<std::uint32_t>(x);
   bfloat16 r(x);  // infinities and NaN
