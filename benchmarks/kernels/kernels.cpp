@@ -218,7 +218,8 @@ void kernels<T>::register_all() {
          [](backend& b, A& a) { b.run(primitives::random_normal{arrays<T>::everywhere(), 1, a.y, 0.0, 1.0}); });
   // Gradients are of T, parameters and state of float.
   kernel("adamw", 6 * arrays<float>::whole + whole, [&f = floats_](backend& b, A& a) {
-    b.run(primitives::adamw{size, f.y, f.dx, f.dy, in(a.x), 1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F, 1.0F});
+    b.run(primitives::update<mtf::updates::adamw<float>, float, T>{
+        size, f.y, in(a.x), {f.dx, f.dy}, {1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F}, 1.0F});
   });
   product("contract 2048x2048x512", 1, 2048, 2048, 512, false, false);
   product("contract 2048x512x2048, b transposed", 1, 2048, 512, 2048, false, true);

@@ -235,19 +235,11 @@ class measurement {
            [&](index n) { return primitives::square_sum<float>{n * width, next<double>(1), next<float>(n * width)}; });
     kernel(m, false, [&](index n) {
       index const size = n * width;
-      return primitives::adamw<float>{size,
-                                      next<float>(size),
-                                      next<float>(size),
-                                      next<float>(size),
-                                      next<float>(size),
-                                      1e-3F,
-                                      0.9F,
-                                      0.95F,
-                                      1e-8F,
-                                      0.1F,
-                                      1.0F,
-                                      1.0F,
-                                      1.0F};
+      float* const parameter = next<float>(size);
+      float* const first = next<float>(size);
+      float* const second = next<float>(size);
+      return primitives::update<mtf::updates::adamw<float>, float>{
+          size, parameter, next<float>(size), {first, second}, {1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F}, 1.0F};
     });
   }
 

@@ -68,8 +68,12 @@
 #include <mtf/tensor/place.hpp>
 #include <mtf/tensor/tensor.hpp>
 #include <mtf/tensor/valid_layout.hpp>
+#include <mtf/train/adafactor.hpp>
 #include <mtf/train/first_not_finite.hpp>
 #include <mtf/train/global_norm.hpp>
+#include <mtf/train/groups.hpp>
+#include <mtf/train/moving_average.hpp>
+#include <mtf/train/optimizer.hpp>
 #include <mtf/train/optimizers.hpp>
 #include <mtf/train/scan.hpp>
 #include <mtf/train/schedules.hpp>

@@ -8,6 +8,7 @@ using mtf::pass;
 
 struct table_rows : mtf::dim<"table_rows", 1536> {};
 struct three_rows : mtf::dim<"three_rows", 3> {};
+struct three_rows_more : mtf::dim<"three_rows_more", 3> {};
 
 template <class Layout, class... D>
 using parameter = typename mtf::place<float, Layout>::template tensor<D...>;
@@ -35,10 +36,28 @@ using whole = parameter<mtf::layout<machine>, table_rows, hidden>;
 static_assert(parts<whole, over_both> == 8 && parts<whole, mtf::state_split_over<cols, rows>> == 8);
 using outer = parameter<mtf::layout<machine, mtf::split<table_rows, cols>>, table_rows, hidden>;
 static_assert(part<outer, over_rows>::spec[0].split[0] == 1 && part<outer, over_rows>::spec[0].split[1] == 0);
-// Small shards stay, and those whose first dimension they do not divide.
+// Split is the first dimension that they divide together, or the first that each of them divides: over_both are 2 and 4
+// ranks. What they do not divide stays, and what is small.
+template <class... D>
+using alone = parameter<mtf::layout<machine>, D...>;
+struct six_rows : mtf::dim<"six_rows", 6> {};
+struct odd_rows : mtf::dim<"odd_rows", 4095> {};
+struct twelve_rows : mtf::dim<"twelve_rows", 12> {};
+static_assert(part<alone<three_rows, table_rows, hidden>, over_both>::spec[1].split.size == 2 &&
+              parts<alone<three_rows, table_rows, hidden>, over_both> == 8);
+static_assert(part<alone<odd_rows, six_rows, twelve_rows>, over_both>::spec[1].split.mask() == 0b01 &&
+              part<alone<odd_rows, six_rows, twelve_rows>, over_both>::spec[2].split.mask() == 0b10);
+static_assert(
+    same<part<alone<odd_rows, three_rows, three_rows_more>, over_both>, alone<odd_rows, three_rows, three_rows_more>>);
 static_assert(same<part<parameter<where, hidden, digit>, over_rows>, parameter<where, hidden, digit>>);
-static_assert(same<part<parameter<where, three_rows, table_rows, hidden>, over_rows>,
-                   parameter<where, three_rows, table_rows, hidden>>);
+// The example's output projection of 8 heads on a rank, on a mesh of 16 x 32, is split along d_head.
+struct hosts : mtf::axis<"hosts", 16> {};
+struct cores : mtf::axis<"cores", 32> {};
+struct all_heads : mtf::dim<"all_heads", 256> {};
+struct d_head : mtf::dim<"d_head", 128> {};
+using wo = parameter<mtf::layout<mtf::mesh<hosts, cores>, mtf::split<all_heads, cores>>, all_heads, d_head, hidden>;
+static_assert(parts<wo, mtf::state_split_over<hosts>> == 16 &&
+              part<wo, mtf::state_split_over<hosts>>::spec[1].split.mask() == 0b01);
 static_assert(parts<parameter<where, table_rows, three_rows, hidden>, over_rows> == 2);
 // 64 KiB are small, more is not.
 template <int Rows>
@@ -47,8 +66,9 @@ static_assert(parts<parameter<mtf::layout<machine>, line<128>, hidden>, over_row
 static_assert(parts<parameter<mtf::layout<machine>, line<130>, hidden>, over_rows> == 2);
 
 // State is split like that part, in the type that is computed in.
-static_assert(same<decltype(std::declval<mtf::detail::state_of<mtf::place<mtf::bfloat16, where>::tensor,
-                                                               over_rows>::tensor<table_rows, hidden>>()),
+static_assert(same<decltype(std::declval<mtf::detail::state_of<mtf::detail::kept_like_it<"m">,
+                                                               mtf::place<mtf::bfloat16, where>::tensor, over_rows,
+                                                               mtf::in_compute_type>::tensor<table_rows, hidden>>()),
                    mtf::tensor<float, mtf::shape<table_rows, hidden>, layout_of_part>>);
 
 // --- plans -----------------------------------------------------------------------------------------------------------

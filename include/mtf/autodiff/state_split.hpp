@@ -17,8 +17,11 @@
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/sentence.hpp>
+#include <mtf/detail/sharding/execute.hpp>
+#include <mtf/detail/sharding/relayout_rule.hpp>
 #include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/tape/completion.hpp>
+#include <mtf/detail/tape/value.hpp>
 #include <mtf/detail/tensor/arranged.hpp>
 #include <mtf/detail/tensor/result.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
@@ -29,16 +32,20 @@ namespace mtf {
 namespace detail {
 
 /// Along which of `axes` a parameter's gradient and state are split further (split_further): those that do not split
-/// the parameter yet, if they divide its first dimension. 0 if the shard is small: such gradients go in one message.
-/// `element_size`: of what is computed in, the same for a parameter, its copy in bfloat16 and its gradient.
+/// the parameter yet, if they divide its dimensions. 0 if the shard is small: such gradients go in one message.
 constexpr axis_mask further_split(mesh_shape const& mesh, sharding const& parameter, std::size_t element_size,
                                   axis_mask axes) {
   axis_mask const more = axes & ~parameter.split_axes();
   bool const splits = mesh.size(more) > 1 && parameter.ndim > 0 &&
                       !is_small(parameter.local_size(mesh), element_size) &&
-                      parameter.local_extent(0, mesh) % mesh.size(more) == 0;
+                      !split_further_where_it_divides(parameter, more, mesh).whole;
   return splits ? more : 0;
 }
+
+/// The bytes of an element by which state of X is small: those of the compute type, so that gradients of another type
+/// than the parameters' are split alike.
+template <class X>
+inline constexpr std::size_t state_element_size = sizeof(compute_t<typename X::element_type>);
 
 template <class Mesh, class Where>
 struct axes_for {
@@ -68,9 +75,10 @@ struct axes_for<Mesh, Where> {
 /// others. Gradients are then completed by reduce-scatters, parameters by all-gathers: as many bytes as all-reduces
 /// send, and state, updates and complete gradients are divided by the number of ranks (ZeRO; Rajbhandari et al. 2020).
 ///
-/// Split is a tensor's first dimension, over all of these axes that do not split the tensor yet. State stays like the
-/// parameter where they do not divide that dimension's extent on a rank, and where a shard has up to 64 KiB. Refused:
-/// an axis that the parameters' mesh lacks.
+/// Split is the first dimension whose extent on a rank all of these axes divide that do not split the tensor yet; if
+/// there is none, the first for each of them. (If it is not the first dimension, parts are copied to and from
+/// messages.) State stays like the parameter where they divide no dimensions, and where a shard has up to 64 KiB in the
+/// compute type. Refused: an axis that the parameters' mesh lacks.
 template <class... Where>
   requires((mesh_axis<Where> || dimension<Where>) && ...)
 struct state_split_over {};
@@ -133,7 +141,7 @@ template <class X, class Split>
 struct state_split {
   using mesh_type = typename X::mesh_type;
   static constexpr axis_mask axes =
-      further_split(X::mesh, X::spec, sizeof(compute_t<typename X::element_type>),
+      further_split(X::mesh, X::spec, state_element_size<X>,
                     state_split_on<mesh_type, Split>::template axes<typename X::layout_type>);
   using layout_type = typename result_layout<mesh_type, typename X::shape_type, split_further_rule<X, axes>,
                                              typename X::layout_type>::type;
@@ -149,7 +157,7 @@ struct any_layout_as<any_layout<I>, Further> {
 template <class X, class... Where>
   requires(by_value<X>)
 struct state_split<X, state_split_over<Where...>> {
-  using further = split_as_state<state_split_over<Where...>, sizeof(compute_t<typename X::element_type>)>;
+  using further = split_as_state<state_split_over<Where...>, state_element_size<X>>;
   template <class T>
   using tensor = mtf::tensor<T, typename X::shape_type, typename any_layout_as<typename X::layout_type, further>::type,
                              partial<>, typename X::backend_type>;
@@ -165,7 +173,7 @@ struct state_split<X, state_split_over<>> {
 template <class Split, class X>
 constexpr axis_mask state_axes([[maybe_unused]] tensor_place<X> const& parameter) {
   if constexpr (by_value<X>)
-    return further_axes<Split>(parameter.arranged(), sizeof(compute_t<typename X::element_type>));
+    return further_axes<Split>(parameter.arranged(), state_element_size<X>);
   else
     return state_split<X, Split>::axes;
 }
@@ -185,33 +193,36 @@ constexpr tensor_place<state_part_t<X, Split>> state_place([[maybe_unused]] Back
                                                            [[maybe_unused]] tensor_place<X> const& parameter) {
   if constexpr (by_value<X>)
     return tensor_place<state_part_t<X, Split>>(
-        split_as_state<Split, sizeof(compute_t<typename X::element_type>)>::arranged(b.layouts(), b.ranks().mesh(),
-                                                                                     parameter.arranged()));
+        split_as_state<Split, state_element_size<X>>::arranged(b.layouts(), b.ranks().mesh(), parameter.arranged()));
   else
     return {};
 }
 
-/// Element 0 of that part in the parameter's shard.
+/// The memory of that part: the parameter's own, or a copy where the part is not contiguous.
 template <class Split, class X>
-constexpr auto* part_of_parameter(X const& x) {
-  auto& b = x.backend();
+constexpr auto part_of_parameter(X const& x) {
   auto const place = place_of(x);
-  index const at = part_offset(place.spec(), state_axes<Split>(place), b.ranks().mesh(), b.ranks().rank());
-  return data_of<typename X::element_type>(x.value().memory, at);
+  return own_part<typename X::element_type>(x.backend(), place.spec(), state_axes<Split>(place), x.value().memory);
 }
 
-/// Each rank has its part of the parameter's shard: now all have all of it. One all-gather over the axes that split the
-/// state further. `name`: the parameter's path, as for operation.
-template <class Split, class X>
-constexpr void share_parts(X const& x, parameter_path const& name = {}) {
+/// Each rank has its part of the parameter's shard, as part_of_parameter gave it: now all have all of it. One
+/// all-gather over the axes that split the state further; in place where parts are contiguous, else into new memory.
+/// `name`: the parameter's path, as for operation.
+template <class Split, class X, class Memory>
+constexpr void share_parts(X& x, Memory const& part, parameter_path const& name = {}) {
   auto const place = place_of(x);
   axis_mask const axes = state_axes<Split>(place);
   if (axes == 0) return;
   using T = typename X::element_type;
   auto& b = x.backend();
   operation<typename X::backend_type> const here(b, {"parameter", name}, place.spec());
-  b.all_gather(axes, static_cast<T const*>(part_of_parameter<Split>(x)), x.value().data(),
-               static_cast<std::size_t>(state_place<Split>(b, place).local_size()));
+  auto const& mesh = b.ranks().mesh();
+  if (has_contiguous_parts(place.spec(), axes, mesh))
+    b.all_gather(axes, static_cast<T const*>(data_of<T>(part)), x.value().data(),
+                 static_cast<std::size_t>(state_place<Split>(b, place).local_size()));
+  else
+    x = place.tensor(value<typename X::backend_type, T>(
+        execute<T>(b, derive_relayout(mesh, split_further(place.spec(), axes, mesh), place.spec()), part)));
 }
 
 }  // namespace detail

@@ -34,8 +34,8 @@ struct parameters {};
 
 /// Plans a training step up to the reduction of its gradients, and what an optimizer sends.
 struct without_update {};
-/// Plans a whole training step with an optimizer, mtf::adamw or mtf::sgd: its state, its work, what it sends.
-template <template <class Params, class Decay, class Split> class Optimizer>
+/// Plans a whole training step with an optimizer, such as mtf::adamw: its state, its work, what it sends.
+template <template <class... ParamsDecaySplit> class Optimizer>
 struct updated_by {};
 
 /// Stands for an input of a planned program: `mtf::input<float, batch, pixels>{}`.
@@ -108,13 +108,13 @@ struct planned_update<Params, Split, without_update> {
     during<trace> const update(b, pass::update);
     walk_tensors(
         b,
-        [](path const& name, auto const& p, auto const& g) {
-          if (!g.is_zero()) share_parts<Split>(p, name.names());
+        [](path const& name, auto& p, auto const& g) {
+          if (!g.is_zero()) share_parts<Split>(p, part_of_parameter<Split>(p), name.names());
         },
         params, gradients);
   }
 };
-template <class Params, class Split, template <class, class, class> class Optimizer>
+template <class Params, class Split, template <class...> class Optimizer>
 struct planned_update<Params, Split, updated_by<Optimizer>> {
   Optimizer<Params, decay_weights, Split> optimizer;
   constexpr explicit planned_update(trace& b) : optimizer(b, {}) {}

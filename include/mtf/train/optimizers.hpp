@@ -1,98 +1,16 @@
 #pragma once
-// Optimizers: once per step they reduce the gradients and update the parameters. A parameter without a gradient is left
-// alone. A parameter whose memory a copy of the tensor shares gets memory of its own first: tensors are values.
-#include <string>
-#include <string_view>
-#include <type_traits>
-
+// Optimizers that look at one element of a parameter at a time: a formula (mtf/math/updates.hpp), options and what is
+// kept. The rest is that of all optimizers (mtf/train/optimizer.hpp).
 #include <mtf/autodiff/state_split.hpp>
-#include <mtf/autodiff/value_and_grad.hpp>
-#include <mtf/backend/buffer.hpp>
-#include <mtf/backend/primitives/optimizer.hpp>
-#include <mtf/backend/scope.hpp>
-#include <mtf/core/element.hpp>
-#include <mtf/core/error.hpp>
-#include <mtf/core/layout_value.hpp>
-#include <mtf/core/verdict.hpp>
-#include <mtf/detail/tape/value.hpp>
-#include <mtf/detail/tensor/tensor_place.hpp>
+#include <mtf/detail/core/pack.hpp>
 #include <mtf/math/fast_math.hpp>
-#include <mtf/ops/create/constants.hpp>
-#include <mtf/tensor/params.hpp>
-#include <mtf/train/global_norm.hpp>
+#include <mtf/math/updates.hpp>
+#include <mtf/train/groups.hpp>
+#include <mtf/train/optimizer.hpp>
 
 namespace mtf {
 
 namespace detail {
-
-/// State that an optimizer keeps for a tensor: split like it and further, in its compute type.
-template <template <class...> class Tensor, class Split>
-struct state_of {
-  template <class X>
-  using like = typename state_split<X, Split>::template tensor<compute_t<typename X::element_type>>;
-  template <class... D>
-  using tensor = like<Tensor<D...>>;
-};
-template <class Params, class Split>
-struct states_of {
-  using checked = checked_t<parameters_verdict_t<Params>>;
-  using type = refused;
-};
-template <template <template <class...> class> class Structure, template <class...> class Tensor, class Split>
-struct states_of<Structure<Tensor>, Split> {
-  using type = Structure<state_of<Tensor, Split>::template tensor>;
-};
-template <class Params, class Split>
-using state_t = typename states_of<Params, Split>::type;
-
-/// For each tensor, how many updates it had: fewer than others if it got no gradient in some steps.
-struct update_count {
-  int value = 0;
-};
-template <class...>
-using update_count_of = update_count;
-template <class Params>
-struct update_counts_of {
-  using type = refused;
-};
-template <template <template <class...> class> class Structure, template <class...> class Tensor>
-struct update_counts_of<Structure<Tensor>> {
-  using type = Structure<update_count_of>;
-};
-
-/// To be called before a tensor is written: if something else holds its memory too, it gets a copy.
-template <class X>
-constexpr void make_own(X& x) {
-  using T = typename X::element_type;
-  auto const& memory = x.value().memory;
-  auto const place = place_of(x);
-  if (!memory.unique()) x = place.tensor(value<typename X::backend_type, T>(copy_of<T>(memory, place.local_size())));
-}
-
-/// An optimizer's state lies as the layouts say that the backend was given: the compiler sees to it that a parameter
-/// does too, but where the layout is a value.
-template <class Part, class State>
-constexpr void check_state([[maybe_unused]] char const* optimizer, [[maybe_unused]] path const& name,
-                           [[maybe_unused]] Part const& part, [[maybe_unused]] State const& state) {
-  if constexpr (by_value<Part>)
-    if (!(part.where().spec == state.where().spec))
-      throw user_error(std::string(optimizer) + ": the parameter " + name.text() +
-                       " lies otherwise than its layout says, under which the optimizer made its state; mtf::relayout "
-                       "it before the first update");
-}
-
-/// Whether a parameter decays; on a trace, whose numbers do not matter, none does.
-template <class Backend, class Decay, class X>
-constexpr bool decays([[maybe_unused]] Decay const& decay, [[maybe_unused]] path const& name,
-                      [[maybe_unused]] X const& x) {
-  if constexpr (Backend::holds_data)
-    return decay.decays(std::string_view(name.text()), x);
-  else
-    return false;
-}
-
-/// Neither infinite nor NaN. (std::isfinite is not constexpr in C++20.)
-constexpr bool is_finite(double x) { return x - x == 0; }
 
 /// 1 / (1 - beta^updates); nothing on a trace, whose numbers do not matter.
 template <class Backend>
@@ -103,35 +21,7 @@ constexpr double bias_correction([[maybe_unused]] double beta, [[maybe_unused]] 
     return 1;
 }
 
-/// min(1, limit / norm), as in PyTorch; a limit of 0 clips nothing.
-constexpr double clip_factor(double limit, double norm) {
-  double const factor = limit / (norm + 1e-6);
-  return limit > 0 && factor < 1 ? factor : 1.0;
-}
-
 }  // namespace detail
-
-/// Which parameters decay: weights, neither biases nor the scales of norms. Dimensions alone do not tell, as biases may
-/// have several: a parameter of two or more decays unless its last name, as in "blocks.3.bq", is `b`, `bias`, `beta`,
-/// `gamma` or `scale`, by itself, with one more letter, or with a digit or _ and anything: b1, bq, b_out, gamma_f. For
-/// another rule give the optimizer a class with such a function.
-struct decay_weights {
-  /// Whether the parameter of this name, a tensor of type X, decays.
-  template <class X>
-  static constexpr bool decays(std::string_view name, X const&) {
-    return X::shape_type::ndim >= 2 && !is_bias_or_scale(name.substr(name.rfind('.') + 1));
-  }
-
- private:
-  static constexpr bool is_bias_or_scale(std::string_view last) {
-    for (std::string_view const word : {"b", "bias", "beta", "gamma", "scale"}) {
-      if (!last.starts_with(word)) continue;
-      auto const rest = last.substr(word.size());
-      if (rest.size() <= 1 || rest[0] == '_' || (rest[0] >= '0' && rest[0] <= '9')) return true;
-    }
-    return false;
-  }
-};
 
 /// What adamw is constructed with. The learning rate is given to each update.
 struct adamw_options {
@@ -140,75 +30,70 @@ struct adamw_options {
   double clip_norm = 0;  // gradients are scaled down to this global norm; 0: never
 };
 
+namespace detail {
+
+struct adamw_rule : element_by_element<adamw_rule> {
+  using options = adamw_options;
+  using kept = list<kept_like_it<"exp_avg">, kept_like_it<"exp_avg_sq">>;
+  static constexpr char const* name = "adamw";
+  template <class Backend, class A>
+  static constexpr updates::adamw<A> formula(one_update<options> const& u) {
+    auto const& o = u.options;
+    return {static_cast<A>(u.learning_rate),
+            static_cast<A>(o.beta1),
+            static_cast<A>(o.beta2),
+            static_cast<A>(o.epsilon),
+            static_cast<A>(u.weight_decay),
+            static_cast<A>(bias_correction<Backend>(o.beta1, u.updates)),
+            static_cast<A>(bias_correction<Backend>(o.beta2, u.updates))};
+  }
+};
+
+}  // namespace detail
+
 /// Adam with decoupled weight decay and bias correction (Loshchilov & Hutter 2019). `Decay` says by name and tensor
-/// which parameters decay. Its state is split like the parameters, and further as `Split` says, a state_split_over. A
-/// copy of an optimizer is one of its own.
+/// which parameters decay. Its state is split like the parameters, and further as `Split` says, a state_split_over; its
+/// elements are of `State`. A copy of an optimizer is one of its own.
 ///
 /// Of bfloat16 parameters the state is float, and an update is computed in float and rounded once; there is no second
-/// copy of them in float, unless their `precision` says so. Sums of bfloat16 gradients between ranks are taken in float
-/// and rounded once, between threads and through a node's shared memory, but by MPI after each pair.
-template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
-class adamw {
+/// copy of them in float, unless their `precision` says so. Their gradients are bfloat16: sums between ranks are taken
+/// in float and rounded once, between threads and through a node's shared memory, but by MPI after each pair.
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>, class State = in_compute_type>
+class adamw : public detail::optimizer<detail::adamw_rule, Params, Decay, Split, State> {
  public:
-  template <class Backend>
-  constexpr adamw(Backend& b, adamw_options options, Decay decay = {}) : options_(options), decay_(decay) {
-    for (auto* s : {&first_, &second_})
-      detail::walk_tensors(b, [&](auto const&, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, *s);
-  }
+  using detail::optimizer<detail::adamw_rule, Params, Decay, Split, State>::optimizer;
+};
 
-  /// One update; returns the gradients' global norm before clipping. In place, but where someone else holds a
-  /// parameter's memory, who keeps it as it was. A parameter whose gradient is zero, since nothing flowed there, stays
-  /// with its state as it is, and counts no step; if the norm is not finite, all do. Completes each gradient: one
-  /// all-reduce a tensor over the axes over which it is partial. Where the state is split further: a reduce-scatter,
-  /// and an all-gather of the updated parameter.
-  template <class Backend, class Gradients>
-  constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
-    double const norm = global_norm<Split>(b, gradients);
-    if (!detail::is_finite(norm)) return norm;
-    backend::during<Backend> const update(b, pass::update);
-    double const factor = detail::clip_factor(options_.clip_norm, norm);
-    detail::walk_tensors(
-        b,
-        [&](detail::path const& name, auto& p, auto const& g, auto& m, auto& v, auto& updates) {
-          if (g.is_zero()) return;
-          using X = std::remove_cvref_t<decltype(p)>;
-          using T = typename X::element_type;
-          using A = compute_t<T>;
-          backend::operation<Backend> const here(b, "adamw", detail::place_of(p).spec());
-          auto const part = g.template part<Split>();
-          detail::check_state("adamw", name, part, m);
-          double const decay = detail::decays<Backend>(decay_, name, p) ? options_.weight_decay : 0;
-          ++updates.value;
-          double const correction1 = detail::bias_correction<Backend>(options_.beta1, updates.value);
-          double const correction2 = detail::bias_correction<Backend>(options_.beta2, updates.value);
-          detail::make_own(p);
-          detail::make_own(m);
-          detail::make_own(v);
-          b.run(primitives::adamw<T, typename decltype(part)::element_type>{
-              detail::place_of(part).local_size(), detail::part_of_parameter<Split>(p), m.value().data(),
-              v.value().data(), part.value().data(), static_cast<A>(learning_rate), static_cast<A>(options_.beta1),
-              static_cast<A>(options_.beta2), static_cast<A>(options_.epsilon), static_cast<A>(decay),
-              static_cast<A>(correction1), static_cast<A>(correction2), static_cast<A>(factor)});
-          detail::share_parts<Split>(p, name.names());
-        },
-        params, gradients, first_, second_, updates_);
-    return norm;
-  }
+/// What adam is constructed with: Mesh-TensorFlow's defaults. `clip_norm` as for adamw.
+struct adam_options {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6;
+  double weight_decay = 0;
+  double clip_norm = 0;
+};
 
-  /// Calls f(suffix, structure) for what it keeps, which has a value for each parameter, to be stored and restored:
-  /// PyTorch's names "exp_avg" and "exp_avg_sq", of tensors, and "step", of numbers.
-  template <class F>
-  void visit_state(F&& f) {
-    f("exp_avg", first_);
-    f("exp_avg_sq", second_);
-    f("step", updates_);
-  }
+namespace detail {
 
- private:
-  adamw_options options_;
-  Decay decay_;
-  detail::state_t<Params, Split> first_, second_;
-  typename detail::update_counts_of<Params>::type updates_;
+struct adam_rule : element_by_element<adam_rule> {
+  using options = adam_options;
+  using kept = list<kept_like_it<"exp_avg">, kept_like_it<"exp_avg_sq">>;
+  static constexpr char const* name = "adam";
+  template <class Backend, class A>
+  static constexpr updates::adamw<A> formula(one_update<options> const& u) {
+    auto const& o = u.options;
+    return {
+        static_cast<A>(u.learning_rate), static_cast<A>(o.beta1), static_cast<A>(o.beta2), static_cast<A>(o.epsilon),
+        static_cast<A>(u.weight_decay),  static_cast<A>(1),       static_cast<A>(1)};
+  }
+};
+
+}  // namespace detail
+
+/// Adam as Mesh-TensorFlow has it (AdamWeightDecayOptimizer, which is BERT's): decoupled weight decay, no bias
+/// correction. `Decay`, `Split`, `State`, copies and bfloat16 as for adamw.
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>, class State = in_compute_type>
+class adam : public detail::optimizer<detail::adam_rule, Params, Decay, Split, State> {
+ public:
+  using detail::optimizer<detail::adam_rule, Params, Decay, Split, State>::optimizer;
 };
 
 /// What sgd is constructed with. The learning rate is given to each update; `clip_norm` as for adamw.
@@ -218,57 +103,90 @@ struct sgd_options {
   double clip_norm = 0;
 };
 
-/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay`, `Split`, copies
-/// and bfloat16 as for adamw.
-template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
-class sgd {
+namespace detail {
+
+struct sgd_rule : element_by_element<sgd_rule> {
+  using options = sgd_options;
+  using kept = list<kept_like_it<"momentum_buffer">>;
+  static constexpr char const* name = "sgd";
+  template <class Backend, class A>
+  static constexpr updates::sgd<A> formula(one_update<options> const& u) {
+    auto const& o = u.options;
+    return {static_cast<A>(u.learning_rate), static_cast<A>(o.momentum), static_cast<A>(u.weight_decay)};
+  }
+};
+
+}  // namespace detail
+
+/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay`, `Split`, `State`,
+/// copies and bfloat16 as for adamw.
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>, class State = in_compute_type>
+class sgd : public detail::optimizer<detail::sgd_rule, Params, Decay, Split, State> {
  public:
-  template <class Backend>
-  constexpr sgd(Backend& b, sgd_options options, Decay decay = {}) : options_(options), decay_(decay) {
-    detail::walk_tensors(b, [&](auto const&, auto& x) { x = zeros<std::remove_cvref_t<decltype(x)>>(b); }, momentum_);
-  }
+  using detail::optimizer<detail::sgd_rule, Params, Decay, Split, State>::optimizer;
+};
 
-  /// One update; returns the gradients' global norm before clipping. What it writes, leaves alone and sends: as for
-  /// adamw.
-  template <class Backend, class Gradients>
-  constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
-    double const norm = global_norm<Split>(b, gradients);
-    if (!detail::is_finite(norm)) return norm;
-    backend::during<Backend> const update(b, pass::update);
-    double const factor = detail::clip_factor(options_.clip_norm, norm);
-    detail::walk_tensors(
-        b,
-        [&](detail::path const& name, auto& p, auto const& g, auto& u) {
-          if (g.is_zero()) return;
-          using X = std::remove_cvref_t<decltype(p)>;
-          using T = typename X::element_type;
-          using A = compute_t<T>;
-          backend::operation<Backend> const here(b, "sgd", detail::place_of(p).spec());
-          auto const part = g.template part<Split>();
-          detail::check_state("sgd", name, part, u);
-          double const decay = detail::decays<Backend>(decay_, name, p) ? options_.weight_decay : 0;
-          detail::make_own(p);
-          detail::make_own(u);
-          b.run(primitives::sgd<T, typename decltype(part)::element_type>{
-              detail::place_of(part).local_size(), detail::part_of_parameter<Split>(p), u.value().data(),
-              part.value().data(), static_cast<A>(learning_rate), static_cast<A>(options_.momentum),
-              static_cast<A>(decay), static_cast<A>(factor)});
-          detail::share_parts<Split>(p, name.names());
-        },
-        params, gradients, momentum_);
-    return norm;
-  }
+/// What momentum is constructed with; Mesh-TensorFlow has no default of its factor. `clip_norm` as for adamw.
+struct momentum_options {
+  double momentum = 0.9;
+  double weight_decay = 0;
+  double clip_norm = 0;
+};
 
-  /// As adamw's, of "momentum_buffer".
-  template <class F>
-  void visit_state(F&& f) {
-    f("momentum_buffer", momentum_);
-  }
+namespace detail {
 
- private:
-  sgd_options options_;
-  Decay decay_;
-  detail::state_t<Params, Split> momentum_;
+struct momentum_rule : element_by_element<momentum_rule> {
+  using options = momentum_options;
+  using kept = list<kept_like_it<"momentum_v">>;
+  static constexpr char const* name = "momentum";
+  template <class Backend, class A>
+  static constexpr updates::momentum<A> formula(one_update<options> const& u) {
+    auto const& o = u.options;
+    return {static_cast<A>(u.learning_rate), static_cast<A>(o.momentum), static_cast<A>(u.weight_decay)};
+  }
+};
+
+}  // namespace detail
+
+/// Momentum as Mesh-TensorFlow has it (MomentumOptimizer): v = momentum v + rate g, p = p - v. While the rate stays the
+/// same that is sgd; when it changes, what was kept has the old one. Weight decay, which Mesh-TensorFlow's lacks, is
+/// decoupled. `Decay`, `Split`, `State`, copies and bfloat16 as for adamw.
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>, class State = in_compute_type>
+class momentum : public detail::optimizer<detail::momentum_rule, Params, Decay, Split, State> {
+ public:
+  using detail::optimizer<detail::momentum_rule, Params, Decay, Split, State>::optimizer;
+};
+
+/// What lion is constructed with: the defaults of its authors. `clip_norm` as for adamw.
+struct lion_options {
+  double beta1 = 0.9, beta2 = 0.99;
+  double weight_decay = 0;
+  double clip_norm = 0;
+};
+
+namespace detail {
+
+struct lion_rule : element_by_element<lion_rule> {
+  using options = lion_options;
+  using kept = list<kept_like_it<"exp_avg">>;
+  static constexpr char const* name = "lion";
+  template <class Backend, class A>
+  static constexpr updates::lion<A> formula(one_update<options> const& u) {
+    auto const& o = u.options;
+    return {static_cast<A>(u.learning_rate), static_cast<A>(o.beta1), static_cast<A>(o.beta2),
+            static_cast<A>(u.weight_decay)};
+  }
+};
+
+}  // namespace detail
+
+/// Lion (Chen et al. 2023): p = p - rate (sign(beta1 m + (1 - beta1) g) + decay p), m = beta2 m + (1 - beta2) g. Each
+/// element moves by the rate, so rates are 3 to 10 times smaller than Adam's, and decays as much larger. `Decay`,
+/// `Split`, `State`, copies and bfloat16 as for adamw.
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>, class State = in_compute_type>
+class lion : public detail::optimizer<detail::lion_rule, Params, Decay, Split, State> {
+ public:
+  using detail::optimizer<detail::lion_rule, Params, Decay, Split, State>::optimizer;
 };
 
 }  // namespace mtf

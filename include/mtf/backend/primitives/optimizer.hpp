@@ -1,5 +1,9 @@
 #pragma once
-// One step of an optimizer. corrections: 1 / (1 - beta^step); gradients are multiplied by grad_scale first.
+// Steps of optimizers over the elements of a parameter, or of a rank's part of it. Parameters, gradients and state have
+// element types of their own, P, G and S; all is computed in the compute type of P. Gradients are multiplied by
+// grad_scale first.
+#include <cstdint>
+
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/element.hpp>
@@ -8,37 +12,92 @@ namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
 
-/// Adam with decoupled weight decay, of gradients of type G.
-template <class T, class G = T>
-struct adamw {
-  static constexpr char const* name = "mtf::adamw";
-  using A = compute_t<T>;
+/// Where random numbers for elements that lie so in the global tensor come from. Only bfloat16 state draws.
+struct draws {
+  placement of;
+  std::uint64_t key = 0;
+};
+
+/// p = with(p, g, state), where `with` is of mtf/math/updates.hpp. State of bfloat16 is rounded up or down at random,
+/// by what its bits leave out: its mean is the number itself.
+template <class Formula, class P, class G = P, class S = compute_t<P>>
+struct update {
+  static constexpr char const* name = Formula::name;
+  using A = compute_t<P>;
   index n;
-  T* p;
-  A* m;
-  A* v;
+  P* p;
   G const* g;
-  A lr, beta1, beta2, eps, weight_decay, correction1, correction2, grad_scale;
+  S* state[Formula::kept > 0 ? Formula::kept : 1];
+  Formula with;
+  A grad_scale;
+  draws random{};
 
   [[nodiscard]] constexpr double bytes() const {
-    return 2 * bytes_moved<T>(n) + bytes_moved<G>(n) + 4 * bytes_moved<A>(n);
+    return 2 * bytes_moved<P>(n) + bytes_moved<G>(n) + 2 * Formula::kept * bytes_moved<S>(n);
   }
 };
 
-/// Gradient descent, of gradients of type G; momentum may be null.
-template <class T, class G = T>
-struct sgd {
-  static constexpr char const* name = "mtf::sgd";
-  using A = compute_t<T>;
+/// out = g^2 + epsilon.
+template <class G>
+struct adafactor_squares {
+  static constexpr char const* name = "mtf::adafactor_squares";
+  using A = compute_t<G>;
   index n;
-  T* p;
-  A* momentum;
+  A* out;
   G const* g;
-  A lr, momentum_factor, weight_decay, grad_scale;
+  A grad_scale, epsilon;
+
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<G>(n) + bytes_moved<A>(n); }
+};
+
+/// x = g / sqrt(rows columns / mean), where mean is the rows' sum divided by `count`. The loops' operands: x, rows,
+/// columns, the rows' sum.
+template <class G>
+struct adafactor_factored {
+  static constexpr char const* name = "mtf::adafactor_factored";
+  using A = compute_t<G>;
+  loops<4> of;
+  A* x;
+  G const* g;
+  A const* rows;
+  A const* columns;
+  A const* row_sum;
+  A grad_scale, count;
 
   [[nodiscard]] constexpr double bytes() const {
-    return 2 * bytes_moved<T>(n) + bytes_moved<G>(n) + (momentum == nullptr ? 0 : 2) * bytes_moved<A>(n);
+    auto const n = of.size();
+    return bytes_moved<G>(n) + bytes_moved<A>(n) + bytes_moved<A>(of, 1) + bytes_moved<A>(of, 2);
   }
+};
+
+/// v = decay v + (1 - decay) (g^2 + epsilon); x = g / sqrt(v).
+template <class G>
+struct adafactor_whole {
+  static constexpr char const* name = "mtf::adafactor_whole";
+  using A = compute_t<G>;
+  index n;
+  A* x;
+  A* v;
+  G const* g;
+  A grad_scale, epsilon, decay;
+
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<G>(n) + 3 * bytes_moved<A>(n); }
+};
+
+/// p -= rate (x / max(1, rms(x) / clip) + weight_decay p), with rate = lr max(epsilon, rms(p)) if `scaled`, else lr,
+/// where sums[0] and sums[1] are sum x^2 and sum p^2 over the `count` elements of the global tensor.
+template <class P>
+struct adafactor_apply {
+  static constexpr char const* name = "mtf::adafactor_apply";
+  using A = compute_t<P>;
+  index n;
+  P* p;
+  A const* x;
+  double const* sums;
+  double count, lr, epsilon, clip, weight_decay;
+  bool scaled;
+
+  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<P>(n) + bytes_moved<A>(n); }
 };
 
 }  // namespace mtf::primitives

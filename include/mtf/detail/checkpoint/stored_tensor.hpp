@@ -75,11 +75,17 @@ struct no_visitor {
 template <class T>
 concept has_state = requires(T& x, no_visitor const& f) { x.visit_state(f); };
 
-/// Calls f(name, x) for each tensor, and for each other `x.value`, a number that all ranks have.
+/// Calls f(name, x) for each tensor, and for each other `x.value`, a number that all ranks have; what has neither,
+/// where nothing is kept, is passed over.
 template <class T, class F>
 void for_each_stored(T& what, F const& f) {
   auto const structure = [&](std::string_view suffix, auto& of) {
-    for_each_tensor([&](std::string_view path, auto& x) { f(stored_name(path, suffix), x); }, of);
+    for_each_tensor(
+        [&](std::string_view path, auto& x) {
+          if constexpr (requires { x.value; } || tensor_type<std::remove_cvref_t<decltype(x)>>)
+            f(stored_name(path, suffix), x);
+        },
+        of);
   };
   if constexpr (has_state<T>)
     what.visit_state(structure);

@@ -88,6 +88,16 @@ constexpr buffer<Backend> execute(Backend& b, steps const& all, buffer<Backend> 
   return now;
 }
 
+/// This rank's part along these axes (split_further) of x, of sharding `s`: a part of its memory where that is
+/// contiguous, else a copy.
+template <class T, class Backend>
+constexpr buffer<Backend> own_part(Backend& b, sharding const& s, axis_mask split, buffer<Backend> const& x) {
+  if (split == 0) return x;
+  mesh_shape const& mesh = b.ranks().mesh();
+  if (has_contiguous_parts(s, split, mesh)) return part_of<T>(x, part_offset(s, split, mesh, b.ranks().rank()));
+  return execute<T>(b, derive_relayout(mesh, s, split_further(s, split, mesh)), x);
+}
+
 /// x, of sharding `s`, reduced over `axes`. A sum that is known already is returned, else it is computed and remembered
 /// with x. With `split`, only this rank's part of it along these axes (split_further): a reduce-scatter if the sum is
 /// not known, else a part of its memory.
@@ -110,7 +120,7 @@ constexpr buffer<Backend> completed(sharding const& s, axis_mask axes, buffer<Ba
   auto known = x;
   if (axes != 0) known = x->sum.memory(x);
   if (split == 0 || (axes != 0 && x->sum.split() == split)) return known;
-  return part_of<T>(known, part_offset(s, split, mesh, b.ranks().rank()));
+  return own_part<T>(b, s, split, known);
 }
 
 }  // namespace mtf::detail

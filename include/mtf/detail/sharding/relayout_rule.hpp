@@ -439,7 +439,7 @@ constexpr steps derive_relayout(mesh_shape const& mesh, sharding const& from, sh
   return relayout_derivation(mesh, from, to).derive();
 }
 
-/// Reducing over some axes. The splits stay, but for further ones of the first dimension (split_further).
+/// Reducing over some axes. The splits stay, but for further ones (split_further).
 constexpr steps derive_completion(mesh_shape const& mesh, sharding from, axis_mask axes, axis_mask split = 0) {
   from.partial |= axes;
   sharding to = split_further(from, split, mesh);

@@ -10,12 +10,55 @@
 
 namespace mtf::detail {
 
-/// The sharding with its first dimension split over these axes too, inside the splits that it has. A former shard then
-/// consists of the parts of the ranks along `axes`, contiguous and in order: messages need no packing.
-constexpr sharding split_further(sharding s, axis_mask axes, mesh_shape const& mesh) {
-  for (int a = 0; a < mesh.ndim; ++a)
-    if ((axes >> static_cast<unsigned>(a)) & 1U) s[0].split.push(a);
-  return s;
+/// The sharding with some dimensions split over these axes too, inside the splits that they have: the first dimension
+/// that all of the axes divide, or else for each axis the first that it divides. `whole`: there is
+/// none.
+struct further_splits {
+  sharding out;
+  bool whole = false;
+  int first = 0;    // the first dimension that is split further
+  bool one = true;  // and the only one
+};
+constexpr further_splits split_further_where_it_divides(sharding const& s, axis_mask axes, mesh_shape const& mesh) {
+  further_splits f{s};
+  auto const split = [&](int d, axis_mask over) {
+    for (int a = 0; a < mesh.ndim; ++a)
+      if ((over >> static_cast<unsigned>(a)) & 1U) f.out[d].split.push(a);
+  };
+  auto const divided = [&](axis_mask over) {
+    for (int d = 0; d < s.ndim; ++d)
+      if (f.out.local_extent(d, mesh) % mesh.size(over) == 0) return d;
+    return -1;
+  };
+  if (int const d = divided(axes); d >= 0) {
+    split(d, axes);
+    f.first = d;
+    return f;
+  }
+  f.first = s.ndim;
+  f.one = false;
+  for (int a = 0; a < mesh.ndim; ++a) {
+    auto const over = axis_mask{1} << static_cast<unsigned>(a);
+    if ((axes & over) == 0) continue;
+    int const d = divided(over);
+    if (d < 0) return {s, true};
+    split(d, over);
+    if (d < f.first) f.first = d;
+  }
+  return f;
+}
+/// The sharding that is split further over `axes`, which divide it.
+constexpr sharding split_further(sharding const& s, axis_mask axes, mesh_shape const& mesh) {
+  return axes == 0 ? s : split_further_where_it_divides(s, axes, mesh).out;
+}
+/// Does a former shard then consist of the parts of the ranks along `axes`, contiguous and in order? So messages need
+/// no packing, and a part is where part_offset says.
+constexpr bool has_contiguous_parts(sharding const& s, axis_mask axes, mesh_shape const& mesh) {
+  if (axes == 0) return true;
+  auto const f = split_further_where_it_divides(s, axes, mesh);
+  index before = 1;
+  for (int d = 0; d < f.first; ++d) before *= s.local_extent(d, mesh);
+  return f.one && before == 1;
 }
 /// Where this rank's part begins in that shard.
 constexpr index part_offset(sharding const& s, axis_mask axes, mesh_shape const& mesh, int rank) {

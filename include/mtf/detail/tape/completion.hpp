@@ -16,6 +16,7 @@
 #include <mtf/core/sharding.hpp>
 #include <mtf/detail/sharding/execute.hpp>
 #include <mtf/detail/sharding/relayout_rule.hpp>
+#include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/sharding/steps.hpp>
 #include <mtf/detail/tape/cotangent.hpp>
 
@@ -53,7 +54,8 @@ class completion {
       started_.push_back(backend_->start_all_reduce(way[0].axes, combine::sum, static_cast<T const*>(p), p,
                                                     static_cast<std::size_t>(n)));
       g.memory->sum.is_in_place(g.partial);
-    } else if (one && way[0].kind == step_kind::reduce_scatter && way[0].axes == split) {  // the shard is the message
+    } else if (one && way[0].kind == step_kind::reduce_scatter && way[0].axes == split &&
+               has_contiguous_parts(where, split, mesh)) {  // the shard is the message
       auto const part = make_buffer<T>(*backend_, way[0].elements_out);
       auto& slot = scattered_[scatters_++ % scattered_.size()];
       settle(slot);

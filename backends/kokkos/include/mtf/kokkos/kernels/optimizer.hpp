@@ -1,66 +1,188 @@
 #pragma once
-// One step of an optimizer over the elements of a parameter. Parameters are T, gradients G; state is in the compute
-// type A, in which all is computed.
+// One step of an optimizer over the elements of a parameter, in the parameter's compute type.
+#include <cstdint>
+#include <type_traits>
+
 #include <mtf/backend/primitives/optimizer.hpp>
+#include <mtf/kokkos/kernels/random.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
+#include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/math/fast_math.hpp>
+#include <mtf/math/updates.hpp>
 
 namespace mtf::kokkos {
 
-template <class T, class G>
-struct adamw_body {
-  using A = compute_t<T>;
-  T* p;
-  A* m;
+/// x rounded to one of its two neighbours, the upper in magnitude with the probability of what is left out, by 16
+/// random bits. What bfloat16 holds stays.
+MTF_FUNCTION bfloat16 round_at_random(float x, std::uint32_t random) {
+  auto const u = Kokkos::bit_cast<std::uint32_t>(x);
+  bfloat16 r(x);  // infinities and NaN
+  if ((u & 0x7f800000U) != 0x7f800000U) r.bits = static_cast<std::uint16_t>((u + (random & 0xffffU)) >> 16U);
+  return r;
+}
+
+template <class Formula, class P, class G, class S>
+struct update_body {
+  using A = compute_t<P>;
+  P* p;
+  G const* g;
+  S* state[Formula::kept > 0 ? Formula::kept : 1];
+  Formula with;
+  A grad_scale;
+
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
+    A kept[Formula::kept > 0 ? Formula::kept : 1];
+    for (int k = 0; k < Formula::kept; ++k) kept[k] = static_cast<A>(load(state[k][j]));
+    p[j] = convert<P>(with(load(p[j]), static_cast<A>(load(g[j])) * grad_scale, kept));
+    for (int k = 0; k < Formula::kept; ++k) state[k][j] = convert<S>(kept[k]);
+  }
+};
+
+/// The same with state of bfloat16. Random words of one counter, the element's place in the global tensor, are for all
+/// that is kept for it.
+template <class Formula, class P, class G>
+struct update_at_random {
+  static_assert(Formula::kept <= 4, "a counter gives four words");
+  using A = compute_t<P>;
+  update_body<Formula, P, G, bfloat16> of;
+  nest<1> where;
+  index offset;
+  std::uint64_t key;
+
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
+    index at[1];
+    where.locate(j, at);
+    auto const random = philox(key, static_cast<std::uint64_t>(offset + at[0]), 0);
+    A kept[Formula::kept > 0 ? Formula::kept : 1];
+    for (int k = 0; k < Formula::kept; ++k) kept[k] = static_cast<A>(load(of.state[k][j]));
+    of.p[j] = convert<P>(of.with(load(of.p[j]), static_cast<A>(load(of.g[j])) * of.grad_scale, kept));
+    for (int k = 0; k < Formula::kept; ++k)
+      of.state[k][j] = round_at_random(static_cast<float>(kept[k]), random.word[k]);
+  }
+};
+
+template <class Exec, class Formula, class P, class G, class S>
+void compute(device<Exec>& on, primitives::update<Formula, P, G, S> const& p) {
+  update_body<Formula, P, G, S> body{p.p, p.g, {}, p.with, p.grad_scale};
+  for (int k = 0; k < Formula::kept; ++k) body.state[k] = p.state[k];
+  if constexpr (std::is_same_v<S, bfloat16> && Formula::kept > 0)
+    for_elements(p.name, on.exec, p.n,
+                 update_at_random<Formula, P, G>{body, nest_of(p.random.of.local), p.random.of.offset, p.random.key});
+  else
+    for_elements(p.name, on.exec, p.n, body);
+}
+
+// --- Adafactor -------------------------------------------------------------------------------------------------------
+
+template <class G>
+struct adafactor_squares_body {
+  using A = compute_t<G>;
+  A* out;
+  G const* g;
+  A grad_scale, epsilon;
+
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
+    A const x = load(g[j]) * grad_scale;
+    out[j] = x * x + epsilon;
+  }
+};
+
+template <class G>
+struct adafactor_factored_kernel {
+  using A = compute_t<G>;
+  nest<4> where;
+  index n;
+  A* x;
+  G const* g;
+  A const* rows;
+  A const* columns;
+  A const* row_sum;
+  A grad_scale, count;
+
+  KOKKOS_FORCEINLINE_FUNCTION void at(index i, index row, index column, index sum) const {
+    A const r = fast_sqrt(row_sum[sum] / (rows[row] * count)), c = fast_sqrt(columns[column]);
+    x[i] = load(g[i]) * grad_scale * r / c;
+  }
+  KOKKOS_FUNCTION void element(index i) const {
+    index o[4];
+    where.locate(i, o);
+    at(i, o[1], o[2], o[3]);
+  }
+  void block(index b) const {
+    index i = b * host_grain;
+    index const row = where.inner_stride(1), column = where.inner_stride(2), sum = where.inner_stride(3);
+    where.for_runs(i, std::min(n, i + host_grain), [&](index const(&o)[4], index m) {
+      MTF_SIMD
+      for (index j = 0; j < m; ++j) at(i + j, o[1] + j * row, o[2] + j * column, o[3] + j * sum);
+      i += m;
+    });
+  }
+};
+
+template <class G>
+struct adafactor_whole_body {
+  using A = compute_t<G>;
+  A* x;
   A* v;
   G const* g;
-  A lr, beta1, beta2, eps, weight_decay, correction1, correction2, grad_scale;
+  A grad_scale, epsilon, decay;
 
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
     A const grad = load(g[j]) * grad_scale;
-    A const first = beta1 * m[j] + (A(1) - beta1) * grad;
-    A const second = beta2 * v[j] + (A(1) - beta2) * grad * grad;
-    m[j] = first;
-    v[j] = second;
-    A const value = load(p[j]);
-    A const step = first * correction1 / (fast_sqrt(second * correction2) + eps);
-    p[j] = convert<T>(value - lr * (step + weight_decay * value));
+    A const mean = decay * v[j] + (A(1) - decay) * (grad * grad + epsilon);
+    v[j] = mean;
+    x[j] = grad / fast_sqrt(mean);
   }
 };
 
-template <class T, class G>
-struct sgd_body {
-  using A = compute_t<T>;
-  T* p;
-  A* momentum;  // null: none
-  G const* g;
-  A lr, momentum_factor, weight_decay, grad_scale;
+template <class P>
+struct adafactor_apply_body {
+  using A = compute_t<P>;
+  P* p;
+  A const* x;
+  double const* sums;
+  double count, lr, epsilon, clip, weight_decay;
+  bool scaled;
 
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
+    double const of_x = Kokkos::sqrt(sums[0] / count) / clip, of_p = Kokkos::sqrt(sums[1] / count);
+    double const rate = scaled ? lr * (of_p > epsilon ? of_p : epsilon) : lr;
     A const value = load(p[j]);
-    A step = load(g[j]) * grad_scale + weight_decay * value;
-    if (momentum != nullptr) {
-      step += momentum_factor * momentum[j];
-      momentum[j] = step;
-    }
-    p[j] = convert<T>(value - lr * step);
+    A const step = static_cast<A>(rate / (of_x > 1 ? of_x : 1.0)) * x[j];
+    p[j] = convert<P>(value - step - static_cast<A>(rate * weight_decay) * value);
   }
 };
 
-template <class Exec, class T, class G>
-void compute(device<Exec>& on, primitives::adamw<T, G> const& p) {
-  for_elements(p.name, on.exec, p.n,
-               adamw_body<T, G>{p.p, p.m, p.v, p.g, p.lr, p.beta1, p.beta2, p.eps, p.weight_decay, p.correction1,
-                                p.correction2, p.grad_scale});
+template <class Exec, class G>
+void compute(device<Exec>& on, primitives::adafactor_squares<G> const& p) {
+  for_elements(p.name, on.exec, p.n, adafactor_squares_body<G>{p.out, p.g, p.grad_scale, p.epsilon});
 }
-template <class Exec, class T, class G>
-void compute(device<Exec>& on, primitives::sgd<T, G> const& p) {
+template <class Exec, class G>
+void compute(device<Exec>& on, primitives::adafactor_factored<G> const& p) {
+  launch_nest(p.name, on.exec,
+              adafactor_factored_kernel<G>{nest_of(p.of), p.of.size(), p.x, p.g, p.rows, p.columns, p.row_sum,
+                                           p.grad_scale, p.count});
+}
+template <class Exec, class G>
+void compute(device<Exec>& on, primitives::adafactor_whole<G> const& p) {
+  for_elements(p.name, on.exec, p.n, adafactor_whole_body<G>{p.x, p.v, p.g, p.grad_scale, p.epsilon, p.decay});
+}
+template <class Exec, class P>
+void compute(device<Exec>& on, primitives::adafactor_apply<P> const& p) {
   for_elements(p.name, on.exec, p.n,
-               sgd_body<T, G>{p.p, p.momentum, p.g, p.lr, p.momentum_factor, p.weight_decay, p.grad_scale});
+               adafactor_apply_body<P>{p.p, p.x, p.sums, p.count, p.lr, p.epsilon, p.clip, p.weight_decay, p.scaled});
 }
 
-MTF_COMPILED(device, adamw)
-MTF_COMPILED(device, sgd)
+// Of the updates the library has those of the commonest optimizers, with parameters, gradients and state of one kind.
+#if defined(MTF_KOKKOS_COMPILED)
+#define MTF_COMPILED_UPDATE_ON(EXEC, ON, NAME)                                                         \
+  MTF_FLOAT_KERNEL void compute(ON<EXEC>&, primitives::update<updates::NAME<float>, float> const&);    \
+  MTF_DOUBLE_KERNEL void compute(ON<EXEC>&, primitives::update<updates::NAME<double>, double> const&); \
+  MTF_BFLOAT16_KERNEL void compute(ON<EXEC>&, primitives::update<updates::NAME<float>, bfloat16> const&);
+MTF_ON_EACH_SPACE(MTF_COMPILED_UPDATE_ON, device, adamw)
+MTF_ON_EACH_SPACE(MTF_COMPILED_UPDATE_ON, device, sgd)
+MTF_ON_EACH_SPACE(MTF_COMPILED_UPDATE_ON, device, lion)
+#endif
 
 }  // namespace mtf::kokkos

@@ -1,0 +1,214 @@
+#pragma once
+// Adafactor: second moments of matrices as sums of rows and of columns.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/autodiff/state_split.hpp>
+#include <mtf/backend/buffer.hpp>
+#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/primitives/optimizer.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/backend/primitives/reduction.hpp>
+#include <mtf/backend/work.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/layout_value.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/partial.hpp>
+#include <mtf/core/shape.hpp>
+#include <mtf/core/sharding.hpp>
+#include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/sharding/shard.hpp>
+#include <mtf/detail/tensor/arranged.hpp>
+#include <mtf/detail/tensor/tensor_place.hpp>
+#include <mtf/math/fast_math.hpp>
+#include <mtf/math/updates.hpp>
+#include <mtf/tensor/tensor.hpp>
+#include <mtf/train/groups.hpp>
+#include <mtf/train/optimizer.hpp>
+
+namespace mtf {
+
+/// What adafactor is constructed with: Mesh-TensorFlow's defaults. `clip_norm` as for adamw.
+struct adafactor_options {
+  double decay_exponent = 0.8;  // the mean of squares forgets by 1 - t^-decay_exponent at a parameter's t-th update
+  double clip_rms = 1;          // an update's root mean square, over all of the tensor, is at most this
+  double epsilon1 = 1e-30;      // added to squares of gradients
+  double epsilon2 = 1e-3;       // the least scale of a parameter
+  bool scale_parameter = true;  // the rate is multiplied by the root mean square of the parameter
+  double weight_decay = 0;
+  double clip_norm = 0;
+};
+
+namespace detail {
+
+/// Two dimensions have an extent of at least this, or the moments of a tensor are not factored: as in Mesh-TensorFlow.
+inline constexpr std::int64_t least_factored_extent = 128;
+
+/// The positions of the two largest dimensions, of equal ones the first. Rows' moments lack the largest, columns' the
+/// second.
+struct factored_dims {
+  bool factored = false;
+  std::size_t largest = 0, second = 0;
+};
+template <std::size_t N>
+constexpr factored_dims factored_dims_of(std::array<std::int64_t, N> const& extents, int ndim) {
+  factored_dims f;
+  if (ndim < 2) return f;
+  auto const n = static_cast<std::size_t>(ndim);
+  for (std::size_t d = 1; d < n; ++d)
+    if (extents[d] > extents[f.largest]) f.largest = d;
+  f.second = f.largest == 0 ? 1 : 0;
+  for (std::size_t d = 0; d < n; ++d)
+    if (d != f.largest && extents[d] > extents[f.second]) f.second = d;
+  f.factored = extents[f.second] >= least_factored_extent;
+  return f;
+}
+template <class X>
+inline constexpr factored_dims factored_of = factored_dims_of(X::shape_type::extents, X::shape_type::ndim);
+
+template <class Shape, std::size_t Gone, std::size_t... I>
+shape<typename Shape::template at<(I < Gone ? I : I + 1)>...> shape_without(std::index_sequence<I...>);
+
+/// For any_layout: a moment lies like the part of the parameter of which it is, without one of its dimensions.
+template <class X, class Split, std::size_t Gone>
+struct moment_of_part {
+  static constexpr arrangement const& arranged(layout_table& table, mesh_shape const& mesh, arrangement const& as) {
+    auto const& parameter = arranged_under<typename X::shape_type>(table, *as.layout);
+    auto const& part = split_as_state<Split, state_element_size<X>>::arranged(table, mesh, parameter);
+    return arranged_result(table, without(part.spec, std::array{part.spec[static_cast<int>(Gone)].id}, 1),
+                           std::array{&part});
+  }
+};
+template <class X, class Split, std::size_t Gone>
+struct moment_layout {
+  using type = typename state_split<X, Split>::layout_type;
+};
+template <class X, class Split, std::size_t Gone>
+  requires(by_value<X>)
+struct moment_layout<X, Split, Gone> {
+  using type = typename any_layout_as<typename X::layout_type, moment_of_part<X, Split, Gone>>::type;
+};
+
+/// A moment of a factored tensor: of rows, or of columns.
+template <bool Rows>
+struct kept_moment {
+  static constexpr char const* name() { return Rows ? "exp_avg_sq_row" : "exp_avg_sq_col"; }
+  template <class X, class Split, bool Factored>
+  struct of {
+    using type = not_kept;
+  };
+  template <class X, class Split>
+  struct of<X, Split, true> {
+    static constexpr std::size_t gone = Rows ? factored_of<X>.largest : factored_of<X>.second;
+    using shape_type = decltype(shape_without<typename X::shape_type, gone>(
+        std::make_index_sequence<static_cast<std::size_t>(X::shape_type::ndim - 1)>{}));
+    using type = tensor<compute_t<typename X::element_type>, shape_type, typename moment_layout<X, Split, gone>::type,
+                        partial<>, typename X::backend_type>;
+  };
+  template <class X, class Split, class State>
+  using type = typename of<X, Split, factored_of<X>.factored>::type;
+};
+/// The moments of a tensor that is not factored.
+struct kept_whole_moments {
+  static constexpr char const* name() { return "exp_avg_sq"; }
+  template <class X, class Split, class State>
+  using type = std::conditional_t<factored_of<X>.factored, not_kept,
+                                  typename state_split<X, Split>::template tensor<compute_t<typename X::element_type>>>;
+};
+
+struct adafactor_rule {
+  using options = adafactor_options;
+  using kept = list<kept_moment<true>, kept_moment<false>, kept_whole_moments>;
+  static constexpr char const* name = "adafactor";
+
+  template <class Backend, class T, class Part, class Rows, class Columns, class Whole>
+  static constexpr void update(Backend& b, one_update<options> const& u, T* p, Part const& g, Rows& rows,
+                               Columns& columns, Whole& whole) {
+    using A = compute_t<T>;
+    auto const place = place_of(g);
+    sharding const& spec = place.spec();
+    index const n = place.local_size();
+    auto const memory = make_buffer<A>(b, n);
+    A* const x = data_of<A>(memory);
+    double decay = 0;
+    if constexpr (Backend::holds_data) decay = 1 - math::library_pow(u.updates, -u.options.decay_exponent);
+    if constexpr (factored_of<Part>.factored)
+      factored(b, u, factored_of<Part>, spec, n, x, g, rows, columns, static_cast<A>(decay));
+    else
+      b.run(primitives::adafactor_whole<typename Part::element_type>{
+          n, x, whole.value().data(), g.value().data(), static_cast<A>(u.grad_scale),
+          static_cast<A>(u.options.epsilon1), static_cast<A>(decay)});
+    // The sums of the squares of the update and of the parameter, over all of the tensor.
+    auto const sums = make_buffer<double>(b, 2);
+    double *const of_x = data_of<double>(sums), *const of_p = data_of<double>(sums, 1);
+    b.run(primitives::fill<double>{of_x, 2, 0.0});
+    b.run(primitives::square_sum<A>{n, of_x, x});
+    b.run(primitives::square_sum<T>{n, of_p, p});
+    if (axis_mask const axes = spec.split_axes(); axes != 0)
+      b.all_reduce(axes, combine::sum, static_cast<double const*>(of_x), of_x, 2);
+    b.run(primitives::adafactor_apply<T>{n, p, x, of_x, static_cast<double>(spec.global_size()), u.learning_rate,
+                                         u.options.epsilon2, u.options.clip_rms, u.weight_decay,
+                                         u.options.scale_parameter});
+  }
+
+ private:
+  /// x = g / sqrt(moments), the moments as products of those of rows and of columns. Sends sums of rows over the axes
+  /// that split their largest dimension, sums of columns over those that split the second, and the rows' mean over
+  /// the latter.
+  template <class Backend, class A, class Part, class Rows, class Columns>
+  static constexpr void factored(Backend& b, one_update<options> const& u, factored_dims const& f, sharding const& spec,
+                                 index n, A* x, Part const& g, Rows& rows, Columns& columns, A decay) {
+    using G = typename Part::element_type;
+    mesh_shape const& mesh = b.ranks().mesh();
+    auto const &largest = spec[static_cast<int>(f.largest)], &second = spec[static_cast<int>(f.second)];
+    sharding const by_row = without(spec, std::array{largest.id}, 1);
+    sharding const by_column = without(spec, std::array{second.id}, 1);
+    sharding const by_neither = without(by_row, std::array{second.id}, 1);
+    A const scale = static_cast<A>(u.grad_scale);
+    b.run(primitives::adafactor_squares<G>{n, x, g.value().data(), scale, static_cast<A>(u.options.epsilon1)});
+    auto const mean_into = [&](auto& moment, sharding const& lies, dim_state const& gone) {
+      index const size = lies.local_size(mesh);
+      auto const sum = make_buffer<A>(b, size);
+      total(b, data_of<A>(sum), lies, x, spec, gone.split.mask());
+      b.run(primitives::update<updates::average<A>, A>{
+          size, moment.value().data(), data_of<A>(sum), {}, {decay}, A(1) / static_cast<A>(gone.extent)});
+    };
+    mean_into(rows, by_row, largest);
+    mean_into(columns, by_column, second);
+    auto const sum = make_buffer<A>(b, by_neither.local_size(mesh));
+    total(b, data_of<A>(sum), by_neither, rows.value().data(), by_row, second.split.mask());
+    b.run(primitives::adafactor_factored<G>{aligned<3>(mesh, spec, {by_row, by_column, by_neither}), x,
+                                            g.value().data(), rows.value().data(), columns.value().data(),
+                                            data_of<A>(sum), scale, static_cast<A>(second.extent)});
+  }
+  /// to = the sum of `from` over the dimensions that `lies` lacks, which these axes split.
+  template <class Backend, class A>
+  static constexpr void total(Backend& b, A* to, sharding const& lies, A const* from, sharding const& whole,
+                              axis_mask axes) {
+    mesh_shape const& mesh = b.ranks().mesh();
+    b.run(primitives::reduce<A>{combine::sum, reduction_to(mesh, lies, whole), to, from});
+    if (axes != 0)
+      b.all_reduce(axes, combine::sum, static_cast<A const*>(to), to, static_cast<std::size_t>(lies.local_size(mesh)));
+  }
+};
+
+}  // namespace detail
+
+/// Adafactor (Shazeer & Stern 2018) as Mesh-TensorFlow has it, without its first moment. A tensor whose two largest
+/// dimensions have extents of at least 128 keeps the means of its gradient's squares along each of the two, another one
+/// the moments of all elements. Moments lie as their parameter's state does, with `Split` too; they are of
+/// the compute type. An update's root mean square is clipped to clip_rms; the rate is multiplied by the
+/// parameter's root mean square, and comes from the schedule relative_step in the paper. For each tensor it sends,
+/// beside what every optimizer does: two numbers over the axes that split it, and where those split a factored
+/// dimension the sums along it. `Decay` and copies as for adamw; a group's decay is multiplied by the same rate as its
+/// update.
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
+class adafactor : public detail::optimizer<detail::adafactor_rule, Params, Decay, Split, in_compute_type> {
+ public:
+  using detail::optimizer<detail::adafactor_rule, Params, Decay, Split, in_compute_type>::optimizer;
+};
+
+}  // namespace mtf
