@@ -33,7 +33,10 @@ case "$(mpirun --version 2>&1)" in *"Open MPI"* | *OpenRTE*) flags=(--oversubscr
 
 checkpoints=build/demo-checkpoints report=build/demo.html
 [[ " $* " == *" --resume "* ]] || rm -rf "$checkpoints"
+code=0
 mpirun -n "$ranks" "${flags[@]}" "$build/examples/transformer/train-data-2" \
-  --data "$text" --steps 1000 --log build/demo.jsonl --report "$report" --sample 400 --checkpoint "$checkpoints" "$@"
+  --data "$text" --steps 1000 --log build/demo.jsonl --report "$report" --sample 400 --checkpoint "$checkpoints" "$@" || code=$?
+((code == 0 || code == 75)) || exit "$code"  # 75: a signal stopped it, after a checkpoint
 echo "The checkpoints are in $checkpoints. To go on: scripts/demo.sh --resume --steps 2000"
 echo "The report is $report: losses, speed and where the time went, for any browser."
+exit "$code"
