@@ -64,14 +64,14 @@ TEST_CASE("each rank is asked for what it holds, and the tensor is the global on
     CAPTURE(l.layout);
     std::vector<std::atomic<int>> asked(size);
     under(l.mesh, l.layout, [&](backend& machine) {
-      auto const x = mtf::from_rows<tokens>(machine, [&](std::int64_t row, std::int64_t column,
-                                                         std::span<std::int32_t> to) {
-        auto const at = static_cast<std::size_t>(row * 16 + column);
-        for (std::size_t i = 0; i < to.size(); ++i) {
-          ++asked[at + i];
-          to[i] = global[at + i];
-        }
-      });
+      auto const x =
+          mtf::from_rows<tokens>(machine, [&](std::int64_t row, std::int64_t column, std::span<std::int32_t> to) {
+            auto const at = static_cast<std::size_t>(row * 16 + column);
+            for (std::size_t i = 0; i < to.size(); ++i) {
+              ++asked[at + i];
+              to[i] = global[at + i];
+            }
+          });
       CHECK(x.local() == mtf::from_global<tokens>(machine, global).local());
       CHECK(mtf::to_global(x) == global);
     });
@@ -80,7 +80,8 @@ TEST_CASE("each rank is asked for what it holds, and the tensor is the global on
 }
 
 TEST_CASE("a batch of token rows is the same on 1, 2, 4 and 8 ranks, and goes on from its position") {
-  auto const path = (std::filesystem::temp_directory_path() / ("mtf-rows-" + std::to_string(::getpid()) + ".bin")).string();
+  auto const path =
+      (std::filesystem::temp_directory_path() / ("mtf-rows-" + std::to_string(::getpid()) + ".bin")).string();
   {
     mtf::token_writer to(path, 500, 499);
     for (std::uint32_t d = 0; d < 300; ++d) {

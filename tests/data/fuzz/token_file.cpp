@@ -70,9 +70,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     std::ifstream in(argv[i], std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    auto const run = [&] {
-      LLVMFuzzerTestOneInput(reinterpret_cast<std::uint8_t const*>(bytes.data()), bytes.size());
-    };
+    auto const run = [&] { LLVMFuzzerTestOneInput(reinterpret_cast<std::uint8_t const*>(bytes.data()), bytes.size()); };
     run();
     for (std::size_t at = 0; at < std::min<std::size_t>(bytes.size(), 200); ++at)
       for (char const change : {'\1', '\x80', '\xff'}) {
