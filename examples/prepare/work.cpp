@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t piece_size = 1 << 18U;
 
-/// All pieces of all files, in order. Each thread takes the next one when it is done with its own.
+/// All pieces of all files, in order.
 class line_of_pieces {
  public:
   line_of_pieces(source_options const& options, break_function break_behind)
@@ -59,15 +59,54 @@ class line_of_pieces {
   std::uint64_t bytes_ = 0;
 };
 
-/// Lets threads work on pieces side by side, each in turn hand over what came of them. The first error in the order of
+/// Lets threads work on pieces side by side, and hands over what came of them in order. The first error in the order of
 /// the input is the one that is thrown, whatever the number of threads.
 void in_order(line_of_pieces& line, int threads, bool shows_progress,
               std::function<std::function<std::function<void()>(std::vector<piece> const&)>()> const& worker) {
   progress bar(line.bytes(), shows_progress);
+  struct result {
+    std::function<void()> hand_over;
+    std::exception_ptr wrong;
+    std::uint64_t bytes = 0;
+  };
   std::mutex taking, handing;
   std::condition_variable turn_changed;
+  std::map<std::uint64_t, result> ready;
   std::uint64_t next = 0, turn = 0;
+  auto const most_ready = 16 * static_cast<std::uint64_t>(threads);  // more would be memory without end
+  bool someone_hands = false;
   std::exception_ptr failure;
+  // One thread at a time hands over what is ready, while others go on.
+  auto const hand = [&](std::uint64_t mine, result r) {
+    std::unique_lock lock(handing);
+    ready.emplace(mine, std::move(r));
+    if (someone_hands) turn_changed.wait(lock, [&] { return !someone_hands || failure || mine < turn + most_ready; });
+    if (someone_hands) return;
+    someone_hands = true;
+    while (!failure && !ready.empty() && ready.begin()->first == turn) {
+      auto const now = std::move(ready.begin()->second);
+      ready.erase(ready.begin());
+      lock.unlock();
+      std::exception_ptr wrong = now.wrong;
+      try {
+        if (!wrong) now.hand_over();
+      } catch (...) {
+        wrong = std::current_exception();
+      }
+      bar.add(now.bytes);
+      lock.lock();
+      failure = wrong;
+      ++turn;
+      turn_changed.notify_all();
+    }
+    someone_hands = false;
+    turn_changed.notify_all();
+    turn_changed.wait(lock, [&] { return failure || mine < turn + most_ready; });
+  };
+  auto const failed = [&] {
+    std::lock_guard const lock(handing);
+    return failure != nullptr;
+  };
   auto const work = [&] {
     std::function<std::function<void()>(std::vector<piece> const&)> work_on;
     std::exception_ptr wrong;
@@ -76,33 +115,20 @@ void in_order(line_of_pieces& line, int threads, bool shows_progress,
     } catch (...) {
       wrong = std::current_exception();
     }
-    while (true) {
+    while (!failed()) {
       std::unique_lock take(taking);
       auto const pieces = line.take();
       if (pieces.empty()) return;
       auto const mine = next++;
       take.unlock();
-      std::function<void()> hand_over;
+      result r{{}, wrong, 0};
       try {
-        if (!wrong) hand_over = work_on(pieces);
+        if (!wrong) r.hand_over = work_on(pieces);
       } catch (...) {
-        wrong = std::current_exception();
+        r.wrong = std::current_exception();
       }
-      std::unique_lock hand(handing);
-      turn_changed.wait(hand, [&] { return turn == mine || failure; });
-      if (failure) return;
-      try {
-        if (wrong) std::rethrow_exception(wrong);
-        hand_over();
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      std::uint64_t bytes = 0;
-      for (auto const& p : pieces) bytes += p.bytes.size();
-      bar.add(bytes);
-      ++turn;
-      turn_changed.notify_all();
-      if (failure) return;
+      for (auto const& p : pieces) r.bytes += p.bytes.size();
+      hand(mine, std::move(r));
     }
   };
   std::vector<std::thread> others;
