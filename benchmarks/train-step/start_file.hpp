@@ -1,39 +1,33 @@
 #pragma once
-// Where a training starts, as a file that others can start from: tensors by name.
-#include <nlohmann/json.hpp>
-
+// Where a training starts, as a safetensors file that others can start from: tensors by name.
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <vector>
 
-/// A safetensors file: the length of its header (8 bytes, little-endian), the header (JSON: each tensor's type, shape,
-/// and where its elements begin and end), and the elements of all tensors, row-major, little-endian.
+#include <mtf/checkpoint/safetensors.hpp>
+
 class start_file {
  public:
+  /// A tensor that is here whole, row-major.
   template <class T>
   void add(std::string const& name, std::vector<std::int64_t> const& shape, std::vector<T> const& elements) {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, std::int32_t>);
-    auto const begin = elements_.size();
-    elements_.append(reinterpret_cast<char const*>(elements.data()), elements.size() * sizeof(T));
-    header_[name] = {{"dtype", std::is_same_v<T, float> ? "F32" : "I32"},
-                     {"shape", shape},
-                     {"data_offsets", {begin, elements_.size()}}};
+    header_.arrays.push_back({name, std::is_same_v<T, float> ? "F32" : "I32", shape});
+    elements_[name].assign(reinterpret_cast<char const*>(elements.data()), elements.size() * sizeof(T));
   }
   /// False if it cannot be written.
-  [[nodiscard]] bool write(std::string const& path) const {
-    std::string header = header_.dump();
-    header.resize((header.size() + 7) / 8 * 8, ' ');  // the elements begin aligned
-    std::uint64_t const length = header.size();
+  [[nodiscard]] bool write(std::string const& path) {
     std::ofstream out(path, std::ios::binary);
-    out.write(reinterpret_cast<char const*>(&length), sizeof length);
-    out << header << elements_;
+    out << mtf::lay_out(header_);
+    for (auto const& a : header_.arrays) out << elements_[a.name];
     out.close();
     return static_cast<bool>(out);
   }
 
  private:
-  nlohmann::json header_;
-  std::string elements_;
+  mtf::safetensors_header header_;
+  std::map<std::string, std::string> elements_;
 };
