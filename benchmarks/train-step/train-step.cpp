@@ -1,7 +1,8 @@
 // Seconds for a training step of a 27 M parameter Transformer (forward, backward, AdamW) as a share of oneDNN's (on
 // CUDA: cuBLASLt's) peak in the same run, and where the time goes. In mixed precision the peak is the better one of
 // float's and bfloat16's products. Usage: train-step [steps], or train-step
-// --start FILE: writes what the peers start from (start_file.hpp), and measures nothing.
+// --start FILE: writes what the peers start from (start_file.hpp), and measures nothing; or train-step --recompute
+// [steps]: steps of which each layer keeps its input alone, beside plain ones, and the memory of both.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -26,8 +27,9 @@ using activation = decltype(mtf::as_computed_t<parameters>{}.gamma_f)::element_t
 /// computed in if that is another, the gradients and AdamW's two moments of the part that it updates, and the
 /// activations that the backward pass reads. Those are, in each layer: what both norms read and what they give,
 /// queries, keys, values, what attention gives, and the MLP's inner values before and after gelu; and at the end what
-/// the last norm reads and gives, and the logits.
-double counted_bytes(parameters const& p) {
+/// the last norm reads and gives, and the logits. Where layers are computed again they keep their inputs; all else
+/// there is of one layer at a time, when the logits are gone.
+double counted_bytes(parameters const& p, bool recompute = false) {
   using C = config;
   using place = mtf::place<float, layout, backend>;
   constexpr bool copied = !std::is_same_v<mtf::as_computed_t<parameters>, parameters>;
@@ -48,7 +50,9 @@ double counted_bytes(parameters const& p) {
   double const k = size.template operator()<C::batch, C::memory, C::heads, C::d_head>();
   double const inner = size.template operator()<C::batch, C::sequence, C::d_ff>();
   double const logits = size.template operator()<C::batch, C::sequence, C::vocab>();
-  return bytes + element * (C::layers * (4 * x + 2 * q + 2 * k + 2 * inner) + 2 * x + logits);
+  double const layer = 4 * x + 2 * q + 2 * k + 2 * inner, head = 2 * x + logits;
+  if (recompute) return bytes + element * (C::layers * x + std::max(layer, head));
+  return bytes + element * (C::layers * layer + head);
 }
 
 /// Adds the initial values by their names, global and row-major. All ranks call it.
@@ -61,7 +65,52 @@ void add_parameters(start_file& start, parameters const& p) {
       p);
 }
 
-int run(backend& machine, int steps, char const* start_path) {
+struct request {
+  int steps = 9;
+  bool recompute = false;
+  char const* start = nullptr;
+};
+
+/// Times steps with and without recomputation by turns, and says their ratio, what the plan says of it, and both's
+/// memory beside the plan's and what is counted on paper.
+template <class Timed, class StepOf>
+void compare_with_recomputed(backend& machine, int steps, parameters const& p, Timed const& timed,
+                             StepOf const& step_of) {
+  std::vector<double> kept, ratios;
+  for (int i = 0; i <= steps; ++i) {
+    std::array<double, 2> seconds{};
+    for (bool const again : {false, true}) seconds[again ? 1 : 0] = timed([&] { step_of(again); });
+    if (i == 0) continue;  // the second's first step asks for memory
+    kept.push_back(seconds[0]);
+    ratios.push_back(seconds[1] / seconds[0]);
+  }
+  auto const planned = [](bool again) {
+    auto const f = [again](auto const& q, auto const& a, auto const& b) {
+      return language_model::loss(q, a, b, {.recompute = again});
+    };
+    return mtf::plan_under<gradients_are_completed, state_split, mtf::updated_by<mtf::adamw>>(
+        f, mtf::value_of<layout>, planned_parameters, planned_tokens, planned_tokens);
+  };
+  auto const plain = planned(false);
+  bool const speaks = machine.ranks().rank() == 0;
+  if (speaks)
+    std::printf("step %.1f ms; recomputed %.3f times that (median of %d pairs; fastest %.3f, slowest %.3f)\n",
+                1e3 * measure::median(kept), measure::median(ratios), steps, *std::ranges::min_element(ratios),
+                *std::ranges::max_element(ratios));
+  for (bool const again : {false, true}) {
+    machine.reset_peak();
+    step_of(again);
+    auto const peak = static_cast<double>(machine.memory().peak), counted = counted_bytes(p, again);
+    auto const plan = planned(again);
+    if (speaks)
+      std::printf("%-10s memory %.1f MB at most; planned %.1f; counted on paper %.1f; products %.3f times\n",
+                  again ? "recomputed" : "plain", peak / 1e6, static_cast<double>(plan.peak_bytes) / 1e6, counted / 1e6,
+                  plan.flops() / plain.flops());
+  }
+}
+
+int run(backend& machine, request const& asked) {
+  auto const [steps, recompute, start_path] = asked;
   using model = language_model;
   bool const speaks = machine.ranks().rank() == 0;
   mtf::random_key const seed(1);
@@ -74,15 +123,17 @@ int run(backend& machine, int steps, char const* start_path) {
     stream[i] = static_cast<std::int32_t>(seed.of(i).bits() % config::vocab::extent);
   std::span<std::int32_t const> const ids(stream.data(), count), labels(stream.data() + 1, count);
   auto const x = mtf::from_global<tokens>(machine, ids), y = mtf::from_global<tokens>(machine, labels);
-  auto const gradient = mtf::value_and_grad<state_split>(
-      [](auto const& q, auto const& a, auto const& b) { return model::loss(q, a, b); }, gradients_are_completed);
   double loss = 0;
-  auto const step = [&] {
+  auto const step_of = [&](bool again) {
+    auto const gradient = mtf::value_and_grad<state_split>(
+        [again](auto const& q, auto const& a, auto const& b) { return model::loss(q, a, b, {.recompute = again}); },
+        gradients_are_completed);
     auto const [value, gradients] = gradient(p, x, y);
     optimizer.update(machine, p, gradients, 1e-4);
     loss = mtf::item(value);
     machine.fence();
   };
+  auto const step = [&] { step_of(false); };
   auto const timed = [&](auto const& f) {
     machine.ranks().barrier();
     return measure::seconds([&] {
@@ -90,6 +141,10 @@ int run(backend& machine, int steps, char const* start_path) {
       machine.ranks().barrier();
     });
   };
+  if (recompute) {
+    compare_with_recomputed(machine, steps, p, timed, step_of);
+    return 0;
+  }
 
   start_file start;
   if (start_path != nullptr) add_parameters(start, p);
@@ -152,7 +207,11 @@ int run(backend& machine, int steps, char const* start_path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  char const* const start = argc > 2 && std::string_view(argv[1]) == "--start" ? argv[2] : nullptr;
-  int const steps = argc > 1 ? std::atoi(argv[1]) : 9;
-  return mtf::run<mesh, backend>(argc, argv, [&](backend& machine) { return run(machine, std::max(1, steps), start); });
+  request asked;
+  std::string_view const first = argc > 1 ? argv[1] : "";
+  if (first == "--start" && argc > 2) asked.start = argv[2];
+  asked.recompute = first == "--recompute";
+  int const at = asked.recompute ? 2 : 1;
+  if (argc > at) asked.steps = std::max(1, std::atoi(argv[at]));
+  return mtf::run<mesh, backend>(argc, argv, [&](backend& machine) { return run(machine, asked); });
 }

@@ -100,18 +100,27 @@ struct model {
     return mtf::linear<batch, sequence, d_model>(a, p.w2, p.b2);
   }
 
-  // What dropout needs; rate 0 for evaluation.
+  // What dropout needs; rate 0 for evaluation. `recompute`: of each layer only its input is kept for the backward pass.
   struct noise {
     double rate = 0;
     mtf::random_key key{0};
+    bool recompute = false;
+  };
+
+  // x [batch, sequence, d_model] -> the same
+  struct layer {
+    constexpr auto operator()(auto const& p, auto const& before, double rate, mtf::random_key key) const {
+      auto const middle = before + mtf::dropout(attention(p, before), rate, key.of("attention"));
+      return middle + mtf::dropout(feed_forward(p, middle), rate, key.of("feed forward"));
+    }
   };
 
   // Layers `first`, `first` + 1, ... of the network.
   static constexpr auto through(auto const& blocks, auto const& x, noise n, std::size_t first) {
     return mtf::scan(blocks, x, [&](auto const& block, auto const& before, std::size_t i) {
       auto const key = n.key.of(first + i);
-      auto const middle = before + mtf::dropout(attention(block, before), n.rate, key.of("attention"));
-      return middle + mtf::dropout(feed_forward(block, middle), n.rate, key.of("feed forward"));
+      if (n.recompute) return mtf::recompute(layer{}, block, before, n.rate, key);
+      return layer{}(block, before, n.rate, key);
     });
   }
 

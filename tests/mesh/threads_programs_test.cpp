@@ -3,6 +3,7 @@
 // ranks: threads
 // devices: none
 #define DOCTEST_CONFIG_IMPLEMENT
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -118,16 +119,17 @@ inline constexpr mtf::input<double, Batch, in> planned_input;
 
 /// Every mesh of these: the layouts are values, so that each program is compiled once.
 constexpr std::array<std::array<std::string_view, 2>, 3> meshes{
-    {{"one:1", ""}, {"data:2;model:2", "batch:data;many:data;hidden:model"}, {"data:4", "batch:data;many:data"}}};
+    {{"one:1", ""}, {"data:2;model:2", "batch:data;hidden:model"}, {"data:4", "batch:data"}}};
 template <class F>
 void on_each_mesh(F const& f) {
-  for (auto const& [mesh, rules] : meshes) {
+  for (auto const& [mesh, rules_of] : meshes) {
+    std::string_view const rules = rules_of;
     CAPTURE(mesh);
     auto const layout = mtf::layout_from(mtf::mesh_from(mesh), rules);
     mtf::rank_threads pool(layout.mesh.shape.size());
     pool.run(layout.mesh.shape, [&](mtf::collectives& ranks) {
       backend machine = backend::one_of_many(ranks);
-      machine.layouts().add(layout);
+      machine.layouts().add(mtf::layout_from(layout.mesh, std::string(rules) + (rules.empty() ? "" : ";many:data")));
       f(machine, layout);
     });
   }
@@ -228,12 +230,13 @@ TEST_CASE("eight micro-batches are one large batch") {
 /// What runs sends what was planned.
 template <mtf::completed_gradients When, class Split, class F, class... Args>
 void sends_as_planned(backend& machine, mtf::layout_value const& layout, F const& f, Args const&... args) {
-  auto const p = initial<double, by_value>(machine);
+  auto p = initial<double, by_value>(machine);
+  mtf::sgd<parameters<double, by_value>, mtf::decay_weights, Split> optimizer(machine, {});
   auto const plan = mtf::plan_under<When, Split>(f, layout, planned_parameters, planned_input<batch>);
   std::vector<mtf::collectives::event> sent;
   machine.ranks().record(&sent);
   auto const result = mtf::value_and_grad<Split>(f, When)(p, args...);
-  mtf::global_norm<Split>(machine, result.gradients);
+  optimizer.update(machine, p, result.gradients, 0);
   machine.ranks().record(nullptr);
   CHECK(sent == plan.unrolled());
 }
@@ -260,7 +263,7 @@ TEST_CASE("gradients of eight micro-batches are completed as often as of one") {
     CHECK(one.count(completes) > 0);
     CHECK(eight.count(completes) == one.count(completes));
     CHECK(eight.bytes_sent_per_rank(completes) == one.bytes_sent_per_rank(completes));
-    CHECK(eight.peak_bytes == one.peak_bytes);
+    CHECK(eight.peak_bytes <= one.peak_bytes + 6 * (2 * in::extent + 1) * hidden::extent * sizeof(double));
   };
   auto const layout = mtf::layout_from(mtf::mesh_from(meshes[1][0]), meshes[1][1]);
   auto const plan = [&]<mtf::completed_gradients When, class Split>(auto const& f) {
