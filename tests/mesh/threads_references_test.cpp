@@ -93,9 +93,11 @@ void follows(std::string const& name, auto const& options, auto const& schedule)
             [&](auto path, auto const& x) {
               auto const found = mtf::to_global(x);
               auto const& want = expected[name + "." + std::string(path)].values;
+              std::size_t const apart = found.size() > 1000 ? 61 : 1;
+              REQUIRE(want.size() == (found.size() + apart - 1) / apart);
               double worst = 0;
               for (std::size_t i = 0; i < want.size(); ++i)
-                worst = std::max(worst, std::abs(static_cast<double>(found[61 * i]) - want[i]));
+                worst = std::max(worst, std::abs(static_cast<double>(found[apart * i]) - want[i]));
               CAPTURE(name);
               CAPTURE(path);
               CAPTURE(mesh::text());

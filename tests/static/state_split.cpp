@@ -132,3 +132,22 @@ constexpr auto &a = six<overlapped, over_batch>, &b = plan<7, overlapped, over_b
 static_assert(a.collectives.size() == c.collectives.size() && a.loops.size() == c.loops.size());
 static_assert(b.count() - a.count() == 4 && c.count() - a.count() == 4 * 42);
 static_assert(c.peak_bytes < plan<48, overlapped, mtf::state_split_over<>>.peak_bytes - 48 * matrix);
+
+// Where the parts are not contiguous: the same messages, packed.
+template <template <class...> class Tensor>
+struct one_of_three {
+  Tensor<three_rows, wide, hidden> w;
+  MTF_FIELDS(w);
+};
+constexpr auto weighted = [](auto const& p, auto const& x) {
+  return mtf::mean(mtf::einsum<batch, three_rows, wide>(p.w, x));
+};
+template <class Split>
+constexpr auto packed = mtf::plan_of<data_parallel, later, Split, mtf::updated_by<mtf::adamw>>(
+    weighted, mtf::parameters<one_of_three>{}, mtf::input<float, batch, hidden>{});
+static_assert(packed<over_batch>.count(collective::reduce_scatter) == 1 &&
+              packed<over_batch>.count(collective::all_gather) == 1);
+static_assert(packed<over_batch>.bytes_sent_per_rank() ==
+              packed<mtf::state_split_over<>>.bytes_sent_per_rank() +
+                  mtf::bytes_sent(collective::all_reduce, number, 4));
+static_assert(packed<over_batch>.peak_bytes < packed<mtf::state_split_over<>>.peak_bytes);
