@@ -1,5 +1,6 @@
 #pragma once
 // Writes token files.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,12 +40,17 @@ class token_writer {
 
   /// Appends tokens to the document in progress.
   void add(std::span<std::uint32_t const> ids) {
-    for (auto const id : ids) {
+    for (auto const id : ids)
       if (id >= header_.vocabulary)
         throw user_error(path_ + ": the id " + std::to_string(id) + " is not in a vocabulary of " +
                          std::to_string(header_.vocabulary));
-      put(id, header_.token_bytes);
-    }
+    auto const at = buffer_.size();
+    buffer_.resize(at + ids.size() * header_.token_bytes);
+    if (header_.token_bytes == 4)
+      std::copy(ids.begin(), ids.end(), reinterpret_cast<std::uint32_t*>(buffer_.data() + at));
+    else
+      std::transform(ids.begin(), ids.end(), reinterpret_cast<std::uint16_t*>(buffer_.data() + at),
+                     [](auto id) { return static_cast<std::uint16_t>(id); });
     header_.tokens += ids.size();
     if (buffer_.size() >= std::size_t{1} << 20U) flush();
   }
