@@ -46,11 +46,12 @@ static_assert(same<mtf::as_computed_t<computed<mixed_bfloat16>>, computed<mixed_
 template <class Parameter, class Compute, class Completed, class State>
 constexpr bool accepted = mtf::detail::precision_verdict_t<Parameter, Compute, Completed, State>::value;
 static_assert(accepted<float, bfloat16, float, float> && accepted<double, double, double, double> &&
-              accepted<bfloat16, bfloat16, bfloat16, float>);
+              accepted<bfloat16, bfloat16, bfloat16, float> && accepted<float, bfloat16, float, bfloat16> &&
+              accepted<bfloat16, bfloat16, bfloat16, bfloat16>);
 static_assert(!accepted<int, int, int, int> && !accepted<double, bfloat16, bfloat16, double> &&
               !accepted<bfloat16, float, float, float> && !accepted<float, float, bfloat16, float> &&
               !accepted<float, bfloat16, double, float> && !accepted<float, bfloat16, float, double> &&
-              !accepted<float, bfloat16, float, bfloat16>);
+              !accepted<double, double, double, bfloat16>);
 
 // Losses are float, whatever the logits are.
 static_assert(

@@ -66,9 +66,14 @@ static_assert(parts<parameter<mtf::layout<machine>, line<128>, hidden>, over_row
 static_assert(parts<parameter<mtf::layout<machine>, line<130>, hidden>, over_rows> == 2);
 
 // State is split like that part, in the type that is computed in.
-static_assert(same<decltype(std::declval<mtf::detail::state_of<mtf::detail::kept_like_it<"m">,
-                                                               mtf::place<mtf::bfloat16, where>::tensor, over_rows,
-                                                               mtf::in_compute_type>::tensor<table_rows, hidden>>()),
+template <template <class...> class Tensor>
+struct table_alone {
+  Tensor<table_rows, hidden> table;
+  MTF_FIELDS(table);
+};
+static_assert(same<decltype(mtf::detail::state_t<mtf::detail::kept_like_it<"m">,
+                                                 table_alone<mtf::place<mtf::bfloat16, where>::tensor>, over_rows>{}
+                                .table),
                    mtf::tensor<float, mtf::shape<table_rows, hidden>, layout_of_part>>);
 
 // --- plans -----------------------------------------------------------------------------------------------------------
@@ -147,7 +152,6 @@ constexpr auto packed = mtf::plan_of<data_parallel, later, Split, mtf::updated_b
     weighted, mtf::parameters<one_of_three>{}, mtf::input<float, batch, hidden>{});
 static_assert(packed<over_batch>.count(collective::reduce_scatter) == 1 &&
               packed<over_batch>.count(collective::all_gather) == 1);
-static_assert(packed<over_batch>.bytes_sent_per_rank() ==
-              packed<mtf::state_split_over<>>.bytes_sent_per_rank() +
-                  mtf::bytes_sent(collective::all_reduce, number, 4));
+static_assert(packed<over_batch>.bytes_sent_per_rank() == packed<mtf::state_split_over<>>.bytes_sent_per_rank() +
+                                                              mtf::bytes_sent(collective::all_reduce, number, 4));
 static_assert(packed<over_batch>.peak_bytes < packed<mtf::state_split_over<>>.peak_bytes);

@@ -16,7 +16,8 @@ using precision_verdict_t =
                            (std::is_same_v<Compute, Parameter> ||
                             (std::is_same_v<Parameter, float> && std::is_same_v<Compute, bfloat16>)) &&
                            (std::is_same_v<Completed, Compute> || std::is_same_v<Completed, Parameter>) &&
-                           std::is_same_v<State, compute_t<Parameter>>,
+                           (std::is_same_v<State, compute_t<Parameter>> ||
+                            (std::is_same_v<State, bfloat16> && std::is_same_v<compute_t<Parameter>, float>)),
                        ok, error_precision<Parameter, Compute, Completed, State>>;
 
 }  // namespace detail
@@ -28,11 +29,13 @@ using precision_verdict_t =
 ///   type, so its activations and their messages have it too.
 /// - Completed: gradients, as ranks reduce them and the optimizer reads them. Where it is wider than Compute, each is
 ///   converted when all contributions to it are added, before it is reduced.
-/// - State: the optimizer's state.
+/// - State: the optimizer's state. bfloat16 is half the memory: what is kept is rounded up or down at random, so that
+///   small changes add up, by numbers that depend on the parameter's name, the element's place in the global tensor and
+///   the count of updates, and so on no layout.
 ///
 /// Norms, softmax and products compute in float whatever is stored, and losses are float (docs/design.md, "Element
 /// types"). Refused: a Compute that is neither Parameter nor bfloat16 for float, a Completed that is neither of these
-/// two, a State that is not what parameters are computed in.
+/// two, a State that is neither what parameters are computed in nor, where that is float, bfloat16.
 template <class Parameter, class Compute = Parameter, class Completed = Compute, class State = compute_t<Parameter>>
 struct precision {
   using checked = checked_t<detail::precision_verdict_t<Parameter, Compute, Completed, State>>;

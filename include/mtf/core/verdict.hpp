@@ -297,11 +297,13 @@ struct require<error_element_type<T>, By...> {
 };
 template <class P, class C, class D, class S, class... By>
 struct require<error_precision<P, C, D, S>, By...> {
-  static_assert(never<P, C, D, S>,
-                MTF_SENTENCE("mtf: a precision computes in the parameters' type, or in bfloat16 where that is float, "
-                             "completes gradients in one of the two, and keeps an optimizer's state in what parameters "
-                             "are computed in; error_precision<parameter, compute, completed, state>",
-                             P, C, D, S));
+  static_assert(
+      never<P, C, D, S>,
+      MTF_SENTENCE(
+          "mtf: a precision computes in the parameters' type, or in bfloat16 where that is float, "
+          "completes gradients in one of the two, and keeps an optimizer's state in what parameters "
+          "are computed in or, where that is float, in bfloat16; error_precision<parameter, compute, completed, state>",
+          P, C, D, S));
 };
 template <class T, class N, class... By>
 struct require<error_fractional_number<T, N>, By...> {

@@ -206,9 +206,9 @@ struct adafactor_rule {
 /// dimension the sums along it. `Decay` and copies as for adamw; a group's decay is multiplied by the same rate as its
 /// update.
 template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
-class adafactor : public detail::optimizer<detail::adafactor_rule, Params, Decay, Split, in_compute_type> {
+class adafactor : public detail::optimizer<detail::adafactor_rule, Params, Decay, Split> {
  public:
-  using detail::optimizer<detail::adafactor_rule, Params, Decay, Split, in_compute_type>::optimizer;
+  using detail::optimizer<detail::adafactor_rule, Params, Decay, Split>::optimizer;
 };
 
 }  // namespace mtf

@@ -24,6 +24,7 @@
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/tape/value.hpp>
+#include <mtf/detail/tensor/model_types.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/ops/create/random.hpp>
@@ -33,16 +34,7 @@
 
 namespace mtf {
 
-/// The element type of an optimizer's state: the compute type of the parameters' (float for bfloat16). Instead of it,
-/// bfloat16: half the memory; what is kept is then rounded up or down at random, so that small changes add up, by
-/// numbers that depend on the parameter's name, the element's place in the global tensor and the count of updates, and
-/// so on no layout.
-struct in_compute_type {};
-
 namespace detail {
-
-template <class State, class T>
-using state_element_t = std::conditional_t<std::is_same_v<State, in_compute_type>, compute_t<T>, State>;
 
 /// Kept for each tensor: a tensor like it, or like the part of it that a rank updates. `Name`: what it has in
 /// checkpoints.
@@ -50,29 +42,30 @@ template <fixed_string Name>
 struct kept_like_it {
   static constexpr char const* name() { return Name.chars; }
   template <class X, class Split, class State>
-  using type = typename state_split<X, Split>::template tensor<state_element_t<State, typename X::element_type>>;
+  using type = typename state_split<X, Split>::template tensor<State>;
 };
 /// Instead of a tensor, where nothing is kept.
 struct not_kept {};
 
-template <class Kept, template <class...> class Tensor, class Split, class State>
+template <class Kept, template <class...> class Tensor, class Split, class Model>
 struct state_of {
   template <class... D>
-  using tensor = typename Kept::template type<Tensor<D...>, Split, State>;
+  using tensor = typename Kept::template type<Tensor<D...>, Split,
+                                              typename Model::template state<typename Tensor<D...>::element_type>>;
 };
-template <class Kept, class Params, class Split, class State>
+template <class Kept, class Params, class Split>
 struct states_of {
   using checked = checked_t<parameters_verdict_t<Params>>;
   using type = refused;
 };
 template <class Kept, template <template <class...> class> class Structure, template <class...> class Tensor,
-          class Split, class State>
-struct states_of<Kept, Structure<Tensor>, Split, State> {
-  using type = Structure<state_of<Kept, Tensor, Split, State>::template tensor>;
+          class Split>
+struct states_of<Kept, Structure<Tensor>, Split> {
+  using type = Structure<state_of<Kept, Tensor, Split, model_types<Structure<Tensor>>>::template tensor>;
 };
 /// For each tensor of a structure, what `Kept` says.
-template <class Kept, class Params, class Split = state_split_over<>, class State = in_compute_type>
-using state_t = typename states_of<Kept, Params, Split, State>::type;
+template <class Kept, class Params, class Split = state_split_over<>>
+using state_t = typename states_of<Kept, Params, Split>::type;
 
 /// For each tensor, how many updates it had: fewer than others if it got no gradient in some steps.
 struct update_count {
@@ -187,11 +180,11 @@ struct element_by_element {
   }
 };
 
-template <class Rule, class Params, class Split, class State, class Kept>
+template <class Rule, class Params, class Split, class Kept>
 struct kept_by_rule;
-template <class Rule, class Params, class Split, class State, class... Kept>
-struct kept_by_rule<Rule, Params, Split, State, list<Kept...>> {
-  using type = std::tuple<state_t<Kept, Params, Split, State>...>;
+template <class Rule, class Params, class Split, class... Kept>
+struct kept_by_rule<Rule, Params, Split, list<Kept...>> {
+  using type = std::tuple<state_t<Kept, Params, Split>...>;
   static constexpr std::size_t size = sizeof...(Kept);
   static constexpr char const* name(std::size_t i) {
     char const* const names[] = {Kept::name()...};
@@ -201,10 +194,10 @@ struct kept_by_rule<Rule, Params, Split, State, list<Kept...>> {
 
 /// Any optimizer: a rule for parameters of a structure. `Decay` says by name and tensor which parameters decay
 /// (decay_weights, parameter_groups). Its state is split like the parameters, and further as `Split` says, a
-/// state_split_over, in elements of `State`. A copy of an optimizer is one of its own.
-template <class Rule, class Params, class Decay, class Split, class State>
+/// state_split_over, in the elements that the parameters' precision says. A copy of an optimizer is one of its own.
+template <class Rule, class Params, class Decay, class Split>
 class optimizer {
-  using state = kept_by_rule<Rule, Params, Split, State, typename Rule::kept>;
+  using state = kept_by_rule<Rule, Params, Split, typename Rule::kept>;
   using each = std::make_index_sequence<state::size>;
 
  public:

@@ -53,15 +53,15 @@ struct adamw_rule : element_by_element<adamw_rule> {
 
 /// Adam with decoupled weight decay and bias correction (Loshchilov & Hutter 2019). `Decay` says by name and tensor
 /// which parameters decay. Its state is split like the parameters, and further as `Split` says, a state_split_over; its
-/// elements are of `State`. A copy of an optimizer is one of its own.
+/// elements are what the parameters' `precision` says. A copy of an optimizer is one of its own.
 ///
 /// Of bfloat16 parameters the state is float, and an update is computed in float and rounded once; there is no second
 /// copy of them in float, unless their `precision` says so. Their gradients are bfloat16: sums between ranks are taken
 /// in float and rounded once, between threads and through a node's shared memory, but by MPI after each pair.
-template <class Params, class Decay = decay_weights, class Split = state_split_over<>, class State = in_compute_type>
-class adamw : public detail::optimizer<detail::adamw_rule, Params, Decay, Split, State> {
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
+class adamw : public detail::optimizer<detail::adamw_rule, Params, Decay, Split> {
  public:
-  using detail::optimizer<detail::adamw_rule, Params, Decay, Split, State>::optimizer;
+  using detail::optimizer<detail::adamw_rule, Params, Decay, Split>::optimizer;
 };
 
 /// What adam is constructed with: Mesh-TensorFlow's defaults. `clip_norm` as for adamw.
@@ -89,11 +89,11 @@ struct adam_rule : element_by_element<adam_rule> {
 }  // namespace detail
 
 /// Adam as Mesh-TensorFlow has it (AdamWeightDecayOptimizer, which is BERT's): decoupled weight decay, no bias
-/// correction. `Decay`, `Split`, `State`, copies and bfloat16 as for adamw.
-template <class Params, class Decay = decay_weights, class Split = state_split_over<>, class State = in_compute_type>
-class adam : public detail::optimizer<detail::adam_rule, Params, Decay, Split, State> {
+/// correction. `Decay`, `Split`, copies and bfloat16 as for adamw.
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
+class adam : public detail::optimizer<detail::adam_rule, Params, Decay, Split> {
  public:
-  using detail::optimizer<detail::adam_rule, Params, Decay, Split, State>::optimizer;
+  using detail::optimizer<detail::adam_rule, Params, Decay, Split>::optimizer;
 };
 
 /// What sgd is constructed with. The learning rate is given to each update; `clip_norm` as for adamw.
@@ -118,12 +118,12 @@ struct sgd_rule : element_by_element<sgd_rule> {
 
 }  // namespace detail
 
-/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay`, `Split`, `State`,
+/// Stochastic gradient descent with momentum: u = momentum u + g + decay p, p = p - rate u. `Decay`, `Split`,
 /// copies and bfloat16 as for adamw.
-template <class Params, class Decay = decay_weights, class Split = state_split_over<>, class State = in_compute_type>
-class sgd : public detail::optimizer<detail::sgd_rule, Params, Decay, Split, State> {
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
+class sgd : public detail::optimizer<detail::sgd_rule, Params, Decay, Split> {
  public:
-  using detail::optimizer<detail::sgd_rule, Params, Decay, Split, State>::optimizer;
+  using detail::optimizer<detail::sgd_rule, Params, Decay, Split>::optimizer;
 };
 
 /// What momentum is constructed with; Mesh-TensorFlow has no default of its factor. `clip_norm` as for adamw.
@@ -150,11 +150,11 @@ struct momentum_rule : element_by_element<momentum_rule> {
 
 /// Momentum as Mesh-TensorFlow has it (MomentumOptimizer): v = momentum v + rate g, p = p - v. While the rate stays the
 /// same that is sgd; when it changes, what was kept has the old one. Weight decay, which Mesh-TensorFlow's lacks, is
-/// decoupled. `Decay`, `Split`, `State`, copies and bfloat16 as for adamw.
-template <class Params, class Decay = decay_weights, class Split = state_split_over<>, class State = in_compute_type>
-class momentum : public detail::optimizer<detail::momentum_rule, Params, Decay, Split, State> {
+/// decoupled. `Decay`, `Split`, copies and bfloat16 as for adamw.
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
+class momentum : public detail::optimizer<detail::momentum_rule, Params, Decay, Split> {
  public:
-  using detail::optimizer<detail::momentum_rule, Params, Decay, Split, State>::optimizer;
+  using detail::optimizer<detail::momentum_rule, Params, Decay, Split>::optimizer;
 };
 
 /// What lion is constructed with: the defaults of its authors. `clip_norm` as for adamw.
@@ -182,11 +182,11 @@ struct lion_rule : element_by_element<lion_rule> {
 
 /// Lion (Chen et al. 2023): p = p - rate (sign(beta1 m + (1 - beta1) g) + decay p), m = beta2 m + (1 - beta2) g. Each
 /// element moves by the rate, so rates are 3 to 10 times smaller than Adam's, and decays as much larger. `Decay`,
-/// `Split`, `State`, copies and bfloat16 as for adamw.
-template <class Params, class Decay = decay_weights, class Split = state_split_over<>, class State = in_compute_type>
-class lion : public detail::optimizer<detail::lion_rule, Params, Decay, Split, State> {
+/// `Split`, copies and bfloat16 as for adamw.
+template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
+class lion : public detail::optimizer<detail::lion_rule, Params, Decay, Split> {
  public:
-  using detail::optimizer<detail::lion_rule, Params, Decay, Split, State>::optimizer;
+  using detail::optimizer<detail::lion_rule, Params, Decay, Split>::optimizer;
 };
 
 }  // namespace mtf

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include <mtf/core/element.hpp>
 #include <mtf/core/precision.hpp>
 #include <mtf/tensor/place.hpp>
 #include <mtf/tensor/tensor.hpp>
@@ -33,9 +34,12 @@ struct of_elements {
 };
 
 /// The structures that parameters of this type have beside them: `computed`, of the copies that the differentiated
-/// function gets; `completed`, of tensors like the gradients.
+/// function gets; `completed`, of tensors like the gradients. `state<T>`: the element type of an optimizer's state for
+/// parameters of T.
 template <class Params>
 struct model_types {
+  template <class T>
+  using state = compute_t<T>;
   using computed = Params;
   using completed = Params;
 };
@@ -43,6 +47,8 @@ template <template <template <class...> class> class Structure, template <class.
   requires(is_precision<precision_of_t<Tensor>>)
 struct model_types<Structure<Tensor>> {
   using precision = precision_of_t<Tensor>;
+  template <class>
+  using state = typename precision::state;
   template <class T>
   using of = std::conditional_t<std::is_same_v<T, typename precision::parameter>, Structure<Tensor>,
                                 Structure<of_elements<Tensor, T>::template tensor>>;
