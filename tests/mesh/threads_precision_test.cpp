@@ -51,9 +51,10 @@ struct outcome {
   std::vector<mtf::collectives::event> sent;
 };
 
-/// A training step, and the loss of the same parameters without gradients.
+/// A training step, and the loss of the same parameters without gradients. The batch is `times` micro-batches, each of
+/// the same examples.
 template <class P>
-outcome step(mtf::collectives& ranks, mtf::layout_value const& layout) {
+outcome step(mtf::collectives& ranks, mtf::layout_value const& layout, std::size_t times) {
   using place = mtf::place<P, mtf::any_layout<>, backend>;
   using parameters = mlp<place::template tensor>;
   using activation = typename decltype(mtf::as_computed_t<parameters>::b1)::element_type;
@@ -76,9 +77,9 @@ outcome step(mtf::collectives& ranks, mtf::layout_value const& layout) {
 
   outcome out;
   out.evaluated = mtf::item(loss(mtf::as_computed(p), x, label));
-  auto const differentiated = mtf::value_and_grad<split>(loss, when);
   ranks.record(&out.sent);
-  auto const result = differentiated(p, x, label);
+  auto const result = times == 1 ? mtf::value_and_grad<split>(loss, when)(p, x, label)
+                                 : mtf::value_and_grad<split>(mtf::accumulated(loss, times), when)(p, x, label);
   optimizer.update(machine, p, result.gradients, 1e-2);
   ranks.record(nullptr);
   out.loss = mtf::item(result.value);
@@ -104,7 +105,7 @@ outcome step(mtf::collectives& ranks, mtf::layout_value const& layout) {
 }
 
 template <class P>
-outcome on_mesh(std::string const& mesh_words, std::string const& rules) {
+outcome on_mesh(std::string const& mesh_words, std::string const& rules, std::size_t times = 1) {
   auto const mesh = mtf::mesh_from(mesh_words);
   auto const layout = mtf::layout_from<batch, pixels, hidden, digit>(mesh, rules);
   outcome first;
@@ -112,7 +113,7 @@ outcome on_mesh(std::string const& mesh_words, std::string const& rules) {
   pool.run(
       mesh.shape,
       [&](mtf::collectives& ranks) {
-        auto found = step<P>(ranks, layout);
+        auto found = step<P>(ranks, layout, times);
         if (ranks.rank() == 0) first = std::move(found);
       },
       mesh.text());
@@ -159,11 +160,31 @@ void any_layout_is_as_good() {
   }
 }
 
+/// Parts of a gradient, each a power of two's share of it, add up to it exactly.
+template <class P>
+void micro_batches_add_up(std::size_t times) {
+  for (std::string const mesh : {"one:1", "data:2;model:2"}) {
+    std::string const rules = mesh == "one:1" ? "" : "batch:data;hidden:model";
+    auto const one = on_mesh<P>(mesh, rules), several = on_mesh<P>(mesh, rules, times);
+    CHECK(several.loss == one.loss);
+    CHECK(several.gradients == one.gradients);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("gradients in bfloat16") { any_layout_is_as_good<mtf::mixed_bfloat16>(); }
 
 TEST_CASE("gradients in float") { any_layout_is_as_good<mtf::precision<float, mtf::bfloat16, float>>(); }
+
+TEST_CASE("state in bfloat16") {
+  any_layout_is_as_good<mtf::precision<float, mtf::bfloat16, mtf::bfloat16, mtf::bfloat16>>();
+}
+
+TEST_CASE("micro-batches: gradients are added up in the type in which they are completed") {
+  micro_batches_add_up<mtf::mixed_bfloat16>(2);
+  micro_batches_add_up<mtf::precision<float, mtf::bfloat16, float>>(4);
+}
 
 int main(int argc, char** argv) {
   backend::session const session(argc, argv);

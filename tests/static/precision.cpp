@@ -53,6 +53,12 @@ static_assert(!accepted<int, int, int, int> && !accepted<double, bfloat16, bfloa
               !accepted<float, bfloat16, double, float> && !accepted<float, bfloat16, float, double> &&
               !accepted<double, double, double, bfloat16>);
 
+// The optimizer's state.
+template <class P>
+using moment = decltype(mtf::detail::state_t<mtf::detail::kept_like_it<"m">, of<P>>{}.v);
+static_assert(same<typename moment<mixed_bfloat16>::element_type, float> &&
+              same<typename moment<mtf::precision<float, bfloat16, float, bfloat16>>::element_type, bfloat16>);
+
 // Losses are float, whatever the logits are.
 static_assert(
     same<decltype(mtf::cross_entropy<vocab>(lies<bfloat16, batch, vocab>(), lies<std::int32_t, batch>()))::element_type,
