@@ -23,7 +23,9 @@ here = os.path.dirname(os.path.abspath(__file__))
 with open(sys.argv[1], encoding="utf-8") as f:
     corpus = f.read()[:1_000_000]
 more = ["l'été, où ça naïve Straße", "Привет, как дела?", "日本語のテキスト。漢字かな", "emoji 😀👩‍👩‍👧‍👦🏳️‍🌈",
-        "for (int i = 0; i < n; ++i) {\n\t\tx[i] += 1.5e-3;\n}\n", "1234567 3.14159 ٠١٢٣ ½ Ⅷ"] * 40
+        "for (int i = 0; i < n; ++i) {\n\t\tx[i] += 1.5e-3;\n}\n", "1234567 3.14159 ٠١٢٣ ½ Ⅷ",
+        # So that there are merges across what odd white space divides, and of tokens with themselves.
+        "        x    y  z", "aaaaaaaaa", "ababab"] * 40
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
           r"|\s+(?!\S)|\s+")
 
@@ -69,6 +71,7 @@ texts = [
     "<|endoftext|>", "a<|endoftext|>b", "<|endoftext|><|endoftext|>", "< |endoftext|>", "<|endoftext|", "<|begin|>er<|begin|>e",
     "the LORD LORDship\t\tx <|be", "Jerusalem Jerusalem  Jerusalem", "x" * 47, "x" * 48, "x" * 49, "the" * 200, "a" * 1000,
     " " * 100, " " * 1000 + "x", "\n" * 33, "ab" * 400, "\u00a0x\u2003y\u3000z\u180eq\u200bw\u2028e\u2029r\u0085t\u001cu\u000bv\u000cw\u1680x\u202fy\ufeffz",
+    "  \u180e", "   \u180ex", "x  \u180e  y", "a" * 49, "a" * 50, "a" * 51, "ab" * 30 + "a", "aab" * 30, "  \u200bx",
     "1234567890 12 1,234.56 0x7f 1e-9 ٠١٢٣٤ ½¾ Ⅷ ² ① 一二三", "naïve café Ångström Straße ﬁ ŒUVRE e\u0301 \u0301a",
     "Привет мир! Ελλάδα שלום عربى हिन्दी ไทย 한국어 日本語、漢字。ｶﾀｶﾅ", "😀👩‍👩‍👧‍👦🏳️‍🌈🇩🇪 👍🏽", "\u0000\u0001\u007f\u0080\u00ff\ufffd\ufffe\uffff",
     "\U0001f600\U00010000\U0010ffff\ud7ff\ue000", "𝒜𝓁𝓅𝒽𝒶 𐍈 𠜎", "!!!???...---___***", "a_b c-d e/f g\\h \"q\" 'r' `s` {t} [u] <v>",

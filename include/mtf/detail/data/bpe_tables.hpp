@@ -112,8 +112,7 @@ struct bpe_tables {
     auto& all = added[normalized ? 1 : 0];
     all.push_back(std::move(token));
     // Of those that begin at one place the longest is taken.
-    std::stable_sort(all.begin(), all.end(),
-                     [](auto const& a, auto const& b) { return a.text.size() > b.text.size(); });
+    std::sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.text.size() > b.text.size(); });
   }
 };
 
