@@ -61,6 +61,11 @@ auto evaluated(in_mixed_precision const& p, auto const& x, auto const& y) { retu
 using namespace mtf::literals;
 static_assert(mtf::within_budget<plan, mtf::budget{.bytes_sent = 64_KiB}>());
 
+// accumulated.hpp
+auto const step = mtf::value_and_grad(mtf::accumulated(loss, 8));
+constexpr auto of_eight = mtf::plan_of<where>(mtf::accumulated<8>(loss), mtf::parameters<mlp>{},
+                                              mtf::input<float, batch, pixels>{}, mtf::input<std::int32_t, batch>{});
+
 void train(auto& machine) { static_cast<void>(machine); }
 
 // mpi/run.hpp

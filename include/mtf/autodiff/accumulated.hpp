@@ -125,7 +125,7 @@ class accumulated_loss {
 };
 
 /// Gradient accumulation: the loss whose value is the mean of f(params, args...) over n micro-batches, of which one
-/// after the other is computed. `mtf::value_and_grad(mtf::accumulated(loss, 8), ...)` runs forward and backward through
+/// after the other is computed. `mtf::value_and_grad(mtf::accumulated(loss, 8))` runs forward and backward through
 /// each, and holds the activations of one at a time. Gradients are added up unreduced, in place, and are completed as
 /// often as without it: by the optimizer, or, with completed_gradients::overlapped, in the backward pass of the last.
 /// The value is reduced once.

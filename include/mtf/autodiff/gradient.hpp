@@ -153,39 +153,26 @@ constexpr void for_each_gradient(F const& f, S& s, Rest&... rest) {
   if (on != nullptr) walk_tensors(*on, [&](auto const&, auto&... x) { f(x...); }, s, rest...);
 }
 
-/// A structure of gradients is one of these. (The operators are found by their arguments.)
+/// A structure of gradients has these tensors.
 template <template <class...> class Tensor>
 struct gradient_of {
   template <class... D>
   using tensor = gradient<Tensor<D...>>;
   using backend_type = typename Tensor<>::backend_type;
-
-  template <template <template <class...> class> class S>
-  friend constexpr S<gradient_of::template tensor>& operator+=(S<gradient_of::template tensor>& x,
-                                                               S<gradient_of::template tensor> const& y) {
-    for_each_gradient<backend_type>([](auto& a, auto const& b) { a += b; }, x, y);
-    return x;
-  }
-  template <template <template <class...> class> class S>
-  friend constexpr S<gradient_of::template tensor> operator+(S<gradient_of::template tensor> const& x,
-                                                             S<gradient_of::template tensor> const& y) {
-    auto sum = x;
-    sum += y;
-    return sum;
-  }
-  template <template <template <class...> class> class S>
-  friend constexpr S<gradient_of::template tensor>& operator*=(S<gradient_of::template tensor>& x, double factor) {
-    for_each_gradient<backend_type>([factor](auto& a) { a *= factor; }, x);
-    return x;
-  }
-  template <template <template <class...> class> class S>
-  friend constexpr S<gradient_of::template tensor> operator*(S<gradient_of::template tensor> const& x, double factor) {
-    auto product = x;
-    product *= factor;
-    return product;
-  }
 };
 
 }  // namespace detail
+
+/// x += y for each gradient of a structure of gradients. (A function, as Clang looks for no operators of a structure
+/// where its tensors come from.)
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+constexpr void add_gradients(Structure<Tensor>& x, Structure<Tensor> const& y) {
+  detail::for_each_gradient<typename Tensor<>::backend_type>([](auto& a, auto const& b) { a += b; }, x, y);
+}
+/// x *= factor for each gradient of a structure of gradients.
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+constexpr void scale_gradients(Structure<Tensor>& x, double factor) {
+  detail::for_each_gradient<typename Tensor<>::backend_type>([factor](auto& a) { a *= factor; }, x);
+}
 
 }  // namespace mtf
