@@ -19,6 +19,7 @@ esac
 packages=(
   g++-12 clang-19 libomp-19-dev cmake ninja-build ca-certificates          # compilers and build
   clang-format-19 clang-tidy-19                                            # scripts/check-format.sh, scripts/check-tidy.sh
+  libclang-rt-19-dev                                                       # scripts/fuzz-files.sh
   doxygen                                                                  # the API reference, scripts/api-reference.sh
   libboost-dev libdnnl-dev librandom123-dev libopenmpi-dev openmpi-bin     # what mtf itself uses
   nlohmann-json3-dev libisal-dev                                           # and its checkpoints

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,15 +26,6 @@ namespace fs = std::filesystem;
 using parameters = parameters_on<backend>;
 using optimizer = optimizer_on<backend>;
 using tokens = tokens_on<backend>;
-
-/// Bytes that this process has read by system calls.
-double bytes_read() {
-  std::ifstream in("/proc/self/io");
-  std::string word;
-  double n = 0;
-  in >> word >> n;
-  return n;
-}
 
 /// The files of a checkpoint.
 std::vector<fs::path> files_in(std::string const& directory) {
@@ -138,7 +128,6 @@ void run(backend& machine, options const& other, std::string const& directory) {
   machine.layouts().clear();
   for (auto const& l : layouts_of(other)) machine.layouts().add(l);
   std::vector<double> loaded;
-  double read = 0, wanted = 0;
   for (int i = 0; i < rounds; ++i) {
     // Into memory from the same pool, as new as the tensors' is.
     auto const part = static_cast<std::size_t>(total / ranks.mesh().size()) + (1U << 20U);
@@ -146,18 +135,8 @@ void run(backend& machine, options const& other, std::string const& directory) {
     copied.push_back(timed([&] { copy_part(files_in(at), ranks.rank(), ranks.mesh().size(), to); }));
     machine.release(to, part);
     state s(machine);
-    double const before = bytes_read();
     loaded.push_back(timed(
         [&] { mtf::load_parts(machine, at, mtf::stored_as("model", s.p), mtf::stored_as("optimizer", s.moments)); }));
-    read = bytes_read() - before;
-    wanted = 0;
-    auto const add = [&](auto, auto const& x) {
-      using X = std::remove_cvref_t<decltype(x)>;
-      if constexpr (mtf::tensor_type<X>)
-        wanted += static_cast<double>(sizeof(typename X::element_type) * x.local().size());
-    };
-    mtf::for_each_tensor(add, s.p);
-    s.moments.visit_state([&](auto, auto const& of) { mtf::for_each_tensor(add, of); });
   }
   if (!speaks) return;
   using measure::median;
@@ -167,7 +146,6 @@ void run(backend& machine, options const& other, std::string const& directory) {
               median(by_dd) / median(written));
   std::printf("read under another layout: %.2f GB/s; copied from the page cache: %.2f; ratio %.2f\n",
               gb / median(loaded), gb / median(copied), median(copied) / median(loaded));
-  std::printf("rank 0 read %.3f times the bytes of its shards\n", read / wanted);
   std::printf(
       "a step: %.3f s; while a checkpoint is written %.3f s, %+.1f %%; copying it first takes %.3f s, then %.3f s\n",
       median(without), median(with), 100 * (median(with) / median(without) - 1), begun.front(), begun.back());

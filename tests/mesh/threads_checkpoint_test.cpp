@@ -60,6 +60,21 @@ struct model {
   MTF_FIELDS(embedding, blocks, scale);
 };
 
+struct four : mtf::dim<"four", 4> {};
+struct six : mtf::dim<"six", 6> {};
+template <template <class...> class Tensor>
+struct six_biases {
+  Tensor<six> b;
+  MTF_FIELDS(b);
+};
+/// What tests/reference/safetensors/make.py writes.
+template <template <class...> class Tensor>
+struct others_model {
+  Tensor<four, six> w;
+  std::array<six_biases<Tensor>, 2> blocks;
+  MTF_FIELDS(w, blocks);
+};
+
 template <class T, class Layout>
 using model_of = model<mtf::place<T, Layout, backend>::template tensor>;
 
@@ -390,6 +405,33 @@ TEST_CASE("headers that lie are refused") {
   fs::remove(path);
   says(why_not(at.path), "is no checkpoint");
   says(why_not(at.path + "/none"), "No such file or directory");
+}
+
+TEST_CASE("files of safetensors' own library are read, and ours are the same bytes") {
+  directory const at;
+  std::string const theirs = MTF_TEST_DIR "/reference/safetensors";
+  using parts = mtf::layout_of<"a:2", "six:a", four, six>;
+  on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
+    using parameters = others_model<mtf::place<float, parts, backend>::template tensor>;
+    auto const counted = [](std::size_t n, double from) {
+      std::vector<double> all(n);
+      for (std::size_t i = 0; i < n; ++i) all[i] = from + 0.25 * static_cast<double>(i);
+      return all;
+    };
+    std::map<std::string, std::vector<double>> const want{
+        {"w", counted(24, 1)}, {"blocks.0.b", counted(6, 100)}, {"blocks.1.b", counted(6, 200)}};
+    for (auto const& path : {theirs, theirs + "/model.safetensors", theirs + "/sharded"}) {
+      CAPTURE(path);
+      auto const p = mtf::load<parameters>(machine, path);
+      CHECK(all_of(p) == want);
+      mtf::save(at.path, p);
+    }
+  });
+  CHECK(bytes_of_file(at.path + "/model.safetensors") == bytes_of_file(theirs + "/model.safetensors"));
+  auto const types = bytes_of_file(theirs + "/all_types.safetensors");
+  auto header = mtf::safetensors_from(types, types.size(), "all_types.safetensors");
+  CHECK(header.arrays.size() == 12);
+  CHECK(mtf::lay_out(header) == types.substr(0, static_cast<std::size_t>(header.data)));
 }
 
 TEST_CASE("another model's file is refused") {

@@ -2,6 +2,7 @@
 // The checkpoints of a run: DIRECTORY/step-00000100, written beside the training. Needs what mtf/checkpoint/save.hpp
 // does.
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct checkpoint_options {
   int keep = 3;                 // the newest so many; 0: all
   std::int64_t keep_every = 0;  // and each whose step is a multiple of this; 0: no others
   std::uint64_t largest_file = largest_checkpoint_file;
+  // Called on all ranks with what a checkpoint could not be written for, a sentence; then the run goes on, and the next
+  // one is tried. Empty: that is a user_error.
+  std::function<void(std::string const& why)> not_written{};
 };
 
 /// The checkpoints of a run. At most one is on its way to the disk; training goes on meanwhile, and keeps all but a few
@@ -45,10 +49,11 @@ class checkpoints {
     begin(step, notes, detail::parts_to_write(parts...));
   }
   /// To be called once a step: completes the checkpoint that is on its way if all ranks have written their parts, and
-  /// removes those that are not kept. Whether it did. What went wrong is a user_error.
+  /// removes those that are not kept. Whether it is there now. What went wrong is a user_error, or told to
+  /// `not_written`.
   MTF_CHECKPOINT_CODE bool poll();
-  /// Waits for the checkpoint that is on its way, and completes it.
-  MTF_CHECKPOINT_CODE void finish();
+  /// Waits for the checkpoint that is on its way, and completes it. Whether one is there now that was not before.
+  MTF_CHECKPOINT_CODE bool finish();
 
   /// The step of the newest complete checkpoint, if there is one.
   [[nodiscard]] MTF_CHECKPOINT_CODE std::optional<std::int64_t> newest() const;

@@ -14,6 +14,7 @@
 #include <mtf/backend/collectives.hpp>
 #include <mtf/checkpoint/checkpoints.hpp>  // NOLINT(misc-header-include-cycle)
 #include <mtf/checkpoint/part.hpp>
+#include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/agree.hpp>
 #include <mtf/detail/checkpoint/beside.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
@@ -37,21 +38,29 @@ void checkpoints::begin(std::int64_t step, checkpoint_notes notes, std::vector<d
   finish();
   if (copies_ == nullptr) copies_ = new detail::copies;
   notes["step"] = std::to_string(step);
-  on_its_way_ = new detail::checkpoint_writing(*ranks_, directory_of(step), parts, std::move(notes),
-                                               options_.largest_file, copies_);
+  try {
+    on_its_way_ = new detail::checkpoint_writing(*ranks_, directory_of(step), parts, std::move(notes),
+                                                 options_.largest_file, copies_);
+  } catch (user_error const& e) {
+    if (!options_.not_written) throw;
+    options_.not_written(e.what());
+  }
 }
 
-bool checkpoints::poll() {
-  if (on_its_way_ == nullptr || !on_its_way_->written(*ranks_)) return false;
-  finish();
-  return true;
-}
+bool checkpoints::poll() { return on_its_way_ != nullptr && on_its_way_->written(*ranks_) && finish(); }
 
-void checkpoints::finish() {
-  if (on_its_way_ == nullptr) return;
+bool checkpoints::finish() {
+  if (on_its_way_ == nullptr) return false;
   std::unique_ptr<detail::checkpoint_writing> const now(std::exchange(on_its_way_, nullptr));
-  now->complete(*ranks_);
+  try {
+    now->complete(*ranks_);
+  } catch (user_error const& e) {
+    if (!options_.not_written) throw;
+    options_.not_written(e.what());
+    return false;
+  }
   if (ranks_->rank() == 0) remove_old();
+  return true;
 }
 
 std::optional<std::int64_t> checkpoints::newest() const {

@@ -27,8 +27,8 @@ inline std::uint32_t remainder_of(std::uint32_t before, void const* data, std::s
 constexpr std::uint32_t crc_product(std::uint32_t a, std::uint32_t b) {
   std::uint32_t product = 0;
   for (std::uint32_t bit = 1U << 31U; bit != 0; bit >>= 1U) {
-    product ^= (a & bit) != 0 ? b : 0;
-    b = (b >> 1U) ^ ((b & 1U) != 0 ? 0x82f63b78U : 0);
+    product ^= b & (0U - static_cast<std::uint32_t>((a & bit) != 0));  // no branches: they would be guessed wrong
+    b = (b >> 1U) ^ (0x82f63b78U & (0U - (b & 1U)));
   }
   return product;
 }

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>  // NOLINT(modernize-deprecated-headers): renameat2 is not C++'s
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -26,10 +27,11 @@ namespace mtf::detail {
 class file {
  public:
   file() = default;
-  file(file&& o) noexcept : descriptor_(std::exchange(o.descriptor_, -1)), path_(std::move(o.path_)) {}
+  file(file&& o) noexcept : descriptor_(std::exchange(o.descriptor_, -1)), path_(std::move(o.path_)), size_(o.size_) {}
   file& operator=(file&& o) noexcept {
     std::swap(descriptor_, o.descriptor_);
     path_.swap(o.path_);
+    std::swap(size_, o.size_);
     return *this;
   }
   file(file const&) = delete;
@@ -74,6 +76,12 @@ class file {
       at += static_cast<std::uint64_t>(got);
       bytes -= static_cast<std::size_t>(got);
     }
+  }
+  /// All of it, at least one byte, as memory that is read; for munmap.
+  [[nodiscard]] void* map() const {
+    auto* const at = ::mmap(nullptr, static_cast<std::size_t>(size_), PROT_READ, MAP_PRIVATE, descriptor_, 0);
+    if (at == MAP_FAILED) cannot(path_, "read");
+    return at;
   }
   void write(std::uint64_t at, void const* from, std::size_t bytes) const {
     auto const* next = static_cast<char const*>(from);

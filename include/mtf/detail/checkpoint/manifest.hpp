@@ -1,9 +1,10 @@
 #pragma once
 // What makes a directory of files a checkpoint: manifest.json, which comes last and says what each of them holds.
 #include <cstdint>
-#include <cstdio>
+#include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -47,12 +48,28 @@ inline std::string manifest_text(manifest const& m) {
   return all.dump(1) + "\n";
 }
 
+/// A number that has a place in T; `get` alone would take any other one too.
+template <class T>
+T whole_number(nlohmann::json const& all, std::string const& key, std::string const& path) {
+  auto const& number = all.at(key);
+  if (!number.is_number_unsigned() || number.get<std::uint64_t>() > std::numeric_limits<T>::max())
+    throw user_error(path + ": " + key + " is no number from 0 to " + std::to_string(std::numeric_limits<T>::max()));
+  return number.get<T>();
+}
+/// The name of a file that another one names, which must be in the same directory.
+inline std::string name_beside(std::string const& name, std::string const& named_in) {
+  if (name.empty() || name == "." || name == ".." ||
+      name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
+    throw user_error(named_in + " names a file of another directory, or none: \"" + name.substr(0, 200) + "\"");
+  return name;
+}
+
 /// The manifest in a directory; another one is a user_error.
 inline manifest read_manifest(std::string const& directory) {
   auto const path = directory + "/manifest.json";
   auto all = strict_json(text_of_file(path, 1U << 28U), path);
   try {
-    auto const checksum = all.at("crc32c").get<std::uint32_t>();
+    auto const checksum = whole_number<std::uint32_t>(all, "crc32c", path);
     all.erase("crc32c");
     auto const rest = all.dump();
     if (checksum_of(rest.data(), rest.size()) != checksum)
@@ -61,8 +78,16 @@ inline manifest read_manifest(std::string const& directory) {
       throw user_error(path + " is of another format, " + all.at("format").dump() + "; " + mtf_version_text() +
                        " reads \"" + manifest_format + "\"");
     manifest m{.notes = all.at("notes").get<checkpoint_notes>(), .files = {}};
-    for (auto const& f : all.at("files"))
-      m.files.push_back({f.at("name"), f.at("bytes"), f.at("header"), f.at("arrays")});
+    for (auto const& f : all.at("files")) {
+      auto& to = m.files.emplace_back();
+      to.name = name_beside(f.at("name"), path);
+      to.bytes = whole_number<std::uint64_t>(f, "bytes", path);
+      to.header = whole_number<std::uint32_t>(f, "header", path);
+      auto const& arrays = f.at("arrays");
+      if (!arrays.is_object()) throw user_error(path + ": arrays is no JSON object");
+      for (auto const& array : arrays.items())
+        to.arrays[array.key()] = whole_number<std::uint32_t>(arrays, array.key(), path);
+    }
     return m;
   } catch (nlohmann::json::exception const& e) {
     throw user_error(path + " is no checkpoint's: " + e.what());

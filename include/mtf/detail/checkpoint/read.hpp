@@ -2,10 +2,13 @@
 // Reading checkpoints and other directories of safetensors files: each rank reads the bytes of its shards and no
 // others.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +29,7 @@
 #include <mtf/detail/checkpoint/convert.hpp>
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/manifest.hpp>
+#include <mtf/detail/checkpoint/mapped_file.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/detail/checkpoint/write.hpp>
@@ -37,6 +41,7 @@ struct tensor_file {
   file in;
   safetensors_header header;
   std::uint32_t header_checksum = 0;
+  std::unique_ptr<mapped_file> data;
 
   explicit tensor_file(std::string const& path) : in(file::to_read(path)) {
     auto const begin = std::min<std::uint64_t>(in.size(), 8);
@@ -50,6 +55,7 @@ struct tensor_file {
     }
     header = safetensors_from(text, in.size(), path);
     header_checksum = checksum_of(text.data(), text.size());
+    data = std::make_unique<mapped_file>(in);
   }
 };
 
@@ -122,7 +128,9 @@ class tensor_files {
       tensor_source s{files_.size() - 1, a, {}};
       if (known != nullptr) {
         auto const checksum = known->arrays.find(a.name);
-        if (checksum != known->arrays.end()) s.checksum = checksum->second;
+        if (checksum == known->arrays.end())
+          throw user_error(path + ": the tensor " + a.name + " is not in manifest.json, which has a checksum of each");
+        s.checksum = checksum->second;
       }
       if (!sources_.emplace(a.name, s).second)
         throw user_error(path + ": the tensor " + a.name + " is in another file of " + path_ + " too");
@@ -132,11 +140,8 @@ class tensor_files {
     auto const json = strict_json(text_of_file(index, 1U << 28U), index);
     std::set<std::string> names;
     try {
-      for (auto const& [tensor, name] : json.at("weight_map").items()) {
-        names.insert(name.get<std::string>());
-        if (names.rbegin()->find('/') != std::string::npos || names.begin()->find('/') != std::string::npos)
-          throw user_error(index + ": the tensor " + tensor + " is in a file of another directory");
-      }
+      for (auto const& [tensor, name] : json.at("weight_map").items())
+        names.insert(name_beside(name.get<std::string>(), index + ": the tensor " + tensor));
     } catch (nlohmann::json::exception const& e) {
       throw user_error(index + " is no index of safetensors files: " + e.what());
     }
@@ -168,22 +173,24 @@ class tensor_files {
   std::map<std::string, tensor_source> sources_;
 };
 
-/// Reads a rank's shard of one tensor into `shard`; the remainder of what was read.
-inline std::uint32_t read_shard(tensor_file const& from, tensor_source const& s, std::string const& name,
-                                stored_tensor const& t, mesh_shape const& mesh, int rank, char* shard) {
+/// Reads a rank's shard of one tensor into `shard`; the remainder of what was read. `file_data`: the file's bytes.
+inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, tensor_source const& s,
+                                std::string const& name, stored_tensor const& t, mesh_shape const& mesh, int rank,
+                                char* shard) {
   auto const stored = stored_type_of(s.array.type)->bytes, size = static_cast<std::uint64_t>(t.element_size());
   bool const same = s.array.type == stored_name_of(t.type) && t.type != element::boolean;
   auto const convert = converter_for(s.array.type, t.type);
   remainder_of_ranges remainder;
-  constexpr std::uint64_t piece = 1U << 18U;  // its checksum and its conversion find it in the cache
-  std::vector<char> raw(same ? 0 : piece);
+  constexpr std::uint64_t piece = 1U << 15U;  // its checksum and its conversion find it in the nearest cache
+  std::array<char, piece> raw;
   for_each_range(t.where, mesh, rank, [&](std::uint64_t begin, std::uint64_t mine, std::uint64_t count) {
     for (std::uint64_t done = 0; done < count; done += piece / stored) {
       auto const some = std::min(piece / stored, count - done);
       auto* const to = shard + (mine + done) * size;
       auto* const into = same ? to : raw.data();
-      from.in.read(from.header.data + s.array.begin + (begin + done) * stored, into,
-                   static_cast<std::size_t>(some * stored));
+      // Copied first, as another process may change the file: the checksum is of what is used.
+      std::memcpy(into, file_data + from.header.data + s.array.begin + (begin + done) * stored,
+                  static_cast<std::size_t>(some * stored));
       remainder.add((begin + done) * stored, into, static_cast<std::size_t>(some * stored));
       if (!same && !convert(raw.data(), to, static_cast<std::size_t>(some)))
         throw user_error(name + " has an element that does not fit into " + std::string(stored_name_of(t.type)));
@@ -196,17 +203,28 @@ inline std::uint32_t read_shard(tensor_file const& from, tensor_source const& s,
 inline void read_tensors(collectives& ranks, tensor_files const& files, std::vector<stored_tensor> const& tensors) {
   auto const& mesh = ranks.mesh();
   std::vector<std::int32_t> mine(tensors.size());
-  agree(ranks, failure_of([&] {
-          std::vector<char> staging;
-          for (std::size_t i = 0; i < tensors.size(); ++i) {
-            auto const& s = files.of(tensors[i]);
-            auto* const memory = tensors[i].fresh_memory();
-            if (memory == nullptr) staging.resize(tensors[i].shard_bytes(mesh));
-            mine[i] = static_cast<std::int32_t>(read_shard(files.file_of(s), s, files.name_of(s), tensors[i], mesh,
-                                                           ranks.rank(), memory != nullptr ? memory : staging.data()));
-            if (memory == nullptr) tensors[i].from_host(staging.data());
+  agree(
+      ranks, failure_of([&] {
+        std::vector<char> staging;
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+          auto const& s = files.of(tensors[i]);
+          auto* const memory = tensors[i].fresh_memory();
+          auto const bytes = tensors[i].shard_bytes(mesh);
+          if (memory == nullptr) staging.resize(bytes);
+          if (memory != nullptr) expect_writes(memory, bytes);
+          auto const& from = files.file_of(s);
+          try {
+            from.data->read([&](char const* data) {
+              mine[i] =
+                  static_cast<std::int32_t>(read_shard(data, from, s, files.name_of(s), tensors[i], mesh, ranks.rank(),
+                                                       memory != nullptr ? memory : staging.data()));
+            });
+          } catch (lost_pages const&) {
+            throw user_error(files.name_of(s) + " cannot be read: the file is shorter than it was, or the disk fails");
           }
-        }));
+          if (memory == nullptr) tensors[i].from_host(staging.data());
+        }
+      }));
   // Each shard counts once; ranks that hold the same one have read the same bytes.
   auto const all = of_all_ranks(ranks, mine);
   for (std::size_t i = 0; i < tensors.size(); ++i) {

@@ -112,7 +112,7 @@ class checkpoint_writing {
       for (auto const& t : part.tensors) tensors_.push_back(t);
       first += part.tensors.size();
     }
-    agree(ranks, ranks.rank() == 0 ? failure_of([&] { make_files(); }) : "");
+    agree(ranks, ranks.rank() == 0 ? failure_of([&] { make_files_or_none(); }) : "");
     mesh_ = ranks.mesh();
     rank_ = ranks.rank();
     remainders_.resize(tensors_.size());
@@ -150,17 +150,31 @@ class checkpoint_writing {
 
   /// Whether all ranks have written their parts.
   [[nodiscard]] bool written(collectives& ranks) const { return !ranks.any(!done_.load(std::memory_order_acquire)); }
-  /// Waits until they have, and completes the checkpoint. What went wrong on any is a user_error on all.
+  /// Waits until they have, and completes the checkpoint. What went wrong on any is a user_error on all; then nothing
+  /// is left of it, as the disk may be full.
   void complete(collectives& ranks) {
     pace_.hurry();
     thread_.join();
-    agree(ranks, failure_);
-    auto const all = of_all_ranks(ranks, remainders_);
-    agree(ranks, ranks.rank() == 0 ? failure_of([&] { give_name(all); }) : "");
+    try {
+      agree(ranks, failure_);
+      auto const all = of_all_ranks(ranks, remainders_);
+      agree(ranks, ranks.rank() == 0 ? failure_of([&] { give_name(all); }) : "");
+    } catch (user_error const&) {
+      std::error_code none;
+      if (ranks.rank() == 0) std::filesystem::remove_all(under_way_, none);
+      throw;
+    }
   }
   [[nodiscard]] std::string const& directory() const { return directory_; }
 
  private:
+  void make_files_or_none() const {
+    if (auto const why = failure_of([&] { make_files(); }); !why.empty()) {
+      std::error_code none;
+      std::filesystem::remove_all(under_way_, none);
+      throw user_error(why);
+    }
+  }
   void make_files() const {
     namespace fs = std::filesystem;
     std::error_code none;
@@ -188,7 +202,11 @@ class checkpoint_writing {
       for (auto const& a : f.header.arrays) {
         auto const i = f.tensor_of.at(a.name);
         if (shards_[i] == nullptr) continue;
-        remainders_[i] = static_cast<std::int32_t>(write_shard(out, f.header.data + a.begin, tensors_[i], shards_[i]));
+        auto const why = failure_of([&] {
+          remainders_[i] =
+              static_cast<std::int32_t>(write_shard(out, f.header.data + a.begin, tensors_[i], shards_[i]));
+        });
+        if (!why.empty()) throw user_error(why + "; it was the tensor " + a.name);
         out.begin_to_sync();
       }
       out.sync();

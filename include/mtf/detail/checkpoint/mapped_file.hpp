@@ -1,0 +1,128 @@
+#pragma once
+// A file's bytes as memory: ranges of a few hundred bytes, of which a shard may be, cost no system call each.
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <mtf/detail/checkpoint/file.hpp>
+
+namespace mtf::detail {
+
+/// What a thread reads of a mapped file.
+struct mapped_range {
+  char const* begin;
+  std::size_t bytes;
+  bool lost;  // some of it is not in the file any more
+};
+
+/// While there is one, the signal SIGBUS ends no process whose thread reads a mapped file that has become shorter,
+/// or that the disk does not give: a page of zeros stands there instead, and the reader is told.
+class lost_pages_are_told {
+ public:
+  lost_pages_are_told() {
+    std::scoped_lock const lock(guard());
+    if (users()++ > 0) return;
+    struct sigaction ours{};
+    ours.sa_sigaction = &told;
+    ours.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGBUS, &ours, &before());
+  }
+  lost_pages_are_told(lost_pages_are_told const&) = delete;
+  lost_pages_are_told& operator=(lost_pages_are_told const&) = delete;
+  ~lost_pages_are_told() {
+    std::scoped_lock const lock(guard());
+    if (--users() == 0) ::sigaction(SIGBUS, &before(), nullptr);
+  }
+  /// What this thread reads now; null: nothing.
+  static mapped_range*& now() {
+    static thread_local mapped_range* range = nullptr;
+    return range;
+  }
+
+ private:
+  static std::mutex& guard() {
+    static std::mutex m;
+    return m;
+  }
+  static int& users() {
+    static int n = 0;
+    return n;
+  }
+  static struct sigaction& before() {
+    static struct sigaction action{};
+    return action;
+  }
+  static void told(int, siginfo_t* about, void*) {
+    auto* const range = now();
+    auto const at = reinterpret_cast<std::uintptr_t>(about->si_addr);
+    auto const begin = range == nullptr ? 0 : reinterpret_cast<std::uintptr_t>(range->begin);
+    if (range != nullptr && at >= begin && at - begin < range->bytes) {
+      auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+      int const error = errno;
+      auto* const zeros = ::mmap(reinterpret_cast<void*>(at / page * page), page, PROT_READ,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+      errno = error;
+      range->lost = true;
+      if (zeros != MAP_FAILED) return;
+    }
+    ::sigaction(SIGBUS, &before(), nullptr);  // not ours: it comes again when this returns
+  }
+};
+
+/// What a reader of a mapped file throws where it has become shorter, or the disk fails.
+struct lost_pages {};
+
+/// A file that is read as memory, whole.
+class mapped_file {
+ public:
+  explicit mapped_file(file const& of) : bytes_(static_cast<std::size_t>(of.size())) {
+    if (bytes_ > 0) data_ = static_cast<char const*>(of.map());
+  }
+  mapped_file(mapped_file const&) = delete;
+  mapped_file& operator=(mapped_file const&) = delete;
+  ~mapped_file() {
+    if (data_ != nullptr) ::munmap(const_cast<char*>(data_), bytes_);
+  }
+
+  /// Calls f(data): the file's bytes, of which it reads what it wants. Throws `lost_pages` if some are gone.
+  template <class F>
+  void read(F const& f) const {
+    mapped_range range{data_, bytes_, false};
+    struct in_use {
+      explicit in_use(mapped_range& r) { lost_pages_are_told::now() = &r; }
+      in_use(in_use const&) = delete;
+      in_use& operator=(in_use const&) = delete;
+      ~in_use() { lost_pages_are_told::now() = nullptr; }
+    };
+    {
+      lost_pages_are_told const told;
+      in_use const now(range);
+      f(data_);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    if (range.lost) throw lost_pages{};
+  }
+
+ private:
+  std::size_t bytes_;
+  char const* data_ = nullptr;
+};
+
+/// Gives memory that will be written soon all of its pages at once, which takes half of the time of one after the
+/// other. (Large pages take less, or far more where the system has to make room for them.)
+inline void expect_writes([[maybe_unused]] char* memory, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  auto const begin = reinterpret_cast<std::uintptr_t>(memory) / page * page;
+  auto const end = (reinterpret_cast<std::uintptr_t>(memory) + bytes + page - 1) / page * page;
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);  // older systems refuse, and go without
+#endif
+}
+
+}  // namespace mtf::detail
