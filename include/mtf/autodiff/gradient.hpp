@@ -1,6 +1,5 @@
 #pragma once
 // The gradient of a tensor, and sums of the gradients of several batches.
-#include <array>
 #include <utility>
 
 #include <mtf/autodiff/state_split.hpp>
@@ -117,8 +116,11 @@ class gradient {
     auto g = take();
     backend::index const n = place_.local_size();
     backend::loops<2> const flat{.ndim = 1, .extent = {n}, .stride = {backend::extents{1}, backend::extents{1}}};
-    auto out = g.memory;
-    if (!g.memory.unique()) out = backend::make_buffer<element_type>(*backend_, n);
+    detail::buffer<backend_type> out;
+    if (g.memory.unique())
+      out = g.memory;
+    else
+      out = backend::make_buffer<element_type>(*backend_, n);
     using scale = functions::scale<compute_t<element_type>>;
     backend_->run(primitives::map_of(scale{static_cast<compute_t<element_type>>(factor)}, flat,
                                      backend::data_of<element_type>(out),
@@ -158,7 +160,6 @@ template <template <class...> class Tensor>
 struct gradient_of {
   template <class... D>
   using tensor = gradient<Tensor<D...>>;
-  using backend_type = typename Tensor<>::backend_type;
 };
 
 }  // namespace detail
