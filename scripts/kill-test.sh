@@ -3,7 +3,7 @@
 # time the job ends within 10 seconds, and every loss of the run that was killed is the uninterrupted run's: bit for bit
 # where the layout stays, to 1e-4 where each start takes another (1, 2 and 4 ranks, three layouts).
 #   scripts/kill-test.sh [KILLS [DIR]]   so many each way (default 200); in DIR (default build/gcc) the example is built
-# Some 3 seconds a kill. Prints a table; exits with 1 if anything differs.
+# Some 3 seconds a kill. Prints a table; exits with 1 if anything differs, or a run fails otherwise.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec 3>&2 2>/dev/null  # where bash tells of each process that was killed
@@ -66,7 +66,7 @@ campaign() {
     fi
     if wait "$launcher" 2>/dev/null; then
       finish "$name"
-    elif grep -q '^mtf: ' "$work/$name.out"; then
+    elif grep -qE '^mtf: |Process received signal' "$work/$name.out"; then  # an error, or a crash that is not ours
       cat "$work/$name.out" >&3
       exit 1
     fi
