@@ -81,6 +81,12 @@ command_line parse(int argc, char** argv, executable const& built) {
   add_number(app, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
              "names all random numbers");
   add_number(app, "--dropout", o.dropout, 0.0, 0.99, "rate");
+  if (built.takes_any_layout) {
+    add_number(app, "--accumulate", o.accumulate, 1, most,
+               "batches whose gradients are added up before an update; held in memory is one at a time");
+    app.add_flag("--recompute", o.recompute,
+                 "keep of each layer its input alone, and compute the rest again in the backward pass");
+  }
 
   // The optimizer and its schedule.
   add_number(app, "--learning-rate", o.learning_rate, least, largest, "peak of the schedule");

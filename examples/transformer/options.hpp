@@ -18,6 +18,8 @@ struct options {
   int steps = 300, warmup = 30, eval_every = 50, sample = 200;
   std::uint64_t seed = 1;
   bool plan = false, profile = false;
+  int accumulate = 1;      // micro-batches in a step
+  bool recompute = false;  // layers in the backward pass, instead of keeping what they computed
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
   mtf::on_trouble on_spike = mtf::on_trouble::go_on, on_not_finite = mtf::on_trouble::stop;
   bool ranks_as_threads = false;

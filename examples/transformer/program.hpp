@@ -42,8 +42,18 @@ using optimizer_on = mtf::adamw<parameters_on<Backend>, mtf::decay_weights, stat
 
 inline constexpr auto gradients_are_completed = mtf::completed_gradients::overlapped;
 
+/// The loss of a batch, or of a micro-batch, in training.
+struct training_loss {
+  bool recompute = false;
+  // By a call: nvcc 13.0 forgets the `typename` of model::noise{...} in a lambda of a template.
+  constexpr auto operator()(auto const& p, auto const& ids, auto const& labels, language_model::noise n = {}) const {
+    n.recompute = recompute;
+    return language_model::loss(p, ids, labels, n);
+  }
+};
+/// The same as plans in constant expressions take it.
 inline constexpr auto planned_loss = [](auto const& p, auto const& ids, auto const& labels) {
-  return language_model::loss(p, ids, labels);
+  return training_loss{}(p, ids, labels);
 };
 inline constexpr mtf::parameters<language_model::parameters, precision> planned_parameters;
 inline constexpr mtf::input<std::int32_t, config::batch, config::sequence> planned_tokens;
@@ -61,8 +71,12 @@ inline std::array<mtf::layout_value, 2> layouts_of(options const& o) {
 }
 /// What a training step sends and computes, known before it runs.
 inline mtf::plan_value plan_of(options const& o) {
-  return mtf::plan_under<gradients_are_completed, state_split>(planned_loss, layouts_of(o), planned_parameters,
-                                                               planned_tokens, planned_tokens);
+  auto const of = [&](auto const& loss) {
+    return mtf::plan_under<gradients_are_completed, state_split>(loss, layouts_of(o), planned_parameters,
+                                                                 planned_tokens, planned_tokens);
+  };
+  training_loss const loss{o.recompute};
+  return o.accumulate == 1 ? of(loss) : of(mtf::accumulated(loss, static_cast<std::size_t>(o.accumulate)));
 }
 #else
 inline constexpr auto plan = mtf::plan_of<layout, gradients_are_completed, state_split>(

@@ -91,12 +91,14 @@ mtf::loop_options loop_options_from(options const& o, text const& data) {
   loop.checkpoints = {.directory = o.checkpoint, .keep = o.keep};
   loop.checkpoint_every = o.every;
   loop.resume = o.resume;
-  loop.same = {{"seed", std::to_string(o.seed)}, {"bytes of text", std::to_string(data.size())}};
+  loop.same = {{"seed", std::to_string(o.seed)},
+               {"bytes of text", std::to_string(data.size())},
+               {"number of batches in a step", std::to_string(o.accumulate)}};
   loop.notes = {{"mesh", o.mesh}, {"layout", o.layout}};
   loop.on_spike = o.on_spike;
   loop.on_not_finite = o.on_not_finite;
   loop.item = "tokens";
-  loop.items = batch * sequence;
+  loop.items = static_cast<double>(batch * sequence) * o.accumulate;
   loop.profile = o.profile;
   return loop;
 }
@@ -111,7 +113,8 @@ mtf::run_description description_of(options const& o, text const& data, std::int
                     {"layers", count(config::layers)},
                     {"d_model, heads, d_ff", count(config::d_model::extent) + ", " + count(config::heads::extent) +
                                                  ", " + count(config::d_ff::extent)},
-                    {"batch", count(batch) + " sequences of " + count(sequence) + " bytes"},
+                    {"batch", (o.accumulate == 1 ? "" : count(o.accumulate) + " times ") + count(batch) +
+                                  " sequences of " + count(sequence) + " bytes"},
                     {"text", count(data.size()) + " bytes"},
                     {"mesh", o.mesh},
                     {"layout", (o.layout.empty() ? "nothing is split" : o.layout) +
@@ -153,19 +156,32 @@ int train(Backend& machine, options const& o) {
                    static_cast<double>(plan.bytes_sent_per_rank()) / 1e6,
                    static_cast<unsigned long long>(plan.count())));
 
-  auto const step_function =
-      mtf::value_and_grad<state_split>([](auto const& q, auto const& ids, auto const& labels,
-                                          model_type::noise const& n) { return model_type::loss(q, ids, labels, n); },
-                                       gradients_are_completed);
+  training_loss const loss{o.recompute};
+  auto const step_function = mtf::value_and_grad<state_split>(loss, gradients_are_completed);
+  auto const several = static_cast<std::size_t>(o.accumulate);
   int const code = loop.run(
       [&](int step) {
-        auto const b = data.training(batch, seed.of("batch").of(static_cast<std::uint64_t>(step)));
-        return token_batch<Backend>{mtf::from_global<tokens, config::vocab>(machine, b.ids),
-                                    mtf::from_global<tokens, config::vocab>(machine, b.labels)};
+        auto const b = data.training(batch * o.accumulate, seed.of("batch").of(static_cast<std::uint64_t>(step)));
+        auto const part = [&](std::vector<std::int32_t> const& of, std::size_t i) {
+          constexpr auto size = batch * sequence;
+          auto const first = of.begin() + static_cast<std::ptrdiff_t>(i) * size;
+          return mtf::from_global<tokens, config::vocab>(machine, std::vector<std::int32_t>(first, first + size));
+        };
+        std::vector<token_batch<Backend>> batches;
+        for (std::size_t i = 0; i < several; ++i) batches.push_back({part(b.ids, i), part(b.labels, i)});
+        return batches;
       },
-      [&](auto const& q, auto const& b, int step) {
-        return step_function(q, b.ids, b.labels,
-                             noise_of(o.dropout, seed.of("dropout").of(static_cast<std::uint64_t>(step))));
+      [&](auto const& q, auto const& batches, int step) {
+        auto const key = seed.of("dropout").of(static_cast<std::uint64_t>(step));
+        auto const ids = [&](std::size_t i) { return batches[i].ids; };
+        auto const labels = [&](std::size_t i) { return batches[i].labels; };
+        auto const noise = [&](std::size_t i) { return noise_of(o.dropout, i == 0 ? key : key.of(i)); };
+        // Only where a program takes any layout, whose plan is made when it runs, may there be several.
+        if constexpr (MTF_EXAMPLE_ANY_LAYOUT)
+          if (several > 1)
+            return mtf::value_and_grad<state_split>(mtf::accumulated(loss, several), gradients_are_completed)(
+                q, ids, labels, noise);
+        return step_function(q, ids(0), labels(0), noise(0));
       });
   if (code != 0) return code;
 

@@ -1,6 +1,7 @@
 #pragma once
 // Signals that ask a run to stop: what schedulers send some time before they kill it.
 #include <csignal>
+#include <initializer_list>
 
 namespace mtf {
 
