@@ -26,7 +26,7 @@ done
 core=("-I$root/include")
 both=("${core[@]}" "-I$root/backends/kokkos/include" "-I$root/backends/mpi/include" "${others[@]}")
 # Checkpoints' code is compiled once for all programs of the example: what is measured is mtf's, not nlohmann-json's.
-train=("${both[@]}" "-I$root/examples/transformer" "-I$here" -DMTF_CHECKPOINT_COMPILED)
+train=("${both[@]}" "-I$root/examples/transformer" "-I$root/examples/transformer/page" "-I$here" -DMTF_CHECKPOINT_COMPILED)
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
@@ -41,6 +41,7 @@ cat > "$work/train.cpp" << 'END'
 #define MTF_EXAMPLE_MESH "data:2;model:2"
 #define MTF_EXAMPLE_LAYOUT "batch:data;heads:model;d_ff:model;vocab:model"
 #define MTF_EXAMPLE_UPPER_LAYOUT MTF_EXAMPLE_LAYOUT
+#define MTF_EXAMPLE_PRECISION float
 #define MTF_EXAMPLE_CONFIG "layers.hpp"
 #include <train.cpp>
 END

@@ -229,7 +229,7 @@ TEST_CASE("state that is split further, one and two ranks") {
   equals_whole<double, rules<"data:2", "batch:data">, over_batch>(1, 12);
   equals_whole<float, rules<"data:2", "">, over_axis<"data", 2>>(1,
                                                                  12);  // complete gradients: only parameters are sent
-  equals_whole<float, rules<"model:2", "wide:model">, over_axis<"model", 2>>(1, 0);
+  equals_whole<float, rules<"model:2", "wide:model">, over_axis<"model", 2>>(1, 1);  // `last`
   equals_whole<float, rules<"model:2", "in:model">, over_axis<"model", 2>>(1, 0);
 }
 TEST_CASE("state that is split further, four ranks") {
