@@ -62,9 +62,10 @@ using namespace mtf::literals;
 static_assert(mtf::within_budget<plan, mtf::budget{.bytes_sent = 64_KiB}>());
 
 // accumulated.hpp
-auto const step = mtf::value_and_grad(mtf::accumulated(loss, 8));
+[[maybe_unused]] auto const step = mtf::value_and_grad(mtf::accumulated(loss, 8));
 constexpr auto of_eight = mtf::plan_of<where>(mtf::accumulated<8>(loss), mtf::parameters<mlp>{},
                                               mtf::input<float, batch, pixels>{}, mtf::input<std::int32_t, batch>{});
+static_assert(of_eight.flops() == 8 * plan.flops());
 
 void train(auto& machine) { static_cast<void>(machine); }
 
