@@ -80,6 +80,14 @@ TEST_CASE("a moving average follows the parameters, in float where they are bflo
   CHECK(first(before.parameters().w1) == 1);
 }
 
+template <class T>
+using average_of = typename mtf::moving_average<parameters<T>>::averaged_type;
+static_assert(std::is_same_v<average_of<float>, parameters<float>>);
+static_assert(std::is_same_v<decltype(average_of<mtf::bfloat16>{}.w1)::element_type, float>);
+static_assert(
+    std::is_same_v<decltype(average_of<mtf::precision<float, mtf::bfloat16, float, mtf::bfloat16>>{}.w1)::element_type,
+                   float>);
+
 TEST_CASE("gradients of bfloat16 update parameters of float") {
   mtf::single_rank alone;
   backend machine(alone);

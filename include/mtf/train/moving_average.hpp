@@ -3,10 +3,13 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/primitives/optimizer.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/element.hpp>
+#include <mtf/core/verdict.hpp>
 #include <mtf/detail/tape/value.hpp>
+#include <mtf/detail/tensor/model_types.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/math/updates.hpp>
 #include <mtf/ops/movement/cast.hpp>
@@ -15,14 +18,35 @@
 
 namespace mtf {
 
+namespace detail {
+
+template <class Params>
+struct averaged_of {
+  using type = refused;
+};
+template <template <class...> class Tensor>
+struct in_compute_type {
+  template <class... D>
+  using tensor = typename with_elements<Tensor<D...>, compute_t<typename Tensor<D...>::element_type>>::type;
+};
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct averaged_of<Structure<Tensor>> {
+  using element = typename Tensor<>::element_type;
+  using type = std::conditional_t<std::is_same_v<element, compute_t<element>>, Structure<Tensor>,
+                                  Structure<in_compute_type<Tensor>::template tensor>>;
+};
+
+}  // namespace detail
+
 /// The exponential moving average of parameters, which often does better than the last ones in an evaluation: average =
 /// decay average + (1 - decay) parameter, from the first parameters on, in their compute type. It lies as they do, so
 /// nothing is sent. Stored beside them: `stored_as("ema", average)`.
 template <class Params>
 class moving_average {
  public:
+  using checked = checked_t<detail::parameters_verdict_t<Params>>;
   /// The parameters as they are averaged: `Params` itself where that is of float or double.
-  using averaged_type = detail::state_t<detail::kept_like_it<"">, Params>;
+  using averaged_type = typename detail::averaged_of<Params>::type;
 
   template <class Backend>
   moving_average(Backend& b, Params const& params, double decay) : decay_(decay) {

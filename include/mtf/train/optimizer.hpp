@@ -55,7 +55,6 @@ struct state_of {
 };
 template <class Kept, class Params, class Split>
 struct states_of {
-  using checked = checked_t<parameters_verdict_t<Params>>;
   using type = refused;
 };
 template <class Kept, template <template <class...> class> class Structure, template <class...> class Tensor,
@@ -201,6 +200,7 @@ class optimizer {
   using each = std::make_index_sequence<state::size>;
 
  public:
+  using checked = checked_t<parameters_verdict_t<Params>>;
   using options_type = typename Rule::options;
 
   template <class Backend>
