@@ -1,5 +1,6 @@
-// Products of bfloat16 on processors that multiply float faster: which these are, and that such products are exact up
-// to one rounding. devices: none compilers: first
+// Products of bfloat16 on processors that multiply float faster: which these are; such products are rounded once.
+// devices: none
+// compilers: first
 #include "kernels_fixture.hpp"
 
 namespace kernels {

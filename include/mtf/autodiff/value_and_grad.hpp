@@ -235,6 +235,15 @@ constexpr void detach([[maybe_unused]] A& a) {
   }
 }
 
+// By overloads: nvcc 13.0 looks into what `if constexpr` leaves out in a lambda.
+template <class Value, class Gradients, class Found>
+constexpr void keep_auxiliary(value_and_gradients<Value, Gradients, void>&, Found const&) {}
+template <class Value, class Gradients, class Auxiliary, class Found>
+constexpr void keep_auxiliary(value_and_gradients<Value, Gradients, Auxiliary>& to, Found const& found) {
+  to.auxiliary = found.second;
+  detach(to.auxiliary);
+}
+
 /// Runs f forward and backward. see(found) is told what it found before the backward pass. The gradients, times
 /// `weight`, are added to `gradients`; with `overlapped` the sums are completed.
 template <class Split, class F, class Params, class Gradients, class See, class... Args>
@@ -319,10 +328,7 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
   } else {
     auto const see = [&](auto const& found) {
       to.value = stop_gradient(complete(loss_in(found)));
-      if constexpr (requires { to.auxiliary; }) {
-        to.auxiliary = found.second;
-        detach(to.auxiliary);
-      }
+      keep_auxiliary(to, found);
     };
     run_both_ways<Split>(when, 1, f, params, to.gradients, see, args...);
   }
