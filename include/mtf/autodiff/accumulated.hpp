@@ -6,7 +6,7 @@
 
 #include <mtf/core/error.hpp>
 #include <mtf/core/verdict.hpp>
-#include <mtf/ops/elementwise/elementwise.hpp>
+#include <mtf/ops/elementwise/elementwise.hpp>  // IWYU pragma: keep
 #include <mtf/ops/movement/complete.hpp>
 #include <mtf/ops/movement/stop_gradient.hpp>
 #include <mtf/tensor/params.hpp>

@@ -1,16 +1,12 @@
 #pragma once
 // Activation checkpointing: what a part of a program keeps for the backward pass is computed again there.
-#include <cstddef>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 
 #include <mtf/backend/ref.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/callable.hpp>
-#include <mtf/detail/core/sentence.hpp>
-#include <mtf/detail/tape/cotangent.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/record.hpp>
 #include <mtf/detail/tape/tape.hpp>

@@ -8,7 +8,6 @@
 
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/scope.hpp>
-#include <mtf/backend/work.hpp>
 #include <mtf/core/dim.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/layout_value.hpp>

@@ -8,7 +8,7 @@
 
 #include <mtf/autodiff/accumulated.hpp>
 #include <mtf/autodiff/as_computed.hpp>
-#include <mtf/autodiff/gradient.hpp>
+#include <mtf/autodiff/gradient.hpp>  // IWYU pragma: keep
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>

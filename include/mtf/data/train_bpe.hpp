@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <queue>
 #include <string>
@@ -16,7 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include <mtf/core/error.hpp>
-#include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/data/byte_letters.hpp>
 #include <mtf/detail/data/word_pattern.hpp>
 

@@ -19,12 +19,11 @@
 #include <mtf/detail/core/callable.hpp>
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/ops/create/constants.hpp>
-#include <mtf/ops/movement/complete.hpp>
 #include <mtf/plan/plan.hpp>
 #include <mtf/tensor/params.hpp>
 #include <mtf/tensor/place.hpp>
 #include <mtf/train/global_norm.hpp>
-#include <mtf/train/optimizers.hpp>
+#include <mtf/train/groups.hpp>
 
 namespace mtf {
 

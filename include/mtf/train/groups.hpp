@@ -1,5 +1,6 @@
 #pragma once
 // Groups of parameters by name: which decay, at what rate they learn, which do not.
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>

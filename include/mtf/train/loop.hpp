@@ -25,6 +25,7 @@
 #include <mtf/train/first_not_finite.hpp>
 #include <mtf/train/loop_options.hpp>
 #include <mtf/train/loss_watch.hpp>
+#include <mtf/train/on_trouble.hpp>
 #include <mtf/train/run_report.hpp>
 #include <mtf/train/stop_signal.hpp>
 

@@ -1,14 +1,12 @@
 #pragma once
 // The exponential moving average of parameters.
 #include <type_traits>
-#include <utility>
 
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/primitives/optimizer.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/verdict.hpp>
-#include <mtf/detail/tape/value.hpp>
 #include <mtf/detail/tensor/model_types.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/math/updates.hpp>

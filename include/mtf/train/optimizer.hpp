@@ -24,12 +24,11 @@
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/tape/value.hpp>
-#include <mtf/detail/tensor/model_types.hpp>
+#include <mtf/detail/tensor/model_types.hpp>  // IWYU pragma: keep
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/ops/create/random.hpp>
 #include <mtf/tensor/params.hpp>
-#include <mtf/tensor/tensor.hpp>
 #include <mtf/train/global_norm.hpp>
 
 namespace mtf {

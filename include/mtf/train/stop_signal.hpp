@@ -3,6 +3,8 @@
 #include <csignal>
 #include <initializer_list>
 
+#include <signal.h>  // NOLINT: <csignal> has no SIGUSR1
+
 namespace mtf {
 
 namespace detail {

@@ -2,11 +2,11 @@
 // A file's bytes as memory: ranges of a few hundred bytes, of which a shard may be, cost no system call each.
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 
+#include <signal.h>  // NOLINT: <csignal> has no sigaction
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -58,9 +58,9 @@ class lost_pages_are_told {
     static struct sigaction action{};
     return action;
   }
-  static void told(int, siginfo_t* about, void*) {
+  static void told(int, siginfo_t* about, void*) {  // NOLINT(misc-include-cleaner): of <signal.h>
     auto* const range = now();
-    auto const at = reinterpret_cast<std::uintptr_t>(about->si_addr);
+    auto const at = reinterpret_cast<std::uintptr_t>(about->si_addr);  // NOLINT(misc-include-cleaner)
     auto const begin = range == nullptr ? 0 : reinterpret_cast<std::uintptr_t>(range->begin);
     if (range != nullptr && at >= begin && at - begin < range->bytes) {
       auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));

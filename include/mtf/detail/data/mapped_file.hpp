@@ -1,7 +1,6 @@
 #pragma once
 // A file as memory.
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>

@@ -1,7 +1,7 @@
 #pragma once
 // What the first rank of a run writes.
-#include <cstdint>
 #include <string>
+#include <vector>
 
 #include <mtf/detail/train/run_progress.hpp>
 #include <mtf/train/event_file.hpp>
