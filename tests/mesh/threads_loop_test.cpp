@@ -20,6 +20,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <mtf/data.hpp>  // a run may read token files
 #include <mtf/detail/train/event_bytes.hpp>
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>

@@ -4,14 +4,14 @@
 #include <string_view>
 
 #include <mtf/detail/checkpoint/file.hpp>
-#include <mtf/detail/data/mapped_file.hpp>
+#include <mtf/detail/checkpoint/mapped_file.hpp>
 
 namespace mtf {
 
 /// The bytes of a file, of any size: nothing is read before it is looked at. What cannot be read is a user_error.
 class text_file {
  public:
-  explicit text_file(std::string const& path) : file_(path) {}
+  explicit text_file(std::string const& path) : file_(detail::file::to_read(path)) {}
   /// All of it, as long as this stands.
   [[nodiscard]] std::string_view text() const {
     return {reinterpret_cast<char const*>(file_.bytes().data()), file_.bytes().size()};

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include <mtf/core/error.hpp>
-#include <mtf/detail/data/mapped_file.hpp>
+#include <mtf/detail/checkpoint/file.hpp>
+#include <mtf/detail/checkpoint/mapped_file.hpp>
 #include <mtf/detail/data/token_layout.hpp>
 
 namespace mtf {
@@ -22,7 +23,8 @@ class token_file {
  public:
   /// Opens and checks the file: its length, its header, the ends of its documents. A user_error says what is wrong, and
   /// what was expected.
-  explicit token_file(std::string const& path) : file_(path), layout_(detail::layout_of_tokens(file_.bytes(), path)) {}
+  explicit token_file(std::string const& path)
+      : file_(detail::file::to_read(path)), layout_(detail::layout_of_tokens(file_.bytes(), path)) {}
 
   /// Its name, as it was given.
   [[nodiscard]] std::string const& path() const { return file_.path(); }

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <span>
+#include <string>
+#include <utility>
 
 #include <signal.h>  // NOLINT: <csignal> has no sigaction
 #include <sys/mman.h>
@@ -81,8 +84,16 @@ struct lost_pages {};
 /// A file that is read as memory, whole.
 class mapped_file {
  public:
-  explicit mapped_file(file const& of) : bytes_(static_cast<std::size_t>(of.size())) {
+  explicit mapped_file(file const& of) : path_(of.path()), bytes_(static_cast<std::size_t>(of.size())) {
     if (bytes_ > 0) data_ = static_cast<char const*>(of.map());
+  }
+  mapped_file(mapped_file&& o) noexcept
+      : path_(std::move(o.path_)), bytes_(std::exchange(o.bytes_, 0)), data_(std::exchange(o.data_, nullptr)) {}
+  mapped_file& operator=(mapped_file&& o) noexcept {
+    path_.swap(o.path_);
+    std::swap(bytes_, o.bytes_);
+    std::swap(data_, o.data_);
+    return *this;
   }
   mapped_file(mapped_file const&) = delete;
   mapped_file& operator=(mapped_file const&) = delete;
@@ -90,6 +101,9 @@ class mapped_file {
     if (data_ != nullptr) ::munmap(const_cast<char*>(data_), bytes_);
   }
 
+  [[nodiscard]] std::string const& path() const { return path_; }
+  /// All of it. Outside of `read` a file that has become shorter ends the process that looks at it, by SIGBUS.
+  [[nodiscard]] std::span<std::byte const> bytes() const { return {reinterpret_cast<std::byte const*>(data_), bytes_}; }
   /// Calls f(data): the file's bytes, of which it reads what it wants. Throws `lost_pages` if some are gone.
   template <class F>
   void read(F const& f) const {
@@ -110,6 +124,7 @@ class mapped_file {
   }
 
  private:
+  std::string path_;
   std::size_t bytes_;
   char const* data_ = nullptr;
 };
