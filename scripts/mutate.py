@@ -4,6 +4,7 @@ programs that should notice (one file of the layout sweep's operations, local.gr
 fuzzer), and expects each to fail.
 
   scripts/mutate.py --flags "-I... -L..." [--only TEXT] [--skip N] [--count N] [--work DIR] [--cxx g++-12]
+  scripts/mutate.py --check   only whether each can be put in: a second, and a test of its own
 
 --flags: where Kokkos, oneDNN, Boost and doctest are, as given to the compiler and linker. Prints a table; the exit code is
 the number of errors that a program did not catch, or that could not be put in because a header's text has changed. Takes
@@ -108,7 +109,7 @@ MUTATIONS = [
     ("a dimension split over two axes is split innermost first", "create", f"{CORE}/detail/sharding/shard.hpp",
      "  for (int i = 0; i < split.size; ++i)\n    at = at * mesh.extent[static_cast<std::size_t>(split[i])] + mesh.coordinate(of_rank, split[i]);",
      "  for (int i = split.size - 1; i >= 0; --i)\n    at = at * mesh.extent[static_cast<std::size_t>(split[i])] + mesh.coordinate(of_rank, split[i]);"),
-    ("gradients are never completed", "reduction", f"{CORE}/detail/tape/gradient_slot.hpp",
+    ("gradients are never completed", "reduction", f"{CORE}/detail/tape/contributions.hpp",
      "completed<T>(*where_, g.partial & ~sum.partial,", "completed<T>(*where_, 0U & g.partial,"),
     ("a sum over axes inside and outside of a node stays inside", "reduction", f"{CORE}/detail/sharding/execute.hpp",
      "      b.all_reduce(s.axes, combine::sum, p, p, share);\n", ""),
@@ -134,34 +135,36 @@ MUTATIONS = [
      "copy(at(out, r * bytes), at(blocks.of(r).in, r * bytes), bytes);"),
     # The protocol of gradients.
     ("what flows to a tensor is added into another's gradient", "elementwise_of_several protocol",
-     f"{CORE}/detail/tape/gradient_slot.hpp",
+     f"{CORE}/detail/tape/contributions.hpp",
      "    if (!x.unique()) x = copy_of<T>(x, where_->local_size(backend_->ranks().mesh()));\n", ""),
     ("norms and contractions add into another's gradient", "nn contraction protocol",
-     f"{CORE}/detail/tape/gradient_slot.hpp",
+     f"{CORE}/detail/tape/contributions.hpp",
      "|| !first_.memory.unique()) return {};", ") return {};"),
     ("norms and contractions add to what is partial over other axes", "nn contraction protocol",
-     f"{CORE}/detail/tape/gradient_slot.hpp",
+     f"{CORE}/detail/tape/contributions.hpp",
      "if (!first_.memory || first_.partial != partial ||", "if (!first_.memory ||"),
     ("a sum is remembered though something was added", "elementwise_of_several protocol",
-     f"{CORE}/detail/tape/gradient_slot.hpp",
+     f"{CORE}/detail/tape/contributions.hpp",
      "    x->sum.forget();\n", ""),
     ("a sum is remembered though a contraction was added", "contraction protocol",
-     f"{CORE}/detail/tape/gradient_slot.hpp",
+     f"{CORE}/detail/tape/contributions.hpp",
      "    first_.memory->sum.forget();\n", ""),
     ("gradients partial over different axes are added", "elementwise_of_several protocol",
-     f"{CORE}/detail/tape/gradient_slot.hpp",
+     f"{CORE}/detail/tape/contributions.hpp",
      "if (first_.partial == g.partial) return accumulate(first_", "if (true) return accumulate(first_"),
     ("gradients partial over the same axes are kept apart", "elementwise_of_several",
-     f"{CORE}/detail/tape/gradient_slot.hpp",
+     f"{CORE}/detail/tape/contributions.hpp",
      "      if (other.partial == g.partial) return accumulate(other.memory, std::move(g.memory));", "      static_cast<void>(other);"),
     ("gradients partial over other axes are lost", "elementwise_of_several protocol",
-     f"{CORE}/detail/tape/gradient_slot.hpp",
+     f"{CORE}/detail/tape/contributions.hpp",
      "    for (auto& g : more_) accumulate(sum.memory, part(g));\n", ""),
     ("a gradient is completed over too few axes", "elementwise_of_several protocol",
-     f"{CORE}/detail/tape/gradient_slot.hpp",
+     f"{CORE}/detail/tape/contributions.hpp",
      "each([&](auto const& g) { sum.partial &= g.partial; });", "sum.partial &= first_.partial;"),
     ("a gradient is final when something has flowed", "gradients protocol fuzz", f"{CORE}/detail/tape/gradient_slot.hpp",
-     "      first_ = std::move(g);\n      return;", "      first_ = std::move(g);\n      if (parameter >= 0) finalize();\n      return;"),
+     "  constexpr void unreferenced() {",
+     "  constexpr void add(cotangent<Backend>&& g) {\n    contributions<Backend, T>::add(std::move(g));\n"
+     "    if (parameter >= 0) finalize();\n  }\n  constexpr void unreferenced() {"),
     ("the gradient of a tensor that the function keeps is lost", "gradients protocol fuzz", f"{CORE}/detail/tape/tape.hpp",
      "if (p.index != nullptr) slot->finalize();", "static_cast<void>(slot);"),
     ("nothing flows through an operand that is completed", "elementwise_of_several protocol",
@@ -197,8 +200,15 @@ MUTATIONS = [
 ]
 
 
+def places(header, text):
+    """Where a header has the text, however it is broken into lines."""
+    tokens = re.findall(r"\w+|\S", text)
+    return list(re.finditer(r"\s*".join(re.escape(token) for token in tokens), header.read_text()))
+
+
 def main():
     options = argparse.ArgumentParser()
+    options.add_argument("--check", action="store_true")
     options.add_argument("--flags", default="")
     options.add_argument("--only", default="")
     options.add_argument("--skip", type=int, default=0)
@@ -206,6 +216,12 @@ def main():
     options.add_argument("--work", default="/tmp/mtf-mutate")
     options.add_argument("--cxx", default="g++-12")
     options = options.parse_args()
+    if options.check:
+        astray = [(what, header) for what, _, header, old, _ in MUTATIONS if len(places(ROOT / header, old)) != 1]
+        for what, header in astray:
+            print(f"{what}: {header} does not have its text once")
+        print(f"{len(MUTATIONS)} errors, {len(astray)} that cannot be put in")
+        sys.exit(len(astray))
     work = pathlib.Path(options.work)
     flags = options.flags.split()
     compile_flags = [f for f in flags if not f.startswith(("-L", "-l"))]
@@ -275,13 +291,12 @@ def main():
             shutil.copytree(ROOT / part, tree / part)
         (tree / "tests").symlink_to(ROOT / "tests")
         text = (tree / header).read_text()
-        # However it is broken into lines.
-        places = list(re.finditer(r"\s*".join(re.escape(token) for token in re.findall(r"\w+|\S", old)), text))
-        if len(places) != 1:
+        found = places(tree / header, old)
+        if len(found) != 1:
             missed += 1
-            print(f"| {what} | {programs} | NOT PUT IN: {header} has {len(places)} times: {old!r} | |", flush=True)
+            print(f"| {what} | {programs} | NOT PUT IN: {header} has {len(found)} times: {old!r} | |", flush=True)
             continue
-        (tree / header).write_text(text[:places[0].start()] + new + text[places[0].end():])
+        (tree / header).write_text(text[:found[0].start()] + new + text[found[0].end():])
         for program in programs.split():
             begin = time.time()
             if program not in checked:  # the control: without an error nothing fails
