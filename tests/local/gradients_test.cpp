@@ -5,6 +5,7 @@
 
 #include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
+#include <mtf/train/first_not_finite.hpp>
 
 #include "operation_cases.hpp"
 

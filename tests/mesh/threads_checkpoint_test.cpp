@@ -9,13 +9,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
-
-#include <unistd.h>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -24,6 +21,8 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/threads.hpp>
+
+#include "scratch.hpp"
 
 namespace {
 
@@ -119,19 +118,6 @@ void on_ranks(F const& f) {
       Mesh::text());
 }
 
-/// A directory that goes when the test is over.
-struct directory {
-  std::string path = (fs::temp_directory_path() / ("mtf-checkpoint-" + std::to_string(::getpid()))).string();
-  directory() { fs::remove_all(path); }
-  ~directory() { fs::remove_all(path); }
-};
-
-std::string bytes_of_file(std::string const& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-void write_file(std::string const& path, std::string const& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
-
 template <mtf::fixed_string Mesh, mtf::fixed_string Rules>
 using layout_for = mtf::layout_of<Mesh, Rules, rows, columns, deep, wide>;
 
@@ -147,17 +133,6 @@ void under_layouts(F const& f) {
   f.template operator()<"a:2;b:4", "rows:b+a">();
   f.template operator()<"a:2;b:2;c:2", "rows:a+c;columns:b">();
   f.template operator()<"a:4;b:2", "wide:a;columns:a;deep:b">();
-}
-
-/// What `f` throws as a user_error.
-template <class F>
-std::string refusal_of(F const& f) {
-  try {
-    f();
-  } catch (mtf::user_error const& e) {
-    return e.what();
-  }
-  return "";
 }
 
 /// Every layout reads the model that was written there.
@@ -179,7 +154,7 @@ using whole = layout_for<"one:1", "">;
 template <class T = float>
 std::string why_not(std::string const& path) {
   std::string text;
-  on_ranks<alone>([&](auto& machine) { text = refusal_of([&] { mtf::load<model_of<T, whole>>(machine, path); }); });
+  on_ranks<alone>([&](auto& machine) { text = error_of([&] { mtf::load<model_of<T, whole>>(machine, path); }); });
   return text;
 }
 void write_one(std::string const& path) {
@@ -189,7 +164,7 @@ void write_one(std::string const& path) {
 }  // namespace
 
 TEST_CASE("every layout reads what every other wrote, and files do not tell which it was") {
-  directory const at;
+  scratch const at;
   std::map<std::string, std::vector<double>> want;
   std::string first_file, first_manifest;
   under_layouts([&]<mtf::fixed_string Mesh, mtf::fixed_string Rules>() {
@@ -202,8 +177,7 @@ TEST_CASE("every layout reads what every other wrote, and files do not tell whic
       if (auto const all = all_of(p); machine.ranks().rank() == 0 && want.empty()) want = all;
       mtf::save(at.path, p);
     });
-    auto const file = bytes_of_file(at.path + "/model.safetensors"),
-               manifest = bytes_of_file(at.path + "/manifest.json");
+    auto const file = bytes_of(at.path + "/model.safetensors"), manifest = bytes_of(at.path + "/manifest.json");
     if (first_file.empty()) {
       first_file = file;
       first_manifest = manifest;
@@ -217,20 +191,20 @@ TEST_CASE("every layout reads what every other wrote, and files do not tell whic
 }
 
 TEST_CASE("layouts that are values write and read the same") {
-  directory const at;
+  scratch const at;
   write_one(at.path);
-  auto const file = bytes_of_file(at.path + "/model.safetensors");
+  auto const file = bytes_of(at.path + "/model.safetensors");
   using mesh = mtf::mesh_of<"a:2;b:2">;
   on_ranks<mesh>([&](auto& machine) {
     machine.layouts().add(mtf::value_of<layout_for<"a:2;b:2", "rows:a;columns:b">>);
     auto const p = mtf::load<model_of<float, mtf::any_layout<>>>(machine, at.path);
     mtf::save(at.path, p);
   });
-  CHECK(bytes_of_file(at.path + "/model.safetensors") == file);
+  CHECK(bytes_of(at.path + "/model.safetensors") == file);
 }
 
 TEST_CASE("element types are converted where they mean the same") {
-  directory const at;
+  scratch const at;
   on_ranks<alone>([&](auto& machine) {
     auto const p = numbered<model_of<mtf::bfloat16, whole>>(machine);
     mtf::save(at.path, p);
@@ -238,13 +212,13 @@ TEST_CASE("element types are converted where they mean the same") {
     CHECK(all_of(mtf::load<model_of<double, whole>>(machine, at.path)) == all_of(p));
     mtf::save(at.path, numbered<model_of<double, whole>>(machine));
     CHECK(all_of(mtf::load<model_of<mtf::bfloat16, whole>>(machine, at.path)) == all_of(p));
-    CHECK(refusal_of([&] { mtf::load<model_of<std::int32_t, whole>>(machine, at.path); }) ==
+    CHECK(error_of([&] { mtf::load<model_of<std::int32_t, whole>>(machine, at.path); }) ==
           at.path + "/model.safetensors: the tensor embedding has elements F64, which are not read as I32");
   });
 }
 
 TEST_CASE("an optimizer is restored with its counts, under another layout and with its state split") {
-  directory const at;
+  scratch const at;
   using mtf::stored_as;
   auto const train = [](auto& machine, auto& p, auto& optimizer, int steps) {
     auto const step = mtf::value_and_grad([](auto const& q) { return mtf::mean(q.embedding * q.embedding); });
@@ -278,7 +252,7 @@ TEST_CASE("an optimizer is restored with its counts, under another layout and wi
 }
 
 TEST_CASE("large structures are several files, which an index names") {
-  directory const at;
+  scratch const at;
   on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
     auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
     mtf::checkpoints all(machine.ranks(), {.directory = at.path, .largest_file = 5000});
@@ -298,7 +272,7 @@ TEST_CASE("large structures are several files, which an index names") {
 }
 
 TEST_CASE("the newest are kept, and each of some steps; incomplete ones are none") {
-  directory const at;
+  scratch const at;
   on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
     auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
     mtf::checkpoints all(machine.ranks(), {.directory = at.path, .keep = 2, .keep_every = 10});
@@ -322,14 +296,14 @@ TEST_CASE("the newest are kept, and each of some steps; incomplete ones are none
 }
 
 TEST_CASE("any bit that turns and any byte that is missing is found, and named") {
-  directory const at;
+  scratch const at;
   write_one(at.path);
   for (std::string const name : {"model.safetensors", "manifest.json"}) {
-    auto const path = at.path + "/" + name, good = bytes_of_file(path);
+    auto const path = at.path + "/" + name, good = bytes_of(path);
     for (std::size_t i = 0; i < good.size(); i += 1 + good.size() / 400) {
       auto bad = good;
       bad[i] = static_cast<char>(bad[i] ^ (1 << i % 8));
-      write_file(path, bad);
+      write_bytes(path, bad);
       auto const why = why_not(at.path);
       CAPTURE(i);
       // Between the manifest's words any space is as good as another.
@@ -340,23 +314,23 @@ TEST_CASE("any bit that turns and any byte that is missing is found, and named")
       CHECK(why.find(name) != std::string::npos);
     }
     for (std::size_t size = 0; size < good.size(); size += 1 + good.size() / 200) {
-      write_file(path, good.substr(0, size));
+      write_bytes(path, good.substr(0, size));
       CAPTURE(size);
       CHECK(why_not(at.path).find(name == "manifest.json" && size == good.size() - 1 ? "" : name) != std::string::npos);
     }
-    write_file(path, good);
+    write_bytes(path, good);
   }
   CHECK(why_not(at.path) == "");
 }
 
 TEST_CASE("headers that lie are refused") {
-  directory const at;
+  scratch const at;
   fs::create_directories(at.path);
   auto const path = at.path + "/model.safetensors";
   auto const with = [&](std::string json, std::size_t bytes) {
     std::string text(8, '\0');
     for (std::size_t i = 0; i < 8; ++i) text[i] = static_cast<char>(json.size() >> (8 * i) & 255U);
-    write_file(path, text + json + std::string(bytes, 'x'));
+    write_bytes(path, text + json + std::string(bytes, 'x'));
     return why_not(path);
   };
   auto const says = [](std::string const& text, std::string const& part) {
@@ -392,9 +366,9 @@ TEST_CASE("headers that lie are refused") {
   says(with(R"({"a")", 0), "is not JSON");
   says(with(std::string(100, '['), 0), "nested more than 64 levels");
   says(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8), "has no tensor embedding; it has a");
-  write_file(path, std::string("\0\0\0\0\0\0\0\x80", 8) + "{}");  // a header of 2^63 bytes
+  write_bytes(path, std::string("\0\0\0\0\0\0\0\x80", 8) + "{}");  // a header of 2^63 bytes
   says(why_not(path), "is no safetensors file, or not whole");
-  write_file(path, "");
+  write_bytes(path, "");
   says(why_not(path), "is no safetensors file, or not whole");
   fs::remove(path);
   fs::create_directory(path);
@@ -408,7 +382,7 @@ TEST_CASE("headers that lie are refused") {
 }
 
 TEST_CASE("files of safetensors' own library are read, and ours are the same bytes") {
-  directory const at;
+  scratch const at;
   std::string const theirs = MTF_TEST_DIR "/reference/safetensors";
   using parts = mtf::layout_of<"a:2", "six:a", four, six>;
   on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
@@ -427,42 +401,42 @@ TEST_CASE("files of safetensors' own library are read, and ours are the same byt
       mtf::save(at.path, p);
     }
   });
-  CHECK(bytes_of_file(at.path + "/model.safetensors") == bytes_of_file(theirs + "/model.safetensors"));
-  auto const types = bytes_of_file(theirs + "/all_types.safetensors");
+  CHECK(bytes_of(at.path + "/model.safetensors") == bytes_of(theirs + "/model.safetensors"));
+  auto const types = bytes_of(theirs + "/all_types.safetensors");
   auto header = mtf::safetensors_from(types, types.size(), "all_types.safetensors");
   CHECK(header.arrays.size() == 12);
   CHECK(mtf::lay_out(header) == types.substr(0, static_cast<std::size_t>(header.data)));
 }
 
 TEST_CASE("another model's file is refused") {
-  directory const at;
+  scratch const at;
   on_ranks<alone>([&](auto& machine) {
     using place = mtf::place<float, whole, backend>;
     block<place::tensor> other;
     other.w = mtf::zeros<decltype(other.w)>(machine);
     other.b = mtf::zeros<decltype(other.b)>(machine);
     mtf::save(at.path, other);
-    CHECK(refusal_of([&] { mtf::load<model_of<float, whole>>(machine, at.path); }) ==
+    CHECK(error_of([&] { mtf::load<model_of<float, whole>>(machine, at.path); }) ==
           at.path + " has no tensor embedding; it has b, w");
-    CHECK(refusal_of([&] { mtf::load<bias<place::tensor>>(machine, at.path); }) ==
+    CHECK(error_of([&] { mtf::load<bias<place::tensor>>(machine, at.path); }) ==
           at.path + "/model.safetensors: the tensor w is not in the structure that is read: it is another model's");
-    CHECK(refusal_of([&] { mtf::load<flat_block<place::tensor>>(machine, at.path); }) ==
+    CHECK(error_of([&] { mtf::load<flat_block<place::tensor>>(machine, at.path); }) ==
           at.path + "/model.safetensors: the tensor w is [8, 4, 12]; here it is [rows 8, columns 12]");
   });
 }
 
 TEST_CASE("what is there and no checkpoint is left alone") {
-  directory const at;
+  scratch const at;
   fs::create_directories(at.path);
-  write_file(at.path + "/thesis.tex", "years of work");
+  write_bytes(at.path + "/thesis.tex", "years of work");
   on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
     auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
-    CHECK(refusal_of([&] { mtf::save(at.path, p); }) ==
+    CHECK(error_of([&] { mtf::save(at.path, p); }) ==
           at.path + " is there, and is no checkpoint that could be replaced: give another directory");
-    CHECK(refusal_of([&] { mtf::save(at.path + "/thesis.tex/p", p); }).find("cannot be made: Not a directory") !=
+    CHECK(error_of([&] { mtf::save(at.path + "/thesis.tex/p", p); }).find("cannot be made: Not a directory") !=
           std::string::npos);
   });
-  CHECK(bytes_of_file(at.path + "/thesis.tex") == "years of work");
+  CHECK(bytes_of(at.path + "/thesis.tex") == "years of work");
 }
 
 int main(int argc, char** argv) {

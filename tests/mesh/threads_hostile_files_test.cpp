@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -26,6 +25,8 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/threads.hpp>
+
+#include "scratch.hpp"
 
 namespace {
 
@@ -75,31 +76,6 @@ void on_ranks(F const& f) {
 using one_rank = mtf::mesh_of<"a:1">;
 using two_ranks = mtf::mesh_of<"a:2">;
 
-template <class F>
-std::string refusal_of(F const& f) {
-  try {
-    f();
-  } catch (mtf::user_error const& e) {
-    return e.what();
-  }
-  return "";
-}
-
-/// A directory that goes when the test is over.
-struct directory {
-  std::string path = (fs::temp_directory_path() / ("mtf-hostile-" + std::to_string(::getpid()))).string();
-  directory() { fs::create_directories(path); }
-  ~directory() {
-    std::error_code none;
-    fs::remove_all(path, none);
-  }
-};
-
-std::string bytes_of_file(std::string const& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-void write_file(std::string const& path, std::string const& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 /// Replaces the part of a file of that size which begins there.
 void patch(std::string const& path, std::size_t at, std::string const& bytes) {
   std::fstream out(path, std::ios::binary | std::ios::in | std::ios::out);
@@ -114,7 +90,7 @@ std::string why_not(std::string const& path) {
   std::vector<std::string> said(2);
   on_ranks<two_ranks>([&](auto& machine) {
     said[static_cast<std::size_t>(machine.ranks().rank())] =
-        refusal_of([&] { mtf::load<model_on<split>>(machine, path); });
+        error_of([&] { mtf::load<model_on<split>>(machine, path); });
   });
   CHECK(said[0] == said[1]);
   return said[0];
@@ -127,12 +103,12 @@ void says(std::string const& text, std::string const& part) {
 /// A manifest with this change, and a checksum that is right.
 template <class F>
 void forge(std::string const& path, F const& change) {
-  auto all = nlohmann::json::parse(bytes_of_file(path));
+  auto all = nlohmann::json::parse(bytes_of(path));
   all.erase("crc32c");
   change(all);
   auto const rest = all.dump();
   all["crc32c"] = mtf::detail::checksum_of(rest.data(), rest.size());
-  write_file(path, all.dump());
+  write_bytes(path, all.dump());
 }
 
 /// What the ranks of a series of checkpoints are told, step by step; `between` is called before each, by one thread.
@@ -186,12 +162,12 @@ class disk {
 }  // namespace
 
 TEST_CASE("each bit of header and manifest, some of the arrays', and each length: refused by name") {
-  directory const at;
+  scratch const at;
   save_to(at.path);
   on_ranks<one_rank>([&](auto& machine) {
-    auto const why = [&] { return refusal_of([&] { mtf::load<model_on<alone>>(machine, at.path); }); };
+    auto const why = [&] { return error_of([&] { mtf::load<model_on<alone>>(machine, at.path); }); };
     for (std::string const name : {"model.safetensors", "manifest.json"}) {
-      auto const path = at.path + "/" + name, good = bytes_of_file(path);
+      auto const path = at.path + "/" + name, good = bytes_of(path);
       bool const is_manifest = name == "manifest.json";
       std::size_t const header = is_manifest ? good.size() : good.size() - (64 + 1) * 256 * 4;
       for (std::size_t i = 0; i < good.size(); i += i < header ? 1 : 997) {
@@ -218,18 +194,18 @@ TEST_CASE("each bit of header and manifest, some of the arrays', and each length
         CAPTURE(size);
         CHECK((why().find(path) != std::string::npos || (is_manifest && size == good.size() - 1)));
       }
-      write_file(path, good);
+      write_bytes(path, good);
     }
     CHECK(why() == "");
   });
 }
 
 TEST_CASE("manifests and indices that deceive, with right checksums") {
-  directory const at;
+  scratch const at;
   save_to(at.path);
-  auto const manifest = at.path + "/manifest.json", good = bytes_of_file(manifest);
+  auto const manifest = at.path + "/manifest.json", good = bytes_of(manifest);
   auto const refused = [&](std::string const& part, auto const& change) {
-    write_file(manifest, good);
+    write_bytes(manifest, good);
     forge(manifest, change);
     says(why_not(at.path), part);
   };
@@ -242,21 +218,21 @@ TEST_CASE("manifests and indices that deceive, with right checksums") {
   refused("its length or its header are not those", [](auto& m) { m["files"][0]["bytes"] = 1; });
   refused("is of another format", [](auto& m) { m["format"] = "mtf checkpoint 2"; });
   refused("no checkpoint's", [](auto& m) { m.erase("files"); });
-  write_file(manifest, R"({"crc32c": 1e300})");
+  write_bytes(manifest, R"({"crc32c": 1e300})");
   says(why_not(at.path), manifest + ": crc32c is no number");
 
   fs::remove(manifest);
   auto const index = at.path + "/model.safetensors.index.json";
-  write_file(index, R"({"weight_map": {"a": "a", "b": "m/../../secret", "c": "z"}})");
+  write_bytes(index, R"({"weight_map": {"a": "a", "b": "m/../../secret", "c": "z"}})");
   says(why_not(at.path), index + ": the tensor b names a file of another directory");
-  write_file(index, R"({"weight_map": {"a": 7}})");
+  write_bytes(index, R"({"weight_map": {"a": 7}})");
   says(why_not(at.path), index + " is no index of safetensors files");
-  write_file(index, R"({"weight_map": {"b": "model.safetensors", "w": "model.safetensors"}})");
+  write_bytes(index, R"({"weight_map": {"b": "model.safetensors", "w": "model.safetensors"}})");
   CHECK(why_not(at.path) == "");
 }
 
 TEST_CASE("a file that becomes shorter while it is read") {
-  directory const at;
+  scratch const at;
   save_to(at.path);
   auto const path = at.path + "/model.safetensors";
   on_ranks<two_ranks>([&](auto& machine) {
@@ -267,7 +243,7 @@ TEST_CASE("a file that becomes shorter while it is read") {
     ranks.barrier();
     if (ranks.rank() == 0) fs::resize_file(path, 9000);
     ranks.barrier();
-    CHECK(refusal_of([&] { mtf::detail::read_tensors(ranks, files, parts[0].tensors); }) ==
+    CHECK(error_of([&] { mtf::detail::read_tensors(ranks, files, parts[0].tensors); }) ==
           path + ": the tensor w cannot be read: the file is shorter than it was, or the disk fails");
   });
 }
@@ -292,14 +268,14 @@ TEST_CASE("a file that may not be read") {
     MESSAGE("skipped: root may read everything");
     return;
   }
-  directory const at;
+  scratch const at;
   save_to(at.path);
   fs::permissions(at.path + "/model.safetensors", fs::perms::none);
   says(why_not(at.path), "/model.safetensors cannot be read: Permission denied");
 }
 
 TEST_CASE("a full disk: the run is told, what was complete stays, and the next is tried") {
-  directory const at;
+  scratch const at;
   disk const small(at.path);
   if (!small.there()) return;
   auto const told = write_steps(at.path, 4, [](std::string const& path, int step) {
@@ -316,7 +292,7 @@ TEST_CASE("a full disk: the run is told, what was complete stays, and the next i
 }
 
 TEST_CASE("a disk that can only be read from then on") {
-  directory const at;
+  scratch const at;
   disk const small(at.path);
   if (!small.there()) return;
   auto const told = write_steps(at.path, 2, [](std::string const& path, int step) {
@@ -328,7 +304,7 @@ TEST_CASE("a disk that can only be read from then on") {
 }
 
 TEST_CASE("files that may not become so large") {
-  directory const at;
+  scratch const at;
   std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit before{};
   ::getrlimit(RLIMIT_FSIZE, &before);
@@ -346,16 +322,16 @@ TEST_CASE("files that may not become so large") {
 }
 
 TEST_CASE("without a choice, what cannot be written ends the run, on all ranks") {
-  directory const at;
-  write_file(at.path + "/step-00000001.writing", "");
+  scratch const at;
+  write_bytes(at.path + "/step-00000001.writing", "");
   fs::create_directory(at.path + "/step-00000001");
-  write_file(at.path + "/step-00000001/thesis.tex", "years of work");
+  write_bytes(at.path + "/step-00000001/thesis.tex", "years of work");
   on_ranks<two_ranks>([&](auto& machine) {
     auto const p = numbered<model_on<split>>(machine);
     mtf::checkpoints all(machine.ranks(), {.directory = at.path});
-    says(refusal_of([&] { all.write(1, {}, mtf::stored_as("model", p)); }), "is no checkpoint that could be replaced");
+    says(error_of([&] { all.write(1, {}, mtf::stored_as("model", p)); }), "is no checkpoint that could be replaced");
   });
-  CHECK(bytes_of_file(at.path + "/step-00000001/thesis.tex") == "years of work");
+  CHECK(bytes_of(at.path + "/step-00000001/thesis.tex") == "years of work");
 }
 
 int main(int argc, char** argv) {

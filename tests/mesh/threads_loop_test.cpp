@@ -15,8 +15,6 @@
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +24,8 @@
 #include <mtf/mtf.hpp>
 #include <mtf/threads.hpp>
 #include <mtf/train/loop.hpp>
+
+#include "scratch.hpp"
 
 namespace {
 
@@ -49,20 +49,6 @@ constexpr auto loss = [](auto const& p, auto const& x) {
   return mtf::mean(mtf::square(mtf::einsum<batch, out>(x, p.w) - 1));
 };
 
-/// A directory that goes when the test is over.
-struct directory {
-  std::string path = (fs::temp_directory_path() / ("mtf-loop-" + std::to_string(::getpid()))).string();
-  directory() {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~directory() { fs::remove_all(path); }
-  [[nodiscard]] std::string operator/(std::string const& name) const { return path + "/" + name; }
-};
-std::string text_of(std::string const& path) {
-  std::ifstream from(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(from), {}};
-}
 std::vector<nlohmann::json> lines_of(std::string const& path) {
   std::ifstream from(path);
   std::vector<nlohmann::json> all;
@@ -170,13 +156,13 @@ TEST_CASE("a curve of many steps keeps its means and extremes in few points") {
 }
 
 TEST_CASE("a run that goes on is the one that never stopped; it skips the same spike") {
-  directory const at;
+  scratch const at;
   // The spike comes after the resume, and is seen only if the losses before are known.
   auto const spike = [](int n) { return n == 13 ? 100.0F : 1.0F; };
   auto const options = [&](char const* name, int steps) {
     mtf::loop_options o{.steps = steps, .evaluate = [] { return 0.0; }, .evaluate_every = 5};
-    o.log = at / (name + std::string(".jsonl"));
-    o.checkpoints.directory = at / name;
+    o.log = at.of(name + std::string(".jsonl"));
+    o.checkpoints.directory = at.of(name);
     o.checkpoint_every = 4;
     o.resume = true;
     o.spike = {.window = 8, .deviations = 50};
@@ -193,7 +179,7 @@ TEST_CASE("a run that goes on is the one that never stopped; it skips the same s
   o.steps = 20;
   auto const parts = train(o, spike);
   CHECK(parts.w == whole.w);
-  auto const a = lines_of(at / "whole.jsonl"), b = lines_of(at / "parts.jsonl");
+  auto const a = lines_of(at.of("whole.jsonl")), b = lines_of(at.of("parts.jsonl"));
   REQUIRE((a.size() == 20 && b.size() == 20));
   for (std::size_t i = 0; i < a.size(); ++i) {
     CHECK(a[i]["step"] == i + 1);
@@ -206,10 +192,10 @@ TEST_CASE("a run that goes on is the one that never stopped; it skips the same s
   CHECK(whole.evaluations.size() == 5);
 
   o.same["seed"] = "2";
-  CHECK(train(o, spike).error == at / "parts/step-00000020" + " was written with another seed: unknown, now 2");
+  CHECK(train(o, spike).error == at.of("parts/step-00000020") + " was written with another seed: unknown, now 2");
   o.resume = false;
   CHECK(train(o, spike).error ==
-        at / "parts/step-00000020" + " is there: resume goes on from it; another directory begins anew");
+        at.of("parts/step-00000020") + " is there: resume goes on from it; another directory begins anew");
 }
 
 TEST_CASE("steps that are skipped change nothing") {
@@ -247,16 +233,16 @@ TEST_CASE("what stops a run says where") {
 }
 
 TEST_CASE("a report has each step, what went wrong, and where the time went") {
-  directory const at;
+  scratch const at;
   mtf::loop_options o{.steps = 15, .evaluate = [] { return 0.0; }, .evaluate_every = 5, .evaluation_unit = "bits/byte"};
-  o.log = at / "log.jsonl";
-  o.tensorboard = at / "events";
-  o.report = at / "run.html";
+  o.log = at.of("log.jsonl");
+  o.tensorboard = at.of("events");
+  o.report = at.of("run.html");
   o.page = [](std::string const& json) { return "<page>" + json; };
   o.about.title = "<script>";
   o.on_not_finite = mtf::on_trouble::skip;
   auto const e = train(o, [](int n) { return n == 2 ? 1e30F : 1.0F; });
-  auto const page = text_of(o.report);
+  auto const page = bytes_of(o.report);
   REQUIRE(page.starts_with("<page>"));
   auto const j = nlohmann::json::parse(page.substr(6));
   CHECK(j["title"] == "<script>");
@@ -275,7 +261,7 @@ TEST_CASE("a report has each step, what went wrong, and where the time went") {
   std::size_t files = 0;
   for (auto const& file : fs::directory_iterator(o.tensorboard)) {
     ++files;
-    CHECK(text_of(file.path()).find("validation_bits_per_byte") != std::string::npos);
+    CHECK(bytes_of(file.path()).find("validation_bits_per_byte") != std::string::npos);
   }
   CHECK(files == 1);
   o.page = nullptr;
@@ -283,17 +269,17 @@ TEST_CASE("a report has each step, what went wrong, and where the time went") {
 }
 
 TEST_CASE("a signal ends a run that can go on") {
-  directory const at;
+  scratch const at;
   mtf::loop_options o{.steps = 9};
   auto const whole = train(o, always_one);
-  o.checkpoints.directory = at / "checkpoints";
+  o.checkpoints.directory = at.of("checkpoints");
   o.resume = true;
   auto const stopped = train(o, [](int n) {
     if (n == 3) std::raise(SIGTERM);
     return 1.0F;
   });
   CHECK(stopped.code == mtf::run_stopped);
-  CHECK(fs::exists(at / "checkpoints/step-00000004/manifest.json"));
+  CHECK(fs::exists(at.of("checkpoints/step-00000004/manifest.json")));
   mtf::detail::stop_signal_came = 0;
   CHECK(train(o, always_one).w == whole.w);
 }

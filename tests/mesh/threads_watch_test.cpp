@@ -11,6 +11,7 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/threads.hpp>
+#include <mtf/train/first_not_finite.hpp>
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include <boost/hana/first.hpp>
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/second.hpp>
+#include <boost/hana/tuple.hpp>
 
 #include <mtf/mtf.hpp>
 

@@ -5,16 +5,23 @@
 #include <ios>
 #include <iterator>
 #include <string>
+#include <system_error>
 
 #include <unistd.h>
 
 #include <mtf/core/error.hpp>
 
-/// A directory that goes with its owner.
+/// An empty directory that goes with its owner.
 struct scratch {
-  std::string path = (std::filesystem::temp_directory_path() / ("mtf-data-" + std::to_string(::getpid()))).string();
-  scratch() { std::filesystem::create_directories(path); }
-  ~scratch() { std::filesystem::remove_all(path); }
+  std::string path = (std::filesystem::temp_directory_path() / ("mtf-test-" + std::to_string(::getpid()))).string();
+  scratch() {
+    std::filesystem::remove_all(path);
+    std::filesystem::create_directories(path);
+  }
+  ~scratch() {
+    std::error_code none;  // a test may have left it read-only
+    std::filesystem::remove_all(path, none);
+  }
   scratch(scratch const&) = delete;
   scratch& operator=(scratch const&) = delete;
   [[nodiscard]] std::string of(std::string const& name) const { return path + "/" + name; }
