@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <mtf/backend/profile.hpp>
+#include <mtf/plan/plan_under.hpp>
 
 #include "../machine/measure_machine.hpp"
 #include "../measure.hpp"

@@ -11,6 +11,8 @@
 #include <span>
 #include <string_view>
 
+#include <mtf/plan/plan_under.hpp>
+
 #include "../measure.hpp"
 #include "peak.hpp"
 #include "setup.hpp"

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <mtf/mtf.hpp>
+#include <mtf/plan/plan_under.hpp>
 
 #include MTF_EXAMPLE_CONFIG
 #include "model.hpp"

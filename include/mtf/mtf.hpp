@@ -1,6 +1,9 @@
 #pragma once
-// Everything but the backends: dimensions, meshes, layouts, operations, derivatives, optimizers, plans. Needs
-// Boost.Hana only.
+// Dimensions, meshes, layouts, operations, derivatives, optimizers, plans. Needs Boost.Hana only. Included by their
+// names, as every program would pay for them: the backends, plans of layouts that are values (plan/plan_under.hpp,
+// search.hpp, best_layout.hpp), groups of parameters (train/groups.hpp), what looks at a run (train/loop.hpp,
+// first_not_finite.hpp), checkpoints and data.
+
 // IWYU pragma: begin_exports
 #include <mtf/autodiff/accumulated.hpp>
 #include <mtf/autodiff/as_computed.hpp>
@@ -62,16 +65,14 @@
 #include <mtf/plan/machines.hpp>
 #include <mtf/plan/plan.hpp>
 #include <mtf/plan/plan_of.hpp>
-#include <mtf/plan/plan_under.hpp>
 #include <mtf/plan/without_communication.hpp>
 #include <mtf/tensor/params.hpp>
 #include <mtf/tensor/place.hpp>
 #include <mtf/tensor/tensor.hpp>
 #include <mtf/tensor/valid_layout.hpp>
 #include <mtf/train/adafactor.hpp>
-#include <mtf/train/first_not_finite.hpp>
+#include <mtf/train/decay_weights.hpp>
 #include <mtf/train/global_norm.hpp>
-#include <mtf/train/groups.hpp>
 #include <mtf/train/moving_average.hpp>
 #include <mtf/train/optimizer.hpp>
 #include <mtf/train/optimizers.hpp>

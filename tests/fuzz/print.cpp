@@ -17,6 +17,7 @@ constexpr char const* prelude = R"(#include <cstdint>
 
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/plan/plan_under.hpp>
 #include <mtf/threads.hpp>
 
 using backend = mtf::kokkos_backend<Kokkos::Serial>;

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <mtf/mtf.hpp>
+#include <mtf/plan/plan_under.hpp>
 
 #include "model_loss.hpp"
 

@@ -14,6 +14,7 @@
 
 #include <mtf/mtf.hpp>
 #include <mtf/plan/machines.hpp>
+#include <mtf/plan/plan_under.hpp>
 #include <mtf/plan/search.hpp>
 
 #include "model_loss.hpp"

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <mtf/mtf.hpp>
+#include <mtf/plan/plan_under.hpp>
 #include <mtf/plan/record.hpp>
 #include <mtf/plan/timeline.hpp>
 

@@ -14,6 +14,7 @@
 
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/plan/plan_under.hpp>
 #include <mtf/threads.hpp>
 
 #include "../to_double.hpp"

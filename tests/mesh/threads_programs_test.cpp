@@ -17,6 +17,7 @@
 
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/plan/plan_under.hpp>
 #include <mtf/threads.hpp>
 
 namespace {

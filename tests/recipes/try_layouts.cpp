@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <mtf/plan/plan_under.hpp>
+
 namespace {
 
 struct batch : mtf::dim<"batch", 16> {};

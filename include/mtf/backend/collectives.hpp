@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include <mtf/backend/growing_array.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/mesh_shape.hpp>
 
@@ -146,9 +146,9 @@ class collectives {
   virtual bool any(bool mine) = 0;
 
   /// What was sent so far, by kind and axes.
-  [[nodiscard]] std::vector<collective_count> const& counts() const { return counts_; }
+  [[nodiscard]] backend::growing_array<collective_count> const& counts() const { return counts_; }
   /// From now on counts anew.
-  void reset_counts() { counts_.clear(); }
+  void reset_counts() { counts_.keep_first(0); }
   /// Called once for each collective, before it starts: for tests that compare the order with a plan.
   struct event {
     collective kind;
@@ -156,8 +156,15 @@ class collectives {
     std::uint64_t payload;
     bool operator==(event const&) const = default;
   };
-  /// Adds each collective to `log` from now on; null: to none.
-  void record(std::vector<event>* log) { log_ = log; }
+  /// Adds each collective to `log`, a vector of events, from now on. (A template: programs that do not record need not
+  /// compile the vector.)
+  template <class Log>
+  void record(Log* log) {
+    log_ = log;
+    append_ = [](void* to, event const& e) { static_cast<Log*>(to)->push_back(e); };
+  }
+  /// Adds collectives to no log any more.
+  void record(std::nullptr_t) { log_ = nullptr; }
 
  protected:
   [[nodiscard]] std::size_t group_size(axis_mask axes) const { return static_cast<std::size_t>(mesh_.size(axes)); }
@@ -181,18 +188,20 @@ class collectives {
     ++c.calls;
     c.payload += payload;
     c.sent += bytes_sent(kind, payload, mesh_.size(axes));
-    if (log_ != nullptr) log_->push_back({kind, axes, payload});
+    if (log_ != nullptr) append_(log_, {kind, axes, payload});
   }
   collective_count& count_of(collective kind, axis_mask axes) {
     for (auto& c : counts_)
       if (c.kind == kind && c.axes == axes) return c;
-    return counts_.emplace_back(collective_count{kind, axes});
+    counts_.push_back({kind, axes});
+    return counts_.back();
   }
 
   mesh_shape mesh_;
   int rank_;
-  std::vector<collective_count> counts_;
-  std::vector<event>* log_ = nullptr;
+  backend::growing_array<collective_count> counts_;
+  void* log_ = nullptr;
+  void (*append_)(void* log, event const&) = nullptr;
 };
 
 }  // namespace mtf

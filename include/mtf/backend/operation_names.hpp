@@ -1,6 +1,6 @@
 #pragma once
 // Which operation is in progress, for who listens to a backend.
-#include <vector>
+#include <mtf/backend/growing_array.hpp>
 
 namespace mtf {
 
@@ -21,7 +21,7 @@ class operation_names {
   }
 
  private:
-  std::vector<char const*> inside_;
+  backend::growing_array<char const*> inside_;
 };
 
 }  // namespace mtf

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/growing_array.hpp>
 #include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/ref.hpp>
@@ -106,11 +106,8 @@ class trace {
   trace(trace const&) = delete;
   trace& operator=(trace const&) = delete;
   constexpr ~trace() {
-    // By pointers: compilers bound the steps of a constant expression, and iterators take several each.
-    auto* const first = kept_.data();
-    auto* const last = first + kept_.size();
-    for (auto* k = first; k != last; ++k) (*k)->let_go();
-    for (auto* k = first; k != last; ++k) (*k)->destroy();
+    for (auto* const k : kept_) k->let_go();
+    for (auto* const k : kept_) k->destroy();
   }
   /// Takes ownership.
   constexpr void keep(backend::kept* k) { kept_.push_back(k); }
@@ -128,27 +125,26 @@ class trace {
   // What was recorded -------------------------------------------------------------------------------------------------
 
   /// The collectives, in the order of the program; those of a loop once.
-  [[nodiscard]] constexpr std::vector<planned_collective> const& planned() const { return planned_; }
+  [[nodiscard]] constexpr backend::growing_array<planned_collective> const& planned() const { return planned_; }
   /// One for each operation, pass, primitive and grade, in the order of the program.
-  [[nodiscard]] constexpr std::vector<planned_work> const& work() const { return work_; }
+  [[nodiscard]] constexpr backend::growing_array<planned_work> const& work() const { return work_; }
   /// Outer loops after the loops inside them.
-  [[nodiscard]] constexpr std::vector<planned_loop> const& loops() const { return loops_; }
+  [[nodiscard]] constexpr backend::growing_array<planned_loop> const& loops() const { return loops_; }
   /// The most bytes of tensors that a rank had at one time.
   [[nodiscard]] constexpr std::uint64_t peak_bytes() const { return peak_; }
   /// How many operands contractions copied into another order.
   [[nodiscard]] constexpr std::uint64_t reordered() const { return reordered_; }
   /// Did the program have a tensor with this dimension?
   [[nodiscard]] constexpr bool has_seen(std::uint64_t dim) const {
-    auto const* const last = seen_.data() + seen_.size();
-    for (auto const* id = seen_.data(); id != last; ++id)
-      if (*id == dim) return true;
+    for (auto const id : seen_)
+      if (id == dim) return true;
     return false;
   }
 
   /// The step begins: what was made until now is given to it, and is no work of its own.
   constexpr void begin_step() {
-    work_.clear();
-    work_ids_.clear();
+    work_.keep_first(0);
+    work_ids_.keep_first(0);
     if (listener_ != nullptr) listener_->step_begins();
   }
 
@@ -198,8 +194,8 @@ class trace {
     if (live_ > peak_) peak_ = live_;
     if (planned_.size() == body.first) return;
     if (body.loops > 0 && is_like(loops_[body.loops - 1], body)) {
-      planned_.resize(body.first);
-      loops_.resize(body.loops);
+      planned_.keep_first(body.first);
+      loops_.keep_first(body.loops);
       loops_.back().count += count;
     } else {
       loops_.push_back({body.first, planned_.size(), count});
@@ -306,12 +302,11 @@ class trace {
   constexpr planned_work& work_of(char const* primitive, std::uint64_t id, limit bound,
                                   primitives::grade const& grade) {
     char const* const operation = scopes_.empty() ? "" : scopes_.back().what.name;
-    auto const* known = work_ids_.data();
-    auto* const last = work_.data() + work_.size();
-    for (auto* w = work_.data(); w != last; ++w, ++known)
-      if (*known == id && w->when == pass_ && w->grade.size == grade.size && w->grade.element == grade.element &&
-          same_text(w->operation, operation))
-        return *w;
+    auto const* known = work_ids_.begin();
+    for (auto& w : work_)
+      if (*known++ == id && w.when == pass_ && w.grade.size == grade.size && w.grade.element == grade.element &&
+          same_text(w.operation, operation))
+        return w;
     work_.push_back({operation, primitive, pass_, bound, grade});
     work_ids_.push_back(id);
     return work_.back();
@@ -339,14 +334,14 @@ class trace {
 
   mesh_shape mesh_;
   int rank_;
-  std::vector<planned_collective> planned_;
-  std::vector<planned_loop> loops_;
-  std::vector<planned_work> work_;
-  std::vector<std::uint64_t> work_ids_;  // of their primitives' names
-  std::vector<open_loop> open_;
-  std::vector<scope> scopes_;
-  std::vector<std::uint64_t> seen_;
-  std::vector<backend::kept*> kept_;
+  backend::growing_array<planned_collective> planned_;
+  backend::growing_array<planned_loop> loops_;
+  backend::growing_array<planned_work> work_;
+  backend::growing_array<std::uint64_t> work_ids_;  // of their primitives' names
+  backend::growing_array<open_loop> open_;
+  backend::growing_array<scope> scopes_;
+  backend::growing_array<std::uint64_t> seen_;
+  backend::growing_array<backend::kept*> kept_;
   backend::layout_table layouts_;
   trace_listener* listener_ = nullptr;
   std::uint64_t reordered_ = 0;

@@ -22,8 +22,8 @@
 #include <mtf/plan/plan.hpp>
 #include <mtf/tensor/params.hpp>
 #include <mtf/tensor/place.hpp>
+#include <mtf/train/decay_weights.hpp>
 #include <mtf/train/global_norm.hpp>
-#include <mtf/train/groups.hpp>
 
 namespace mtf {
 

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <vector>
 
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
+#include <mtf/backend/growing_array.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/layout_value.hpp>
@@ -22,9 +22,9 @@ namespace mtf {
 namespace detail {
 
 /// The tensors of entries that shall outlive the trace: `own` gets each once. Pointers only when all are there.
-template <class Tensors>
-constexpr void own_tensors(std::vector<sharding>& own, Tensors const& tensors) {
-  std::vector<std::size_t> at;
+template <class Own, class Tensors>
+constexpr void own_tensors(Own& own, Tensors const& tensors) {
+  backend::growing_array<std::size_t> at;
   tensors([&](sharding const*& t) {
     std::size_t i = 0;
     while (i < own.size() && t != nullptr && !(own[i] == *t)) ++i;
@@ -37,16 +37,17 @@ constexpr void own_tensors(std::vector<sharding>& own, Tensors const& tensors) {
   });
 }
 
-/// What was recorded, as a plan that outlives the trace. (A template, which costs programs without such plans less.)
-template <class Trace>
+/// What was recorded, as a plan that outlives the trace. (A template of both, which programs without such plans need
+/// not compile.)
+template <class F, class Trace>
 constexpr plan_value plan_from(Trace const& b, mesh_value const& mesh) {
   plan_value p;
   p.mesh = mesh.shape;
   p.axis_names = mesh.names;
-  p.collectives = b.planned();
+  p.collectives.assign(b.planned().begin(), b.planned().end());
   for (auto const& l : b.loops())
     if (l.count > 1) p.loops.push_back(l);
-  p.work = b.work();
+  p.work.assign(b.work().begin(), b.work().end());
   p.reordered = b.reordered();
   p.peak_bytes = b.peak_bytes();
   own_tensors(p.tensors, [&](auto const& f) {
@@ -93,7 +94,7 @@ constexpr plan_value plan_under(F const& f, std::span<layout_value const> layout
   if constexpr (verdict::value) {
     trace b(layouts.front().mesh.shape);
     detail::trace_under<When, Split, Update, F, In...>(b, f, layouts);
-    return detail::plan_from(b, layouts.front().mesh);
+    return detail::plan_from<F>(b, layouts.front().mesh);
   } else {
     return {};
   }

@@ -102,7 +102,7 @@ plan_record record_under(completed_gradients when, bool state_is_split, F const&
       detail::trace_under<When, S, Update, F, In...>(b, f, layouts);
     });
     b.listen(nullptr);
-    r.plan = detail::plan_from(b, layouts.front().mesh);
+    r.plan = detail::plan_from<F>(b, layouts.front().mesh);
     detail::own_tensors(r.tensors, [&](auto const& own) {
       for (auto& e : r.events) own(e.collective.tensor);
     });

@@ -94,7 +94,7 @@ class quiet_program {
     trace b(mesh_type::shape());
     tape_type t(b);
     run(t, watched<typename untouched<X>::type>(b, t).value...);
-    return b.planned().empty() ? planned_collective{} : b.planned().front();
+    return b.planned().empty() ? planned_collective{} : b.planned()[0];
   }
   static constexpr void run(tape_type& t, auto const&... x) {
     auto const out = F{}(x...);

@@ -9,8 +9,9 @@
 #include <string_view>
 #include <type_traits>
 
-#include <boost/hana/pair.hpp>
-#include <boost/hana/tuple.hpp>
+#include <boost/hana/fwd/core/make.hpp>
+#include <boost/hana/fwd/pair.hpp>
+#include <boost/hana/fwd/tuple.hpp>
 
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
@@ -35,11 +36,15 @@
 #define MTF_FIELD_TYPE(NAME) decltype(Structure::NAME)
 
 /// Inside a structure of tensors, names its fields in order: tensors, other such structures, or std::arrays of these.
-/// It is then a Boost.Hana Struct (hana::for_each, hana::keys and so on, with their headers). mtf itself calls
-/// visit_fields: a function for each visitor instead of several for each field, name and accessor.
+/// It is then a Boost.Hana Struct (hana::for_each, hana::keys and so on, with their headers and <boost/hana/tuple.hpp>;
+/// a program that uses none of them compiles nothing of Hana's). mtf itself calls visit_fields: a function for each
+/// visitor instead of several for each field, name and accessor.
 #define MTF_FIELDS(...)                                                                                           \
   struct hana_accessors_impl {                                                                                    \
-    static constexpr auto apply() { return ::boost::hana::make_tuple(MTF_FOR_EACH(MTF_ACCESSOR, __VA_ARGS__)); }  \
+    template <class Tuple = ::boost::hana::tuple_tag>                                                             \
+    static constexpr auto apply() {                                                                               \
+      return ::boost::hana::make<Tuple>(MTF_FOR_EACH(MTF_ACCESSOR, __VA_ARGS__));                                 \
+    }                                                                                                             \
     template <class Visit, class... Structures>                                                                   \
     static constexpr void visit_fields([[maybe_unused]] Visit const& visit, [[maybe_unused]] Structures&... of) { \
       MTF_FOR_EACH(MTF_VISIT, __VA_ARGS__);                                                                       \

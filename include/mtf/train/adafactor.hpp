@@ -26,7 +26,7 @@
 #include <mtf/math/fast_math.hpp>
 #include <mtf/math/updates.hpp>
 #include <mtf/tensor/tensor.hpp>
-#include <mtf/train/groups.hpp>
+#include <mtf/train/decay_weights.hpp>
 #include <mtf/train/optimizer.hpp>
 
 namespace mtf {

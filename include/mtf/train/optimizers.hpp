@@ -5,7 +5,7 @@
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/math/fast_math.hpp>
 #include <mtf/math/updates.hpp>
-#include <mtf/train/groups.hpp>
+#include <mtf/train/decay_weights.hpp>
 #include <mtf/train/optimizer.hpp>
 
 namespace mtf {
