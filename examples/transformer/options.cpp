@@ -61,7 +61,7 @@ bool speaks() {
 command_line parse(int argc, char** argv, executable const& built) {
   command_line line;
   auto& o = line.chosen;
-  CLI::App app{"Trains a decoder-only Transformer on the bytes of a text.\nThis executable " +
+  CLI::App app{"Trains a decoder-only Transformer on a text, by its bytes, or on a file of tokens.\nThis executable " +
                (built.takes_any_layout
                     ? "takes any mesh and layout."
                     : "is built for the mesh \"" + built.mesh + "\" and the layout \"" + built.layout + "\".")};
@@ -74,7 +74,11 @@ command_line parse(int argc, char** argv, executable const& built) {
                    largest = std::numeric_limits<float>::max();  // parameters are floats
 
   // The data.
-  auto* const data = app.add_option("--data", o.data, "text to train on, any file, read as bytes");
+  auto* const data =
+      app.add_option("--data", o.data,
+                     "what to train on: a file of tokens (.bin), which prepare writes, or else a text, read as bytes");
+  add_number(app, "--validation-share", o.validation_share, 0.0, 0.5,
+             "of its tokens, kept for evaluations; at least one sequence is");
 
   // The steps.
   add_number(app, "--steps", o.steps, 1, most, "training steps");
@@ -113,7 +117,8 @@ command_line parse(int argc, char** argv, executable const& built) {
   app.add_flag("--resume", o.resume, "go on from the newest checkpoint there; if there is none, begin")
       ->needs(checkpoint);
   add_number(app, "--eval-every", o.eval_every, 1, most, "steps between evaluations");
-  add_number(app, "--sample", o.sample, 0, most, "bytes of text to generate at the end; 0: none");
+  add_number(app, "--sample", o.sample, 0, most,
+             "tokens to generate at the end, of a file of tokens as numbers; 0: none");
   if (built.takes_any_layout) {
     app.add_option("--mesh", o.mesh, "the machine's axes with their ranks, such as \"data:2;model:2\"")
         ->capture_default_str();

@@ -20,6 +20,7 @@ struct options {
   bool plan = false, profile = false;
   int accumulate = 1;      // micro-batches in a step
   bool recompute = false;  // layers in the backward pass, instead of keeping what they computed
+  double validation_share = 0.1;
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
   mtf::on_trouble on_spike = mtf::on_trouble::go_on, on_not_finite = mtf::on_trouble::stop;
   bool ranks_as_threads = false;

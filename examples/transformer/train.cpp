@@ -1,8 +1,10 @@
-// Trains the language model of model.hpp on the bytes of a text. See --help.
+// Trains the language model of model.hpp on a text or a file of tokens. See --help.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,12 +12,12 @@
 #include <mtf/train/loop.hpp>
 #include <mtf/train/text_output.hpp>
 
+#include "corpus.hpp"
 #include "options.hpp"
 #include "page.hpp"
 #include "peak.hpp"
 #include "plot.hpp"
 #include "setup.hpp"
-#include "text.hpp"
 
 namespace transformer {
 namespace {
@@ -36,40 +38,50 @@ std::string mesh_text(options const& o) {
 model_type::noise noise_of(double rate, mtf::random_key key) { return {rate, key}; }
 
 template <class Backend>
-double validation_bits(Backend& machine, parameters_on<Backend> const& p, text const& data) {
-  using tokens = tokens_on<Backend>;
+struct token_batch {
+  tokens_on<Backend> ids, labels;
+};
+
+/// A batch of examples, `read(row, part, column, to)`: each rank reads its own part of it.
+template <class Backend, class Read>
+token_batch<Backend> batch_from(Backend& machine, Read const& read) {
+  auto const part = [&](example_part which) {
+    return mtf::from_rows<tokens_on<Backend>>(
+        machine,
+        [&](std::int64_t row, std::int64_t column, std::span<std::int32_t> to) { read(row, which, column, to); });
+  };
+  return {part(example_part::ids), part(example_part::labels)};
+}
+
+template <class Backend>
+double validation_bits(Backend& machine, parameters_on<Backend> const& p, corpus const& data) {
   double sum = 0;
   for (int i = 0; i < evaluation_batches; ++i) {
-    auto const b = data.validation(batch, i, evaluation_batches);
-    sum += mtf::item(model_type::loss(p, mtf::from_global<tokens, config::vocab>(machine, b.ids),
-                                      mtf::from_global<tokens, config::vocab>(machine, b.labels)));
+    auto const b = batch_from(machine, [&](std::int64_t row, auto... where) {
+      data.validation(i * batch + row, evaluation_batches * batch, where...);
+    });
+    sum += mtf::item(model_type::loss(p, b.ids, b.labels));
   }
   return sum / evaluation_batches / std::log(2.0);
 }
 
-/// Continues a few words of the text, byte by byte: each is drawn from the softmax of the logits at temperature 0.8.
-/// The model sees the last `sequence` bytes; all ranks draw the same.
+/// Goes on from the corpus's prompt, token by token: each is drawn from the softmax of the logits at temperature 0.8.
+/// The model sees the last `sequence` tokens; all ranks draw the same.
 template <class Backend>
-std::string generate(Backend& machine, parameters_on<Backend> const& p, int count, mtf::random_key key) {
-  std::string written = "And ";
+std::string generate(Backend& machine, parameters_on<Backend> const& p, corpus const& data, int count,
+                     mtf::random_key key) {
+  auto written = data.prompt();
   for (int n = 0; n < count; ++n) {
-    std::vector<std::int32_t> ids(static_cast<std::size_t>(batch * sequence), ' ');
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(batch * sequence));
     auto const seen = std::min(static_cast<std::int64_t>(written.size()), sequence);
-    for (std::int64_t i = 0; i < seen; ++i)
-      ids[static_cast<std::size_t>(i)] =
-          static_cast<unsigned char>(written[written.size() - static_cast<std::size_t>(seen - i)]);
+    std::copy(written.end() - seen, written.end(), ids.begin());
     auto const logits = mtf::to_global(
         mtf::cast<float>(model_type::logits(p, mtf::from_global<tokens_on<Backend>, config::vocab>(machine, ids))));
     double const uniform = static_cast<double>(key.of(static_cast<std::uint64_t>(n)).bits() >> 11U) * 0x1p-53;
-    written += drawn_byte({logits.data() + (seen - 1) * vocab, static_cast<std::size_t>(vocab)}, uniform, 0.8);
+    written.push_back(drawn_token({logits.data() + (seen - 1) * vocab, static_cast<std::size_t>(vocab)}, uniform, 0.8));
   }
-  return written;
+  return data.written(written);
 }
-
-template <class Backend>
-struct token_batch {
-  tokens_on<Backend> ids, labels;
-};
 
 std::string text_of(char const* format, auto... x) {
   std::array<char, 200> text{};
@@ -78,12 +90,12 @@ std::string text_of(char const* format, auto... x) {
 }
 
 /// What the loop does, as the command line says.
-mtf::loop_options loop_options_from(options const& o, text const& data) {
+mtf::loop_options loop_options_from(options const& o, corpus const& data) {
   mtf::warmup_cosine const schedule{o.learning_rate, o.warmup, o.steps, o.learning_rate / 10};
   mtf::loop_options loop{.steps = o.steps,
                          .learning_rate = [schedule](int step) { return schedule.at(step); },
                          .evaluate_every = o.eval_every,
-                         .evaluation_unit = "bits/byte",
+                         .evaluation_unit = std::string("bits/") + data.token_name(),
                          .log = o.log,
                          .tensorboard = o.tensorboard,
                          .report = o.report,
@@ -91,9 +103,9 @@ mtf::loop_options loop_options_from(options const& o, text const& data) {
   loop.checkpoints = {.directory = o.checkpoint, .keep = o.keep};
   loop.checkpoint_every = o.every;
   loop.resume = o.resume;
-  loop.same = {{"seed", std::to_string(o.seed)},
-               {"bytes of text", std::to_string(data.size())},
-               {"number of batches in a step", std::to_string(o.accumulate)}};
+  loop.same = data.same();
+  loop.same["seed"] = std::to_string(o.seed);
+  loop.same["number of batches in a step"] = std::to_string(o.accumulate);
   loop.notes = {{"mesh", o.mesh}, {"layout", o.layout}};
   loop.on_spike = o.on_spike;
   loop.on_not_finite = o.on_not_finite;
@@ -105,7 +117,7 @@ mtf::loop_options loop_options_from(options const& o, text const& data) {
 
 /// What a report says of the program: its sizes, its layout, what was planned.
 template <class Plan>
-mtf::run_description description_of(options const& o, text const& data, std::int64_t parameters, Plan const& plan) {
+mtf::run_description description_of(options const& o, corpus const& data, std::int64_t parameters, Plan const& plan) {
   auto const mb = [](auto bytes) { return text_of("%.2f MB", static_cast<double>(bytes) / 1e6); };
   auto const count = [](auto n) { return std::to_string(static_cast<long long>(n)); };
   return {.title = "A Transformer learns " + o.data.substr(o.data.rfind('/') + 1),
@@ -114,8 +126,8 @@ mtf::run_description description_of(options const& o, text const& data, std::int
                     {"d_model, heads, d_ff", count(config::d_model::extent) + ", " + count(config::heads::extent) +
                                                  ", " + count(config::d_ff::extent)},
                     {"batch", (o.accumulate == 1 ? "" : count(o.accumulate) + " times ") + count(batch) +
-                                  " sequences of " + count(sequence) + " bytes"},
-                    {"text", count(data.size()) + " bytes"},
+                                  " sequences of " + count(sequence) + " " + data.token_name() + "s"},
+                    {"data", data.description()},
                     {"mesh", o.mesh},
                     {"layout", (o.layout.empty() ? "nothing is split" : o.layout) +
                                    (o.upper_layout ? "; upper half of the layers: " + *o.upper_layout : "")},
@@ -125,16 +137,19 @@ mtf::run_description description_of(options const& o, text const& data, std::int
                     {"memory of tensors on a rank", mb(plan.peak_bytes) + " in forward and backward pass"}},
           .plan = mtf::describe(plan),
           .loss_scale = 1 / std::log(2.0),
-          .loss_unit = "bits/byte",
-          .reference = {"counting letters", data.unigram_bits()}};
+          .loss_unit = std::string("bits/") + data.token_name(),
+          .reference = {data.unigram_name(), data.unigram_bits()}};
 }
 
 template <class Backend>
 int train(Backend& machine, options const& o) {
-  using tokens = tokens_on<Backend>;
-  text const data(o.data, sequence);
-  auto const& plan = plan_of(o);
   mtf::random_key const seed(o.seed);
+  corpus const data(o.data, {.sequence = sequence,
+                             .in_step = batch * o.accumulate,
+                             .vocabulary = vocab,
+                             .validation_share = o.validation_share,
+                             .seed = seed});
+  auto const& plan = plan_of(o);
   auto p = model_type::initial<parameters_on<Backend>>(machine, seed.of("initial"));
   optimizer_on<Backend> optimizer(machine, {.beta2 = 0.95, .weight_decay = o.weight_decay, .clip_norm = o.clip});
   auto asked = loop_options_from(o, data);
@@ -149,9 +164,8 @@ int train(Backend& machine, options const& o) {
   mtf::machine_limits const limits{peak / machine.ranks().mesh().size(),
                                    o.profile || !o.report.empty() ? memory_bandwidth(machine) : 0};
   loop.compare_with(limits);
-  loop.say(text_of("%lld parameters, mesh %s, layout \"%s\"; %lld bytes of text; matrix peak %.0f GFLOP/s on all ranks",
-                   static_cast<long long>(mtf::parameter_count(p)), mesh_text(o).c_str(), o.layout.c_str(),
-                   static_cast<long long>(data.size()), peak / 1e9));
+  loop.say(std::to_string(mtf::parameter_count(p)) + " parameters, mesh " + mesh_text(o) + ", layout \"" + o.layout +
+           "\"; " + data.description() + text_of("; matrix peak %.0f GFLOP/s on all ranks", peak / 1e9));
   loop.say(text_of("each rank sends %.2f MB a step in %llu collectives (--plan lists them)",
                    static_cast<double>(plan.bytes_sent_per_rank()) / 1e6,
                    static_cast<unsigned long long>(plan.count())));
@@ -161,14 +175,11 @@ int train(Backend& machine, options const& o) {
   auto const several = static_cast<std::size_t>(o.accumulate);
   int const code = loop.run(
       [&](int step) {
-        auto const b = data.training(batch * o.accumulate, seed.of("batch").of(static_cast<std::uint64_t>(step)));
-        auto const part = [&](std::vector<std::int32_t> const& of, std::size_t i) {
-          constexpr auto size = batch * sequence;
-          auto const first = of.begin() + static_cast<std::ptrdiff_t>(i) * size;
-          return mtf::from_global<tokens, config::vocab>(machine, std::vector<std::int32_t>(first, first + size));
-        };
         std::vector<token_batch<Backend>> batches;
-        for (std::size_t i = 0; i < several; ++i) batches.push_back({part(b.ids, i), part(b.labels, i)});
+        for (std::size_t i = 0; i < several; ++i)
+          batches.push_back(batch_from(machine, [&](std::int64_t row, auto... where) {
+            data.training(step, static_cast<std::int64_t>(i) * batch + row, where...);
+          }));
         return batches;
       },
       [&](auto const& q, auto const& batches, int step) {
@@ -185,14 +196,16 @@ int train(Backend& machine, options const& o) {
       });
   if (code != 0) return code;
 
+  std::string const token = data.token_name();
   if (auto const plot = plot_of(loop.evaluations(), unigram); !plot.empty())
-    loop.say("\nvalidation, bits per byte (dashes: counting letters)\n" + plot);
-  loop.say(text_of("\nvalidation %.3f bits per byte; a unigram model has %.3f; peak memory %.1f MB a rank",
-                   loop.evaluations().back().second, unigram, static_cast<double>(loop.peak_bytes()) / 1e6));
+    loop.say("\nvalidation, bits per " + token + " (dashes: " + data.unigram_name() + ")\n" + plot);
+  loop.say(text_of("\nvalidation %.3f bits per %s; a unigram model has %.3f; peak memory %.1f MB a rank",
+                   loop.evaluations().back().second, token.c_str(), unigram,
+                   static_cast<double>(loop.peak_bytes()) / 1e6));
   if (o.profile)
     loop.say("\nthe training steps, on rank 0:\n" + mtf::describe(loop.profile(), loop.profiled_seconds(), limits));
   if (o.sample > 0)
-    loop.say("\n--- a sample ---\n" + generate(machine, p, o.sample, seed.of("sample")) + "\n----------------");
+    loop.say("\n--- a sample ---\n" + generate(machine, p, data, o.sample, seed.of("sample")) + "\n----------------");
   loop.finish();
   return 0;
 }

@@ -28,6 +28,8 @@ class token_file {
 
   /// Its name, as it was given.
   [[nodiscard]] std::string const& path() const { return file_.path(); }
+  /// Whether it is of the third kind: a text, whose bytes are the tokens.
+  [[nodiscard]] bool plain_text() const { return layout_.token_bytes == 1; }
   /// How many tokens.
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(layout_.tokens); }
   /// How many documents.

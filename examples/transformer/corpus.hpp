@@ -1,0 +1,75 @@
+#pragma once
+// What a model is trained on: a text, by its bytes, or a file of tokens.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mtf/checkpoint/part.hpp>
+#include <mtf/data.hpp>
+#include <mtf/ops/create/random.hpp>
+
+namespace transformer {
+
+/// How a file becomes examples.
+struct corpus_options {
+  std::int64_t sequence = 0;      // tokens in an example
+  std::int64_t in_step = 0;       // examples in a training step
+  std::int64_t vocabulary = 0;    // of the model
+  double validation_share = 0.1;  // of the tokens, kept from training: at least one example
+  mtf::random_key seed{0};        // of the run
+};
+
+/// What of an example: its tokens, or for each the one that follows.
+enum class example_part : std::uint8_t { ids, labels };
+
+/// Examples for training and validation, of a file that mtf::token_file tells by its first bytes. Any rank reads any
+/// part of any example, by its number alone. Of a text, examples of training begin at random bytes. Of a file of tokens
+/// they are the rows of mtf::token_rows: documents in a random order, each once in an epoch.
+class corpus {
+ public:
+  /// A user_error says what is wrong with the file: a vocabulary that is larger than the model's, a token that the
+  /// model's has not, too few tokens.
+  corpus(std::string const& path, corpus_options const& options);
+  corpus(corpus const&) = delete;  // its rows know where its file is
+  corpus& operator=(corpus const&) = delete;
+  ~corpus() = default;
+
+  /// Example `i` of a training step, from a column on, as much as `to` has room for.
+  void training(int step, std::int64_t i, example_part part, std::int64_t column, std::span<std::int32_t> to) const;
+  /// The same of the k-th of `count` examples spread evenly over the validation part.
+  void validation(std::int64_t k, std::int64_t count, example_part part, std::int64_t column,
+                  std::span<std::int32_t> to) const;
+
+  /// What its tokens are: "byte" or "token".
+  [[nodiscard]] char const* token_name() const { return file_.plain_text() ? "byte" : "token"; }
+  /// "4351845 bytes of text"
+  [[nodiscard]] std::string description() const;
+  /// What a run must have in common with the one that it goes on with, by name.
+  [[nodiscard]] mtf::checkpoint_notes same() const;
+  /// The validation part's entropy in bits a token under the frequencies of the training part, which is what counting
+  /// tokens gives; of a file of tokens that of at most 4096 examples under those of as many.
+  [[nodiscard]] double unigram_bits() const;
+  [[nodiscard]] char const* unigram_name() const { return file_.plain_text() ? "counting letters" : "counting tokens"; }
+  /// What a sample goes on from.
+  [[nodiscard]] std::vector<std::int32_t> prompt() const;
+  /// Tokens for people to read: text, or their numbers.
+  [[nodiscard]] std::string written(std::span<std::int32_t const> ids) const;
+
+ private:
+  /// The first bytes of a text's validation part, and behind its training part.
+  [[nodiscard]] std::int64_t first_of_validation() const;
+  [[nodiscard]] std::int64_t full_validation_rows() const { return (validation_->tokens() - 1) / o_.sequence; }
+  template <class F>
+  void for_each_token(mtf::data_part part, F const& f) const;
+
+  mtf::token_file file_;
+  corpus_options o_;
+  std::optional<mtf::token_rows> training_, validation_;  // of a file of tokens
+};
+
+/// The token that a number of [0, 1) draws from the softmax of `logits` at `temperature`.
+std::int32_t drawn_token(std::span<float const> logits, double uniform, double temperature);
+
+}  // namespace transformer
