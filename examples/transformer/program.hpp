@@ -27,12 +27,15 @@ using layout_from = mtf::layout_of<MTF_EXAMPLE_MESH, Rules, config::batch, confi
 using layout = layout_from<MTF_EXAMPLE_LAYOUT>;
 using upper_layout = layout_from<MTF_EXAMPLE_UPPER_LAYOUT>;
 
-using language_model = model<config, std::conditional_t<std::is_same_v<layout, upper_layout>, void, upper_layout> >;
+using language_model = model<config, std::conditional_t<std::is_same_v<layout, upper_layout>, void, upper_layout>>;
 #endif
 /// float, or an mtf::precision.
 using precision = MTF_EXAMPLE_PRECISION;
 template <class Backend>
 using parameters_on = language_model::parameters<mtf::place<precision, layout, Backend>::template tensor>;
+/// What it computes in, which need not be what parameters are stored in.
+template <class Backend>
+using computed_on = typename decltype(mtf::as_computed_t<parameters_on<Backend>>{}.gamma_f)::element_type;
 template <class Backend>
 using tokens_on = typename mtf::place<std::int32_t, layout, Backend>::template tensor<config::batch, config::sequence>;
 
