@@ -103,6 +103,8 @@ command_line parse(int argc, char** argv, executable const& built) {
               "what to do about a loss far above the last ones: leave that step out, end, or go on");
   add_trouble(app, "--on-not-finite", o.on_not_finite, {"skip", "stop"},
               "what to do about a loss or gradients that are not finite: leave that step out, or end");
+  add_trouble(app, "--on-failed-checkpoint", o.on_failed_checkpoint, {"stop", "go-on"},
+              "what to do about a checkpoint that cannot be written: end, or go on and try the next one");
 
   // What is written, and when.
   app.add_option("--log", o.log, "write one JSON object a line here, for each step");
@@ -114,6 +116,7 @@ command_line parse(int argc, char** argv, executable const& built) {
       app.add_option("--checkpoint", o.checkpoint, "write checkpoints into this directory, and on SIGTERM or SIGUSR1");
   add_number(app, "--every", o.every, 1, most, "steps between checkpoints");
   add_number(app, "--keep", o.keep, 0, most, "how many of them are kept, the newest; 0: all");
+  add_number(app, "--keep-every", o.keep_every, 0, most, "and each whose step is a multiple of this; 0: no others");
   app.add_flag("--resume", o.resume, "go on from the newest checkpoint there; if there is none, begin")
       ->needs(checkpoint);
   add_number(app, "--eval-every", o.eval_every, 1, most, "steps between evaluations");

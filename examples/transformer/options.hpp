@@ -13,7 +13,7 @@ struct options {
   std::string tensorboard, checkpoint;  // directories
   std::string mesh, layout;             // those of the executable, or, where it takes any, those asked for
   std::optional<std::string> upper_layout;
-  int every = 100, keep = 3;  // steps between checkpoints, how many are kept
+  int every = 100, keep = 3, keep_every = 0;  // steps between checkpoints, and which are kept
   bool resume = false;
   int steps = 300, warmup = 30, eval_every = 50, sample = 200;
   std::uint64_t seed = 1;
@@ -22,7 +22,8 @@ struct options {
   bool recompute = false;  // layers in the backward pass, instead of keeping what they computed
   double validation_share = 0.1;
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
-  mtf::on_trouble on_spike = mtf::on_trouble::go_on, on_not_finite = mtf::on_trouble::stop;
+  mtf::on_trouble on_spike = mtf::on_trouble::go_on, on_not_finite = mtf::on_trouble::stop,
+                  on_failed_checkpoint = mtf::on_trouble::stop;
   bool ranks_as_threads = false;
 };
 

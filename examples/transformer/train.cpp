@@ -100,7 +100,7 @@ mtf::loop_options loop_options_from(options const& o, corpus const& data) {
                          .tensorboard = o.tensorboard,
                          .report = o.report,
                          .page = run_page};
-  loop.checkpoints = {.directory = o.checkpoint, .keep = o.keep};
+  loop.checkpoints = {.directory = o.checkpoint, .keep = o.keep, .keep_every = o.keep_every};
   loop.checkpoint_every = o.every;
   loop.resume = o.resume;
   loop.same = data.same();
@@ -109,6 +109,7 @@ mtf::loop_options loop_options_from(options const& o, corpus const& data) {
   loop.notes = {{"mesh", o.mesh}, {"layout", o.layout}};
   loop.on_spike = o.on_spike;
   loop.on_not_finite = o.on_not_finite;
+  loop.on_failed_checkpoint = o.on_failed_checkpoint;
   loop.item = "tokens";
   loop.items = static_cast<double>(batch * sequence) * o.accumulate;
   loop.profile = o.profile;

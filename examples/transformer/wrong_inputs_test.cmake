@@ -89,6 +89,8 @@ expect_alone("--learning-rate: expected a number from .*, found \"1e39\"" --data
 expect_alone("--seed: expected a whole number from .*, found \"0x3\"" --data "${DATA}" --seed 0x3)
 expect_alone("--on-spike: .*skip,stop,go-on" --data "${DATA}" --on-spike jump)
 expect_alone("--on-not-finite: .*skip,stop" --data "${DATA}" --on-not-finite go-on)
+expect_alone("--on-failed-checkpoint: .*stop,go-on" --data "${DATA}" --on-failed-checkpoint skip)
+expect_alone("--keep-every: expected a whole number from 0 to 2147483647, found \"-1\"" --data "${DATA}" --keep-every=-1)
 
 # Files.
 expect(2 "no-such-file cannot be read: No such file" --data no-such-file)
@@ -132,6 +134,25 @@ file(APPEND "${checkpoints}/step-00000001/model.safetensors" "x")
 expect(2 "step-00000001/model.safetensors has [0-9]+ bytes of arrays, and should have" ${few} --resume)
 file(REMOVE "${checkpoints}/step-00000001/model.safetensors")
 expect(2 "step-00000001/model.safetensors cannot be read: No such file" ${few} --resume)
+# One that cannot be written, since another thing is there: told, and the next one is tried; but not if it is the last.
+set(blocked "${WORK}/blocked")
+file(REMOVE_RECURSE "${blocked}")
+file(WRITE "${blocked}/step-00000002/notes.txt" "mine")
+set(few --steps 2 --sample 0 --every 1 --checkpoint "${blocked}")
+expect_later("before training" "blocked/step-00000002 is there, and is no checkpoint" ${few})
+file(REMOVE_RECURSE "${blocked}/step-00000001")
+expect_later("a checkpoint was not written, training goes on: .*blocked/step-00000002 is there" "finished with step 2, but its checkpoint was not written. the newest is .*step-00000001: resume goes on from it"
+  ${few} --on-failed-checkpoint go-on)
+file(REMOVE_RECURSE "${blocked}")
+file(WRITE "${blocked}/step-00000002/notes.txt" "mine")
+# 1 is no multiple of 3, and is not among the newest two of 1, 3, 4, 5.
+execute_process(COMMAND ${MPIEXEC} ${NUMPROC_FLAG} 2 "${TRAIN}" --data "${DATA}" ${few} --steps 5 --keep 2 --keep-every 3
+  --on-failed-checkpoint go-on OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB manifests RELATIVE "${blocked}" "${blocked}/*/manifest.json")
+list(SORT manifests)
+if(NOT manifests STREQUAL "step-00000003/manifest.json;step-00000004/manifest.json;step-00000005/manifest.json")
+  message(SEND_ERROR "--keep 2 --keep-every 3 of five steps kept ${manifests}")
+endif()
 
 # A loss that overflows: the first step was still logged, and nothing after it.
 set(log "${WORK}/overflow.jsonl")

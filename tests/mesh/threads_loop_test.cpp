@@ -284,6 +284,46 @@ TEST_CASE("a signal ends a run that can go on") {
   CHECK(train(o, always_one).w == whole.w);
 }
 
+TEST_CASE("a run goes on without a checkpoint that cannot be written, and does not end well without its last one") {
+  scratch const at;
+  mtf::loop_options o{.steps = 7, .checkpoint_every = 3};
+  auto const written = [&](int step) {
+    return fs::exists(at.of("checkpoints/step-0000000" + std::to_string(step) + "/manifest.json"));
+  };
+  // A directory of that name which is no checkpoint is not replaced.
+  auto const begin = [&](std::vector<int> const& blocked) {
+    fs::remove_all(at.of("checkpoints"));
+    for (int const step : blocked) {
+      auto const name = at.of("checkpoints/step-0000000" + std::to_string(step));
+      fs::create_directories(name);
+      std::ofstream(name + "/notes.txt") << "mine";
+    }
+  };
+  o.checkpoints.directory = at.of("checkpoints");
+  begin({3});
+  CHECK(has(train(o, always_one).error, "step-00000003 is there, and is no checkpoint that could be replaced"));
+  o.on_failed_checkpoint = mtf::on_trouble::go_on;
+  auto const whole = train(o, always_one);
+  CHECK(whole.code == 0);
+  CHECK((!written(3) && written(6) && written(7)));
+  CHECK(whole.w == train({.steps = 7}, always_one).w);
+
+  begin({7});
+  CHECK(train(o, always_one).error == "finished with step 7, but its checkpoint was not written; the newest is " +
+                                          at.of("checkpoints/step-00000006") + ": resume goes on from it");
+  begin({3, 6, 7});
+  CHECK(train(o, always_one).error == "finished with step 7, but its checkpoint was not written; there is no other");
+  begin({4});
+  auto const stopped = train(o, [](int n) {
+    if (n == 3) std::raise(SIGUSR1);
+    return 1.0F;
+  });
+  mtf::detail::stop_signal_came = 0;
+  CHECK(stopped.code == -1);
+  CHECK(stopped.error == "stopped by a signal after step 4, but its checkpoint was not written; the newest is " +
+                             at.of("checkpoints/step-00000003") + ": resume goes on from it");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {

@@ -49,6 +49,10 @@ class training_loop {
         recent_(o_.spike),
         files_(machine.ranks().rank() == 0) {
     if (!o_.report.empty() && !o_.page) throw user_error("a report needs a page: loop_options::page is empty");
+    if (o_.on_failed_checkpoint != on_trouble::stop)
+      o_.checkpoints.not_written = [this](std::string const& why) {
+        say("a checkpoint was not written, training goes on: " + why);
+      };
     if (!o_.checkpoints.directory.empty()) {
       saved_.emplace(machine.ranks(), o_.checkpoints);
       go_on();
@@ -67,7 +71,8 @@ class training_loop {
   /// Does the steps that are left. `data(n)`: the batch of step n, counted from 0. `step(p, batch, n)`: the loss, as a
   /// scalar tensor `value`, and its `gradients`, as a function that value_and_grad makes returns them; gradients of
   /// several small batches are summed inside of it. It may be called again for the same step, to find what is not
-  /// finite. Returns 0, or run_stopped if a signal came first: a program's exit code.
+  /// finite. Returns 0, or run_stopped if a signal came first and the checkpoint is there from which the run can go on:
+  /// a program's exit code.
   template <class Data, class Step>
   int run(Data const& data, Step const& step) try {
     now_.step = before_;
@@ -82,16 +87,16 @@ class training_loop {
       bool const stop = machine_->ranks().any(stop_asked());
       if (stop || last || now_.step % o_.checkpoint_every == 0) write_checkpoint();
       if (stop && !last) {
-        saved_->finish();
+        finish_checkpoint("stopped by a signal after");
         say("stopped by a signal after step " + std::to_string(now_.step) + "; resume goes on from " +
             saved_->directory_of(now_.step));
         end("stopped by a signal");
         return run_stopped;
       }
-      saved_->poll();
+      checkpoint_is_there_ = saved_->poll() || checkpoint_is_there_;
       phases_.checkpoints += since(begin);
     }
-    if (saved_) saved_->finish();
+    if (saved_) finish_checkpoint("finished with");
     end("finished");
     return 0;
   } catch (user_error const& e) {
@@ -248,7 +253,16 @@ class training_loop {
     notes.insert(o_.same.begin(), o_.same.end());
     notes["recent losses"] = recent_.text();
     notes["skipped in a row"] = std::to_string(skipped_);
+    checkpoint_is_there_ = false;
     with_parts([&](auto const&... part) { saved_->write(now_.step, notes, part...); });
+  }
+  /// Waits for the last one. Without it the run cannot go on from where it ended, whatever was done about others.
+  void finish_checkpoint(char const* ended) {
+    if (saved_->finish() || checkpoint_is_there_) return;
+    auto const newest = saved_->newest();
+    throw user_error(
+        std::string(ended) + " step " + std::to_string(now_.step) + ", but its checkpoint was not written; " +
+        (newest ? "the newest is " + saved_->directory_of(*newest) + ": resume goes on from it" : "there is no other"));
   }
   void go_on() {
     auto const newest = saved_->newest();
@@ -294,6 +308,7 @@ class training_loop {
   loop_options o_;
   std::optional<mtf::checkpoints> saved_;
   int before_ = 0, skipped_ = 0;
+  bool checkpoint_is_there_ = true;  // the last one that was begun
   loss_watch recent_;
   detail::run_files files_;
   detail::run_progress now_;

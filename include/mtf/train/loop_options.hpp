@@ -32,9 +32,12 @@ struct loop_options {
 
   checkpoint_options checkpoints{};  // without a directory there are none
   int checkpoint_every = 100;        // steps; the last step, and the one at which a signal came, have one too
-  bool resume = false;               // from the newest checkpoint; false: one that is there is an error
-  checkpoint_notes same{};           // what a run must have in common with the one that it goes on with
-  checkpoint_notes notes{};          // what else a checkpoint tells
+  // What is done about one that cannot be written. To go on is to say so, and to try the next one; but a run that ends
+  // without its last one ends with an error. (Then `checkpoints.not_written` is the loop's.)
+  on_trouble on_failed_checkpoint = on_trouble::stop;
+  bool resume = false;       // from the newest checkpoint; false: one that is there is an error
+  checkpoint_notes same{};   // what a run must have in common with the one that it goes on with
+  checkpoint_notes notes{};  // what else a checkpoint tells
 
   spike_rule spike{};
   on_trouble on_spike = on_trouble::go_on;
