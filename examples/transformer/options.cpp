@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <map>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include <mtf/core/error.hpp>
+#include <mtf/train/schedules.hpp>
 
 namespace transformer {
 namespace {
@@ -58,6 +60,22 @@ bool speaks() {
   return true;
 }
 
+std::function<double(int)> learning_rates(options const& o) {
+  auto const rates_of = [](auto const& schedule) -> std::function<double(int)> {
+    return [schedule](int step) { return schedule.at(step); };
+  };
+  if (o.schedule == "cosine")
+    return rates_of(mtf::warmup_cosine{o.learning_rate, o.warmup, o.steps, o.learning_rate / 10});
+  // Not linear_warmup: its first step, Mesh-TensorFlow's, does nothing.
+  auto const rise = mtf::warmup_cosine{o.learning_rate, o.warmup, o.steps, o.learning_rate};
+  if (o.schedule == "linear") return rates_of(rise * mtf::linear_decay{o.steps, o.steps - o.warmup});
+  if (o.schedule == "rsqrt") {
+    int const from = std::max(1, o.warmup);
+    return rates_of(std::sqrt(static_cast<double>(from)) * (rise * mtf::rsqrt_decay{from}));
+  }
+  return rates_of(rise);
+}
+
 command_line parse(int argc, char** argv, executable const& built) {
   command_line line;
   auto& o = line.chosen;
@@ -94,7 +112,11 @@ command_line parse(int argc, char** argv, executable const& built) {
 
   // The optimizer and its schedule.
   add_number(app, "--learning-rate", o.learning_rate, least, largest, "peak of the schedule");
-  add_number(app, "--warmup", o.warmup, 0, most, "steps of linear rise; then half a cosine down to a tenth");
+  add_number(app, "--warmup", o.warmup, 0, most, "steps of linear rise; then comes the schedule");
+  app.add_option("--schedule", o.schedule,
+                 "half a cosine down to a tenth, a line down to 0, the inverse root of the step, or the peak")
+      ->check(CLI::IsMember({"cosine", "linear", "rsqrt", "constant"}))
+      ->capture_default_str();
   add_number(app, "--weight-decay", o.weight_decay, 0.0, largest, "of matrices");
   add_number(app, "--clip", o.clip, 0.0, largest, "largest global norm of the gradients; 0: any");
 

@@ -1,6 +1,7 @@
 #pragma once
 // The command line of `train`.
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -21,11 +22,15 @@ struct options {
   int accumulate = 1;      // micro-batches in a step
   bool recompute = false;  // layers in the backward pass, instead of keeping what they computed
   double validation_share = 0.1;
+  std::string schedule = "cosine";
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
   mtf::on_trouble on_spike = mtf::on_trouble::go_on, on_not_finite = mtf::on_trouble::stop,
                   on_failed_checkpoint = mtf::on_trouble::stop;
   bool ranks_as_threads = false;
 };
+
+/// The learning rate of each step, counted from 0, as the schedule says.
+std::function<double(int)> learning_rates(options const& o);
 
 /// What is fixed in an executable's types: shown by --help, and refused if asked to be otherwise.
 struct executable {

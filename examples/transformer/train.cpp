@@ -91,9 +91,8 @@ std::string text_of(char const* format, auto... x) {
 
 /// What the loop does, as the command line says.
 mtf::loop_options loop_options_from(options const& o, corpus const& data) {
-  mtf::warmup_cosine const schedule{o.learning_rate, o.warmup, o.steps, o.learning_rate / 10};
   mtf::loop_options loop{.steps = o.steps,
-                         .learning_rate = [schedule](int step) { return schedule.at(step); },
+                         .learning_rate = learning_rates(o),
                          .evaluate_every = o.eval_every,
                          .evaluation_unit = std::string("bits/") + data.token_name(),
                          .log = o.log,
