@@ -14,6 +14,7 @@
 #include <mtf/plan/plan_under.hpp>
 
 #include "../measure.hpp"
+#include "on_paper.hpp"
 #include "peak.hpp"
 #include "setup.hpp"
 #include "start_file.hpp"
@@ -25,36 +26,9 @@ using parameters = parameters_on<backend>;
 using tokens = tokens_on<backend>;
 using activation = computed_on<backend>;
 
-/// What a rank's step must hold at least, counted on paper, in bytes: its parameters, their copies in the type that is
-/// computed in if that is another, the gradients and AdamW's two moments of the part that it updates, and the
-/// activations that the backward pass reads. Those are, in each layer: what both norms read and what they give,
-/// queries, keys, values, what attention gives, and the MLP's inner values before and after gelu; and at the end what
-/// the last norm reads and gives, and the logits. Where layers are computed again they keep their inputs; all else
-/// there is of one layer at a time, when the logits are gone.
-double counted_bytes(parameters const& p, bool recompute = false) {
-  using C = config;
-  using place = mtf::place<float, layout, backend>;
-  constexpr bool copied = !std::is_same_v<mtf::as_computed_t<parameters>, parameters>;
-  double constexpr element = sizeof(activation),
-                   gradient = sizeof(decltype(mtf::gradients_t<parameters>{}.gamma_f)::element_type);
-  double bytes = 0;
-  mtf::for_each_tensor(
-      [&](std::string_view, auto const& x) {
-        using X = std::remove_cvref_t<decltype(x)>;
-        using part = mtf::state_part_t<X, state_split>;
-        bytes += static_cast<double>(X::local_size) * (sizeof(float) + (copied ? element : 0)) +
-                 static_cast<double>(part::local_size) * (gradient + 2 * sizeof(float));
-      },
-      p);
-  auto const size = []<class... D>() { return static_cast<double>(place::template tensor<D...>::local_size); };
-  double const x = size.template operator()<C::batch, C::sequence, C::d_model>();
-  double const q = size.template operator()<C::batch, C::sequence, C::heads, C::d_head>();
-  double const k = size.template operator()<C::batch, C::memory, C::heads, C::d_head>();
-  double const inner = size.template operator()<C::batch, C::sequence, C::d_ff>();
-  double const logits = size.template operator()<C::batch, C::sequence, C::vocab>();
-  double const layer = 4 * x + 2 * q + 2 * k + 2 * inner, head = 2 * x + logits;
-  if (recompute) return bytes + element * (C::layers * x + std::max(layer, head));
-  return bytes + element * (C::layers * layer + head);
+/// As in on_paper.hpp.
+double counted_bytes(bool recompute = false) {
+  return bytes_on_paper<language_model, config, precision, layout, state_split>(recompute);
 }
 
 /// Adds the initial values by their names, global and row-major. All ranks call it.
@@ -76,8 +50,7 @@ struct request {
 /// Times steps with and without recomputation by turns, and says their ratio, what the plan says of it, and both's
 /// memory beside the plan's and what is counted on paper.
 template <class Timed, class StepOf>
-void compare_with_recomputed(backend& machine, int steps, parameters const& p, Timed const& timed,
-                             StepOf const& step_of) {
+void compare_with_recomputed(backend& machine, int steps, Timed const& timed, StepOf const& step_of) {
   std::vector<double> kept, ratios;
   for (int i = 0; i <= steps; ++i) {
     std::array<double, 2> seconds{};
@@ -102,7 +75,7 @@ void compare_with_recomputed(backend& machine, int steps, parameters const& p, T
   for (bool const again : {false, true}) {
     machine.reset_peak();
     step_of(again);
-    auto const peak = static_cast<double>(machine.memory().peak), counted = counted_bytes(p, again);
+    auto const peak = static_cast<double>(machine.memory().peak), counted = counted_bytes(again);
     auto const plan = planned(again);
     if (speaks)
       std::printf("%-10s memory %.1f MB at most; planned %.1f; counted on paper %.1f; products %.3f times\n",
@@ -144,7 +117,7 @@ int run(backend& machine, request const& asked) {
     });
   };
   if (recompute) {
-    compare_with_recomputed(machine, steps, p, timed, step_of);
+    compare_with_recomputed(machine, steps, timed, step_of);
     return 0;
   }
 
@@ -191,7 +164,7 @@ int run(backend& machine, request const& asked) {
       "%.3f\n",
       1e3 * seconds, 1e3 * *std::min_element(step_seconds.begin(), step_seconds.end()),
       static_cast<double>(tokens::shape_type::size) / seconds, rate / 1e9, peak / 1e9, rate / peak);
-  double const counted = counted_bytes(p);
+  double const counted = counted_bytes();
   std::printf(
       "memory %.1f MB at most, %.2f times the %.1f MB counted on paper; %llu allocations from the system in a step\n\n",
       static_cast<double>(memory.peak) / 1e6, static_cast<double>(memory.peak) / counted, counted / 1e6,

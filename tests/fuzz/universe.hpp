@@ -1,6 +1,5 @@
 #pragma once
-// What programs are made of: few dimensions, meshes and layouts as values, a backend that counts its memory.
-#include <algorithm>
+// What programs are made of: few dimensions, meshes and layouts as values.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 
+#include "../counted_backend.hpp"
 #include "../number_of.hpp"
 #include "interpreter.hpp"
 
@@ -27,28 +27,7 @@ struct wide : mtf::dim<"wide", extents[5]> {};  // with a more than 64 KiB of do
 
 using dims = mtf::detail::list<a, b, c, one, k, wide>;  // as in dim_names
 
-/// Kokkos' Serial, and the bytes of tensors as a plan counts them: neither rounded up nor with kernels' workspaces.
-class counted : public mtf::kokkos_backend<Kokkos::Serial> {
-  using base = mtf::kokkos_backend<Kokkos::Serial>;
-
- public:
-  using base::base;
-  void* allocate(std::size_t bytes) {
-    live_ += bytes;
-    peak_ = std::max(peak_, live_);
-    return base::allocate(bytes);
-  }
-  void release(void* p, std::size_t bytes) noexcept {
-    live_ -= bytes;
-    base::release(p, bytes);
-  }
-  void forget_peak() { peak_ = live_; }
-  [[nodiscard]] std::size_t live() const { return live_; }
-  [[nodiscard]] std::size_t peak() const { return peak_; }
-
- private:
-  std::size_t live_ = 0, peak_ = 0;
-};
+using counted = tests::counted_backend;
 
 inline constexpr std::size_t layout_count = 3;  // any_layout<0> to any_layout<2>
 

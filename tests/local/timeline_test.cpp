@@ -1,6 +1,8 @@
 // Timelines: every second of a plan's price is drawn once, memory is the plan's, loops are what they stand for.
 // devices: none
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -23,10 +25,14 @@ constexpr auto tokens = loss_of::tokens;
 using split = mtf::state_split_over<config::batch>;
 constexpr auto overlapped = mtf::completed_gradients::overlapped;
 
-mtf::plan_record recorded(std::string const& rules) {
+mtf::plan_record recorded(std::string const& rules, bool recompute = false) {
   auto const layout = mtf::layout_from(mtf::mesh_from("data:2;model:2"), rules);
   return mtf::record_under<split, mtf::updated_by<mtf::adamw>>(
-      overlapped, true, loss_of{}, std::span<mtf::layout_value const>(&layout, 1), parameters, tokens, tokens);
+      overlapped, true,
+      [recompute](auto const& p, auto const& ids, auto const& labels) {
+        return loss_of::model::loss(p, ids, labels, {.recompute = recompute});
+      },
+      std::span<mtf::layout_value const>(&layout, 1), parameters, tokens, tokens);
 }
 
 // Collectives so slow that some are waited for, and half of each hides.
@@ -83,7 +89,19 @@ TEST_CASE("what was given: parameters with their paths, equal layers once, and i
   CHECK(r.given.back().where[0].split.mask() == 1);  // batch over data
 }
 
-TEST_CASE("a timeline has the price's seconds, the plan's peak, and ends when the last event does") {
+TEST_CASE("memory over time has the plan's peak, where layers are computed again too") {
+  for (auto const* rules : layouts)
+    for (bool const recompute : {false, true}) {
+      CAPTURE(rules);
+      CAPTURE(recompute);
+      auto const r = recorded(rules, recompute);
+      std::uint64_t most = 0;
+      for (auto const& m : mtf::timeline_of(r, mtf::machines::h100_nodes()).memory) most = std::max(most, m.bytes);
+      CHECK(most == r.plan.peak_bytes);
+    }
+}
+
+TEST_CASE("a timeline has the price's seconds, and ends when the last event does") {
   for (auto const& machine : {mtf::machines::h100_nodes(), machine_of(1e-7, 1), machine_of(1e-3, 1),
                               machine_of(1e-5, 0.5), machine_of(1e-5, 0)})
     for (auto const* rules : layouts) {
@@ -113,9 +131,6 @@ TEST_CASE("a timeline has the price's seconds, the plan's peak, and ends when th
       CHECK(t.seconds == doctest::Approx(end));
       CHECK(t.seconds >= price.seconds() * (1 - 1e-12));
       if (machine.overlap == 0) CHECK(t.seconds == doctest::Approx(price.seconds()));
-      std::uint64_t most = 0;
-      for (auto const& m : t.memory) most = std::max(most, m.bytes);
-      CHECK(most == r.plan.peak_bytes);
       REQUIRE(!t.loops.empty());
       for (auto const& l : t.loops) CHECK(l.rounds == layers - 3);
       for (std::size_t i = 1; i < t.items.size(); ++i)  // nothing is drawn over its like

@@ -117,6 +117,26 @@ static_assert([] {
 static_assert((many.peak_bytes - six.peak_bytes) % 42 == 0);
 static_assert(seven.peak_bytes - six.peak_bytes == (many.peak_bytes - six.peak_bytes) / 42);
 
+// A loop's peak is in its last round if each leaves something behind, else in its first.
+constexpr std::uint64_t peak_of_rounds(std::size_t before, std::size_t made, std::size_t freed, int times = 1) {
+  mtf::trace b(mtf::mesh_shape{});
+  b.allocate(before);
+  for (int i = 0; i < times; ++i) {
+    b.begin_loop(2);
+    b.begin_loop(3);
+    b.allocate(made);
+    b.allocate(100);
+    b.release(nullptr, 100 + freed);
+    b.end_loop();
+    b.release(nullptr, 3 * (made - freed));
+    b.end_loop();
+  }
+  return b.peak_bytes();
+}
+static_assert(peak_of_rounds(40, 10, 0) == 40 + 3 * 10 + 100);
+static_assert(peak_of_rounds(90, 0, 30) == 90 + 100);
+static_assert(peak_of_rounds(40, 10, 0, 5) == 40 + 3 * 10 + 100);
+
 // Copies for contractions: the Transformer needs none; two contracted dimensions that lie in another order, with one
 // between them, cannot be one loop.
 static_assert(six.reordered == 0 && many.reordered == 0);

@@ -96,6 +96,15 @@ class gradient {
     return all;
   }
 
+  /// For plans: as detail::placeholder_of says. Nothing is sent for it.
+  [[nodiscard]] constexpr gradient placeholder() const {
+    gradient like_this(*this);
+    if (is_zero()) return like_this;
+    like_this.g_.memory = backend::make_buffer<element_type>(*backend_, 0);
+    like_this.g_.memory->sum.is_in_place(g_.partial);
+    return like_this;
+  }
+
   /// Adds the gradient of the same tensor in another batch.
   constexpr gradient& operator+=(gradient const& other) {
     if (other.is_zero()) return *this;

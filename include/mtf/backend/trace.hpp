@@ -65,7 +65,7 @@ struct planned_event {
   planned_work work{};
   std::uint64_t count = 1;  // how often a loop is run
   std::uint64_t live = 0;   // bytes of tensors that the rank has then
-  std::uint64_t peak = 0;   // the most that it had until then
+  std::uint64_t peak = 0;   // the most that it had since the event before
 };
 
 /// What an operation takes and makes. Empty where that is not known.
@@ -130,7 +130,7 @@ class trace {
   [[nodiscard]] constexpr backend::growing_array<planned_work> const& work() const { return work_; }
   /// Outer loops after the loops inside them.
   [[nodiscard]] constexpr backend::growing_array<planned_loop> const& loops() const { return loops_; }
-  /// The most bytes of tensors that a rank had at one time.
+  /// The most bytes of tensors that a rank had at one time. (Not to be asked in a loop.)
   [[nodiscard]] constexpr std::uint64_t peak_bytes() const { return peak_; }
   /// How many operands contractions copied into another order.
   [[nodiscard]] constexpr std::uint64_t reordered() const { return reordered_; }
@@ -179,8 +179,9 @@ class trace {
   /// What follows up to the matching `end_loop` happens `count` times. A loop like the one that ended just before it is
   /// joined to it.
   constexpr void begin_loop(std::uint64_t count) {
-    open_.push_back({planned_.size(), loops_.size(), live_, count});
     if (listener_ != nullptr) tell(planned_event::kind::loop_begins, count);
+    open_.push_back({planned_.size(), loops_.size(), live_, peak_, count});
+    peak_ = live_;
     times_ *= count;
   }
   /// Ends the loop begun last.
@@ -190,8 +191,11 @@ class trace {
     auto const count = body.count;
     if (listener_ != nullptr) tell(planned_event::kind::loop_ends, count);
     times_ /= count;
-    live_ += (count - 1) * (live_ - body.live);  // what one round leaves behind; unsigned, so it may also shrink
-    if (live_ > peak_) peak_ = live_;
+    auto const more = (count - 1) * (live_ - body.live);  // than after one round; unsigned, so it may also shrink
+    if (live_ > body.live) peak_ += more;                 // the last round begins with more
+    live_ += more;
+    if (body.peak > peak_) peak_ = body.peak;
+    since_ = live_;
     if (planned_.size() == body.first) return;
     if (body.loops > 0 && is_like(loops_[body.loops - 1], body)) {
       planned_.keep_first(body.first);
@@ -207,6 +211,7 @@ class trace {
   constexpr void* allocate(std::size_t bytes) {
     live_ += bytes;
     if (live_ > peak_) peak_ = live_;
+    if (live_ > since_) since_ = live_;
     return nullptr;
   }
   constexpr void release(void*, std::size_t bytes) noexcept { live_ -= bytes; }
@@ -278,8 +283,8 @@ class trace {
     return t;
   }
   struct open_loop {
-    std::size_t first, loops;  // collectives and loops before it
-    std::uint64_t live, count;
+    std::size_t first, loops;         // collectives and loops before it
+    std::uint64_t live, peak, count;  // when it began
   };
   /// Does the loop that ended where `body` begins do the same, the loops inside it included?
   [[nodiscard]] constexpr bool is_like(planned_loop const& before, open_loop const& body) const {
@@ -329,7 +334,8 @@ class trace {
               .tensor = now.tensor,
               .parameter = now.what.parameter,
               .other = now.what.other};
-    listener_->happened({what, sent, work, count, live_, peak_}, times_, tensors());
+    listener_->happened({what, sent, work, count, live_, since_}, times_, tensors());
+    since_ = live_;
   }
 
   mesh_shape mesh_;
@@ -346,7 +352,8 @@ class trace {
   trace_listener* listener_ = nullptr;
   std::uint64_t reordered_ = 0;
   pass pass_ = pass::forward;
-  std::uint64_t live_ = 0, peak_ = 0, times_ = 1;
+  std::uint64_t live_ = 0, peak_ = 0, times_ = 1;  // the peak: in the round of the loop that was begun last
+  std::uint64_t since_ = 0;                        // the peak since the last event
 };
 
 }  // namespace mtf

@@ -134,17 +134,13 @@ class timeline_maker {
     for (std::size_t i = first; i < last; ++i) {
       if (i == after_backward_) wait();
       auto const& e = r_.events[i];
-      if (e.peak > most_) {
-        most_ = e.peak;
-        if (e.peak > e.live) remember(e.peak + more);
-      }
+      if (e.peak > e.live && e.peak + more > most_) remember(most_ = e.peak + more);
       remember(e.live + more);
       if (e.what == planned_event::kind::loop_begins) {
         auto const end = end_of_loop(i);
         auto const each = r_.events[end].live - e.live;  // that a round leaves behind; unsigned, may be less than 0
-        for (std::uint64_t n = 0; n < e.count; ++n) run(i + 1, end, more + n * each);
+        for (std::uint64_t n = 0; n < e.count; ++n) run(i + 1, end + 1, more + n * each);
         i = end;
-        remember(r_.events[end].live + more + (e.count - 1) * each);
       } else if (e.what == planned_event::kind::work) {
         compute(price(e));
       } else if (e.what == planned_event::kind::collective) {

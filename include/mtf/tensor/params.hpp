@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <boost/hana/fwd/core/make.hpp>
 #include <boost/hana/fwd/pair.hpp>
@@ -17,6 +18,7 @@
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/tensor/placeholder.hpp>
 
 // Applies MACRO to each of up to 40 arguments, separated by commas.
 #define MTF_FOR_EACH(MACRO, ...) __VA_OPT__(MTF_EXPAND(MTF_FOR_EACH_STEP(MACRO, __VA_ARGS__)))
@@ -166,13 +168,10 @@ constexpr layer_group layer_group_at(std::size_t n, std::size_t i) {
 }
 
 template <class S>
-constexpr void share_between(S& s) {
-  if constexpr (!std::is_const_v<S>)
-    for (std::size_t i = 2; i + 2 < s.size(); ++i) s[i] = s[1];
-}
+constexpr void fill_between(S& s);
 
 /// Calls f(path, field...) for each tensor. On a trace the elements of arrays are walked by groups, as loops of its
-/// plan; the elements of a group are made equal.
+/// plan; elements that a group's first stands for become its placeholders.
 template <class Trace, class F, class S, class... Rest>
 constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
   using plain = std::remove_cv_t<S>;
@@ -189,8 +188,8 @@ constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
         walk(on, f, &here, s[at], rest[at]...);
         on->end_loop();
       }
-      share_between(s);
-      (share_between(rest), ...);
+      fill_between(s);
+      (fill_between(rest), ...);
     } else {
       for (std::size_t i = 0; i < s.size(); ++i) {
         path const here{up, nullptr, i};
@@ -207,6 +206,17 @@ constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
     f(*up, s, rest...);
   } else {  // a tensor by itself
     f(path{}, s, rest...);
+  }
+}
+
+/// The elements that are not walked, as the second stands for them, become placeholders for it: one for all of them.
+template <class S>
+constexpr void fill_between(S& s) {
+  if constexpr (!std::is_const_v<S>) {
+    if (s.size() < 5) return;
+    auto const fill = [](path const&, auto& x, auto const& from) { x = placeholder_of(from); };
+    walk(static_cast<void*>(nullptr), fill, nullptr, s[2], std::as_const(s[1]));
+    for (std::size_t i = 3; i + 2 < s.size(); ++i) s[i] = s[2];
   }
 }
 
