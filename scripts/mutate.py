@@ -195,6 +195,8 @@ MUTATIONS = [
      "if (s.ours) s.terms->forget_terms();", "s.terms->forget_terms();"),
     ("a small gradient's sum is the message's first", "protocol fuzz", f"{CORE}/detail/tape/completion.hpp",
      "s.memory->sum.is(axes, part_of<T>(message, at));", "s.memory->sum.is(axes, part_of<T>(message, 0));"),
+    ("what is computed again hands on no gradient", "fuzz", f"{CORE}/autodiff/recompute.hpp",
+     "if (slot && slot->living() == &out_->owner()) out_->move_to(*slot);", "static_cast<void>(slot);"),
     ("all-gather in the reverse order", "movement", f"{THREADS}/collectives.hpp",
      "copy(at(out, r * bytes), shards.of(r).in, bytes);", "copy(at(out, (shards.size() - 1 - r) * bytes), shards.of(r).in, bytes);"),
 ]

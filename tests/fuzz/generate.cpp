@@ -39,6 +39,17 @@ kind const& kind_at(program const& p, std::size_t tensor) {
   return entries()[p.lines[tensor - first_result(p)].entry].out;
 }
 
+std::vector<std::size_t> used_by(program const& p, block const& lines) {
+  auto const first = first_result(p) + lines.first;
+  std::vector<std::size_t> used;
+  for (std::size_t l = lines.first; l <= lines.last; ++l)
+    for (std::size_t const o : p.lines[l].operands)
+      if (o < first) used.push_back(o);
+  std::ranges::sort(used);
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  return used;
+}
+
 // What programs mean -------------------------------------------------------------------------------------------------
 
 namespace {
@@ -128,7 +139,7 @@ using generator = std::mt19937_64;
 
 class writer {
  public:
-  explicit writer(std::uint64_t seed) : random_(seed) { p_.seed = seed; }
+  explicit writer(std::uint64_t seed) : random_(seed), random_blocks_(~seed) { p_.seed = seed; }
 
   program write() {
     p_.is_large = below(5) == 0;
@@ -158,6 +169,8 @@ class writer {
       p_.how = how < 8 ? mode::later : how < 17 ? mode::overlapped : mode::kept;
     p_.frees = p_.how != mode::kept && below(2) == 0;
     p_.again = p_.seed % 3 == 0;
+    if (random_blocks_() % 2 == 0)
+      for (auto n = 1 + random_blocks_() % 4; n > 0; --n) choose_block();
     drop_unused_rules(p_);
     tensors_.clear();  // before the trace that they are on
     return p_;
@@ -364,7 +377,51 @@ class writer {
     }
   }
 
-  generator random_;
+  /// The innermost block that a line is in; null: in none.
+  [[nodiscard]] block const* around(std::size_t line) const {
+    block const* innermost = nullptr;
+    for (auto const& x : p_.blocks)
+      if (x.first <= line && line <= x.last) innermost = &x;
+    return innermost;
+  }
+  /// A line, and some of those whose results nothing else needs: they are called just before it.
+  void choose_block() {
+    auto const first = first_result(p_), count = p_.lines.size() - (p_.refused ? 1 : 0);
+    if (count == 0) return;
+    std::size_t const last = random_blocks_() % count;
+    std::vector<bool> inside(p_.lines.size());
+    inside[last] = true;
+    std::size_t size = 1;
+    for (std::size_t l = last; l-- > 0;) {
+      bool needed = around(l) != around(last) || random_blocks_() % 8 == 0;
+      for (auto const& t : p_.terms) needed = needed || t.of == first + l;
+      for (std::size_t other = l + 1; other < p_.lines.size(); ++other)
+        for (std::size_t const o : p_.lines[other].operands) needed = needed || (o == first + l && !inside[other]);
+      if (needed) continue;
+      inside[l] = true;
+      ++size;
+    }
+    std::vector<std::size_t> to(p_.lines.size());
+    std::size_t before = 0, at = last + 1 - size;
+    for (std::size_t l = 0; l < to.size(); ++l) to[l] = l > last ? l : inside[l] ? at++ : before++;
+    auto const moved = [&](std::size_t& tensor) {
+      if (tensor >= first) tensor = first + to[tensor - first];
+    };
+    auto const lines = p_.lines;
+    for (std::size_t l = 0; l < to.size(); ++l) {
+      p_.lines[to[l]] = lines[l];
+      for (std::size_t& o : p_.lines[to[l]].operands) moved(o);
+    }
+    for (auto& t : p_.terms) moved(t.of);
+    for (auto& x : p_.blocks)
+      if (last < x.first || x.last < last) x = {to[x.first], to[x.last]};
+    p_.blocks.push_back({last + 1 - size, last});
+    std::ranges::sort(p_.blocks, [](block const& x, block const& y) {
+      return x.first < y.first || (x.first == y.first && x.last > y.last);
+    });
+  }
+
+  generator random_, random_blocks_;  // blocks change nothing else in a seed's program
   program p_;
   bool shares_ = false;  // large gradients, many of them partial and in memory that others hold too
   meaning m_;

@@ -2,7 +2,8 @@
 #include <stdexcept>
 
 #include "../to_double.hpp"
-#include "program.hpp"
+#include "execute.hpp"
+#include "kinds.hpp"
 
 namespace fuzz {
 
@@ -84,29 +85,16 @@ struct calls {
     for (std::size_t i = 0; i < n; ++i) numbers[i] = tests::to_double(typed[i]);
     return numbers;
   }
+  static erased recompute(block_call<Backend> const& call) { return erase(mtf::recompute(block_to<X>{}, call)); }
 };
 
-template <class Backend, class T, class... Shape>
-void add_calls(std::vector<kind_calls<Backend>>& all, mtf::detail::list<Shape...>) {
-  (all.push_back({kind_of<T, Shape>(), &calls<T, Shape, Backend>::make, &calls<T, Shape, Backend>::place,
-                  &calls<T, Shape, Backend>::weigh, &calls<T, Shape, Backend>::look}),
-   ...);
-}
-template <class... D>
-using over = mtf::shape<D...>;
-using real_shapes =
-    mtf::detail::list<over<>, over<a>, over<b>, over<c>, over<k>, over<a, b>, over<b, a>, over<b, c>, over<a, b, c>,
-                      over<a, c>, over<c, a>, over<c, a, b>, over<a, k>, over<k, b>, over<a, one>>;
 template <class Backend>
 std::vector<kind_calls<Backend>> all_calls() {
   std::vector<kind_calls<Backend>> all;
-  add_calls<Backend, double>(all, real_shapes{});
-  add_calls<Backend, float>(all, real_shapes{});
-  add_calls<Backend, mtf::bfloat16>(all, real_shapes{});
-  add_calls<Backend, double>(all, mtf::detail::list<over<a, wide>, over<b, wide>, over<wide>>{});
-  add_calls<Backend, std::int32_t>(all, mtf::detail::list<over<a>, over<a, b>>{});
-  add_calls<Backend, std::int64_t>(all, mtf::detail::list<over<a>>{});
-  add_calls<Backend, bool>(all, mtf::detail::list<over<a>, over<a, b>, over<a, k>>{});
+  for_each_kind([&]<class T, class Shape>() {
+    using these = calls<T, Shape, Backend>;
+    all.push_back({kind_of<T, Shape>(), &these::make, &these::place, &these::weigh, &these::look, &these::recompute});
+  });
   return all;
 }
 
@@ -131,7 +119,7 @@ kind_calls<Backend> const& calls_for(kind const& of) {
   static auto const all = all_calls<Backend>();
   for (auto const& x : all)
     if (x.of == of) return x;
-  throw std::logic_error("fuzz: kinds.cpp lacks " + text_of(of));
+  throw std::logic_error("fuzz: kinds.hpp lacks " + text_of(of));
 }
 template kind_calls<counted> const& calls_for<counted>(kind const&);
 template kind_calls<mtf::trace> const& calls_for<mtf::trace>(kind const&);

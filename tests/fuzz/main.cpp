@@ -3,13 +3,14 @@
 //   fuzz --seed N --count N  other programs, from seed N on
 //   fuzz --seconds N         as many as take that long
 //   fuzz --shrink            makes a failing program smaller, and prints it as C++
-//   fuzz --only TEXT         only programs that call an operation with TEXT in its name
+//   fuzz --only TEXT         only programs that call an operation with TEXT in its name; recompute is one
 //   fuzz --print             prints the programs, and runs none
 //   fuzz --names             the names of operations that programs call
 // If a rank ends the process, it says in which program.
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -36,7 +37,8 @@ struct options {
 bool calls(fuzz::program const& p, char const* text) {
   for (auto const& l : p.lines)
     if (fuzz::entries()[l.entry].text.find(text) != std::string::npos) return true;
-  return *text == '\0';
+  return *text == '\0' ||
+         (!p.blocks.empty() && std::string_view("mtf::recompute").find(text) != std::string_view::npos);
 }
 
 std::atomic<std::uint64_t> at_seed = 0;
@@ -89,7 +91,7 @@ int run(options const& o) {
   auto const seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
   constexpr int most_failures = 5;
   fuzz::runner on;
-  std::uint64_t programs = 0, operations = 0, refused = 0, failures = 0, compared = 0, coarse = 0;
+  std::uint64_t programs = 0, operations = 0, refused = 0, failures = 0, compared = 0, coarse = 0, recomputed = 0;
   std::vector<std::uint64_t> called(fuzz::entries().size());
   std::map<int, std::uint64_t> by_ranks;
   double ratio = 0;
@@ -105,6 +107,8 @@ int run(options const& o) {
     }
     for (auto const& l : p.lines) ++called[l.entry];
     operations += p.lines.size();
+    for (std::size_t l = 0; l < p.lines.size(); ++l)
+      recomputed += std::ranges::any_of(p.blocks, [&](auto const& x) { return x.first <= l && l <= x.last; }) ? 1 : 0;
     ++by_ranks[p.mesh.shape.size()];
     auto const v = on.run(p);
     refused += v.refused ? 1 : 0;
@@ -135,12 +139,14 @@ int run(options const& o) {
   std::printf("programs of so many ranks:");
   for (auto const& [ranks, n] : by_ranks) std::printf(" %d: %llu", ranks, static_cast<unsigned long long>(n));
   std::printf(
-      "\n%llu programs (seeds %llu to %llu), %llu operations of %zu kinds (%zu never called), %llu rightly "
+      "\n%llu programs (seeds %llu to %llu), %llu operations of %zu kinds (%zu never called), %llu of them computed "
+      "again, %llu rightly "
       "refused; %llu tensors compared, %.1f%% of them to less than a tenth; largest error %.2f of what was "
       "allowed; %llu failures; %.0f s\n",
       static_cast<unsigned long long>(programs), static_cast<unsigned long long>(o.seed),
       static_cast<unsigned long long>(seed - 1), static_cast<unsigned long long>(operations), called.size(), never,
-      static_cast<unsigned long long>(refused), static_cast<unsigned long long>(compared),
+      static_cast<unsigned long long>(recomputed), static_cast<unsigned long long>(refused),
+      static_cast<unsigned long long>(compared),
       100.0 * static_cast<double>(coarse) / static_cast<double>(std::max<std::uint64_t>(compared, 1)), ratio,
       static_cast<unsigned long long>(failures), seconds());
   return failures == 0 ? 0 : 1;

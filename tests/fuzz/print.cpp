@@ -164,6 +164,35 @@ std::string structure_of(program const& p) {
   return s.str();
 }
 
+/// Lines; those of blocks from `inner` on together. `name`: of all tensors.
+void print_lines(std::ostream& s, program const& p, block const& lines, std::size_t inner,
+                 std::vector<std::string> const& name) {
+  auto const first = first_result(p);
+  for (std::size_t l = lines.first; l < p.lines.size() && l <= lines.last; ++l) {
+    while (inner < p.blocks.size() && p.blocks[inner].first < l) ++inner;
+    bool const together = inner < p.blocks.size() && p.blocks[inner].first == l;
+    auto const end = together ? p.blocks[inner].last : l;
+    std::string operands, arguments;
+    auto const take = [&](std::size_t tensor, std::string const& as) {
+      arguments += (arguments.empty() ? "" : ", ") + ("auto const& " + as);
+      operands += (operands.empty() ? "" : ", ") + name[tensor];
+    };
+    auto inside = name;
+    if (together)
+      for (std::size_t const o : used_by(p, p.blocks[inner])) take(o, inside[o] = "x" + std::to_string(o));
+    else
+      for (std::size_t o = 0; o < p.lines[l].operands.size(); ++o) take(p.lines[l].operands[o], {"xyz"[o]});
+    s << "    [[maybe_unused]] auto const " << name[first + end] << " = ";
+    if (together) {
+      s << "any(mtf::recompute([](" << arguments << ") {\n";
+      print_lines(s, p, p.blocks[inner], inner + 1, inside);
+      s << "    return " << name[first + end] << "; }, " << operands << "));\n";
+    } else {
+      s << "[](" << arguments << ") { return any(" << entries()[p.lines[l].entry].text << "); }(" << operands << ");\n";
+    }
+    l = end;
+  }
+}
 std::string loss_text(program const& p) {
   std::ostringstream s;
   auto const& parameters = parameters_of(p);
@@ -176,16 +205,8 @@ std::string loss_text(program const& p) {
     s << "    auto const " << name.back() << " = given<" << text_of(g.of) << ">(on, " << g.layout << ", " << g.partial
       << ", " << g.salt << "U, " << g.low << ", " << g.high << ");\n";
   }
-  for (auto const& l : p.lines) {
-    std::string operands, arguments;
-    for (std::size_t o = 0; o < l.operands.size(); ++o) {
-      arguments += std::string(o == 0 ? "" : ", ") + "auto const& " + "xyz"[o];
-      operands += (o == 0 ? "" : ", ") + name[l.operands[o]];
-    }
-    name.push_back("v" + std::to_string(name.size() - parameters.size() - p.inputs.size()));
-    s << "    [[maybe_unused]] auto const " << name.back() << " = [](" << arguments << ") { return any("
-      << entries()[l.entry].text << "); }(" << operands << ");\n";
-  }
+  for (std::size_t l = 0; l < p.lines.size(); ++l) name.push_back("v" + std::to_string(l));
+  print_lines(s, p, {.first = 0, .last = p.lines.size() - 1}, 0, name);
   std::string sum;
   for (std::size_t i = 0; i < p.terms.size(); ++i) {
     auto const& t = p.terms[i];

@@ -28,6 +28,11 @@ struct term {
   std::size_t of = 0;
   mtf::axis_mask partial = 0;
 };
+/// Lines that are called together by mtf::recompute. Of their results only the last one's is used outside. Blocks lie
+/// inside of each other or apart.
+struct block {
+  std::size_t first = 0, last = 0;
+};
 /// How a program is run.
 enum class mode : std::uint8_t {
   later,       // gradients are completed by the norm
@@ -46,6 +51,7 @@ struct program {
   std::vector<given> inputs;
   std::vector<line> lines;
   std::vector<term> terms;
+  std::vector<block> blocks;  // outer ones first
   mode how = mode::later;
   bool frees = false;    // tensors that nothing uses any more
   bool again = false;    // the ranks' backends ran it under other layouts before
@@ -67,6 +73,11 @@ inline std::uint64_t weight_salt(program const& p, term const& t) { return p.see
 
 // What one kind of tensor needs beside operations, on one backend ----------------------------------------------------
 
+struct observer;
+/// What a block is called with.
+template <class Backend>
+struct block_call;
+
 template <class Backend>
 struct kind_calls {
   kind of;
@@ -77,6 +88,8 @@ struct kind_calls {
   erased (*weigh)(erased const& x, mtf::axis_mask partial, std::uint64_t salt) = nullptr;
   /// The rank's shard.
   std::vector<double> (*look)(erased const&) = nullptr;
+  /// A block with such a result, by mtf::recompute.
+  erased (*recompute)(block_call<Backend> const&) = nullptr;
 };
 template <class Backend>
 kind_calls<Backend> const& calls_for(kind const&);
@@ -108,6 +121,8 @@ meaning meaning_of(program const&);
 
 /// A random program. The same seed makes the same program.
 program random_program(std::uint64_t seed);
+/// The tensors from outside that a block's lines use, in their order.
+std::vector<std::size_t> used_by(program const& p, block const& lines);
 /// What a program says on a mesh of one rank.
 program on_one_rank(program p);
 /// Drops rules for dimensions that no tensor has, which a plan would refuse.

@@ -312,6 +312,7 @@ verdict runner::run_on(program const& p, meaning const& what) {
       with_types(p.of, p.is_large, [&](auto types) { run_types(types, on, p, r); });
     } catch (mtf::user_error const& e) {
       r.refusal = e.what();
+      r.seen.kept.clear();
       on_ranks.barrier();
     }
     r.left = on.live();

@@ -24,6 +24,16 @@ class renumbered {
       p_.lines.push_back(p.lines[l]);
       for (auto& o : p_.lines.back().operands) o = to_[o];
     }
+    p_.blocks.clear();
+    for (auto const& x : p.blocks) {
+      auto const left = [&](std::size_t begin, std::size_t end) {
+        auto const at = gone.begin() + static_cast<std::ptrdiff_t>(first);
+        return static_cast<std::size_t>(
+            std::count(at + static_cast<std::ptrdiff_t>(begin), at + static_cast<std::ptrdiff_t>(end), false));
+      };
+      auto const before = left(0, x.first), inside = left(x.first, x.last + 1);
+      if (inside > 0) p_.blocks.push_back({before, before + inside - 1});
+    }
     for (auto t : p.terms) {
       if (gone[t.of]) continue;
       t.of = to_[t.of];
@@ -59,6 +69,8 @@ bool each_smaller(program const& p, F const& f) {
     if (!(p.refused && i + 1 == first + p.lines.size()) && f(without_tensor(p, i))) return true;
   for (std::size_t i = 0; p.terms.size() > 1 && i < p.terms.size(); ++i)
     if (changed([&](program& q) { q.terms.erase(q.terms.begin() + static_cast<std::ptrdiff_t>(i)); })) return true;
+  for (std::size_t i = 0; i < p.blocks.size(); ++i)
+    if (changed([&](program& q) { q.blocks.erase(q.blocks.begin() + static_cast<std::ptrdiff_t>(i)); })) return true;
   for (int x = 0; x < p.mesh.shape.ndim; ++x)  // an axis of one rank
     if (p.mesh.shape.extent[static_cast<std::size_t>(x)] > 1 && changed([&](program& q) {
           q.mesh.shape.extent[static_cast<std::size_t>(x)] = 1;
