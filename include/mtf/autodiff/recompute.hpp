@@ -7,6 +7,7 @@
 #include <mtf/core/element.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/callable.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/record.hpp>
 #include <mtf/detail/tape/tape.hpp>
@@ -17,7 +18,28 @@
 
 namespace mtf {
 
+/// A function given to recompute captures something.
+template <class Function>
+struct error_recomputed_captures : detail::failed {};
+/// A function given to recompute does not return a tensor.
+template <class Result>
+struct error_recomputed_is_not_tensor : detail::failed {};
+
 namespace detail {
+
+template <class F, class... By>
+struct require<error_recomputed_captures<F>, By...> {
+  static_assert(never<F>,
+                MTF_SENTENCE("mtf: recompute calls its function again in the backward pass, when what it captured may "
+                             "be gone: it must capture nothing; pass what it needs as arguments",
+                             F));
+};
+template <class R, class... By>
+struct require<error_recomputed_is_not_tensor<R>, By...> {
+  static_assert(never<R>, MTF_SENTENCE("mtf: recompute needs a function that returns one tensor: recompute several "
+                                       "results each by itself, or what is made of them",
+                                       R));
+};
 
 /// As long as it lives, nothing is recorded.
 template <class Backend>
@@ -87,22 +109,24 @@ class recomputed {
 /// that is partial is remembered with it.) Around another recompute it is right too: the inner function then runs three
 /// times.
 ///
-/// Refused: a function that captures, since what it refers to may be gone in the backward pass; a result that is not a
-/// tensor. Where nothing is differentiated it is the call.
+/// Refused: a function that captures, since what it refers to may be gone in the backward pass; other arguments than it
+/// takes; a result that is not a tensor. Where nothing is differentiated it is the call.
 template <class F, class... Args>
 constexpr auto recompute(F const& f, Args const&... args) {
   if constexpr (!detail::callable_t<F, Args const&...>::value) {
     detail::require<detail::callable_t<F, Args const&...>>{};
     return refused{};
   } else if constexpr (!std::is_empty_v<F>) {
-    detail::require<error_captures<F>>{};
+    detail::require<error_recomputed_captures<F>>{};
     return refused{};
   } else {
     using X = std::remove_cvref_t<decltype(f(args...))>;
     if constexpr (std::is_same_v<X, refused>) {
       return refused{};
+    } else if constexpr (!tensor_type<X>) {
+      detail::require<error_recomputed_is_not_tensor<X>>{};
+      return refused{};
     } else {
-      static_assert(tensor_type<X>, "mtf: recompute takes a function that returns a tensor");
       using backend_type = typename X::backend_type;
       using T = typename X::element_type;
       if constexpr (is_floating<T>) {
