@@ -269,12 +269,12 @@ class training_loop {
     if (!newest) return;
     auto const where = saved_->directory_of(*newest);
     if (!o_.resume) throw user_error(where + " is there: resume goes on from it; another directory begins anew");
-    checkpoint_notes notes;
-    with_parts([&](auto const&... part) { notes = saved_->read(*machine_, *newest, part...); });
+    auto notes = saved_->read(*machine_, *newest);  // first, as another optimizer's tensors have other names
     for (auto const& [name, now] : o_.same)
       if (auto const then = notes.find(name); then == notes.end() || then->second != now)
         throw user_error(where + " was written with another " + name + ": " +
                          (then == notes.end() ? "unknown" : then->second) + ", now " + now);
+    with_parts([&](auto const&... part) { saved_->read(*machine_, *newest, part...); });
     recent_.restore(notes["recent losses"]);
     skipped_ = std::atoi(notes["skipped in a row"].c_str());
     before_ = static_cast<int>(*newest);
