@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-#include <mtf/core/error.hpp>
+#include "error_of.hpp"
 
 /// An empty directory that goes with its owner.
 struct scratch {
@@ -27,16 +27,6 @@ struct scratch {
   [[nodiscard]] std::string of(std::string const& name) const { return path + "/" + name; }
 };
 
-/// What a user_error says; nothing if there is none.
-template <class F>
-std::string error_of(F const& f) {
-  try {
-    f();
-  } catch (mtf::user_error const& e) {
-    return e.what();
-  }
-  return "";
-}
 inline bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
 
 inline void write_bytes(std::string const& path, std::string const& bytes) {

@@ -9,6 +9,8 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 
+#include "../error_of.hpp"
+
 namespace {
 
 using backend = mtf::kokkos_backend<>;
@@ -59,12 +61,7 @@ struct fixture {
   /// What value_and_grad of the sum of f(p) says; empty if it says nothing.
   template <class F>
   [[nodiscard]] std::string refusal(F f) const {
-    try {
-      static_cast<void>(mtf::value_and_grad([&](auto const& q) { return mtf::sum(f(q)); })(p));
-    } catch (mtf::user_error const& e) {
-      return e.what();
-    }
-    return "";
+    return error_of([&] { return mtf::value_and_grad([&](auto const& q) { return mtf::sum(f(q)); })(p); });
   }
 };
 
