@@ -1,5 +1,7 @@
 // Gradients of every operation against central differences, in double.
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -147,6 +149,21 @@ TEST_CASE("a profile tells the flops and bytes of each operation") {
   CHECK(row("softmax", mtf::pass::backward, mtf::limit::memory).bytes == 3.0 * 24 * 40 * sizeof(double));
   auto const text = mtf::describe(table, 1, {.flops = 1e12, .bandwidth = 1e11});
   CHECK(text.find("einsum             backward  contractions        1") != std::string::npos);
+}
+
+TEST_CASE("a copy of a profile is one of its own") {
+  mtf::profile_table table;
+  table.enter("outer");
+  auto copy = table;
+  copy.enter("inner");
+  copy.add(mtf::pass::forward, mtf::limit::memory, 1, 0, 8);
+  table.add(mtf::pass::forward, mtf::limit::memory, 1, 0, 8);
+  CHECK(std::string_view(copy.rows().front().operation) == "inner");
+  CHECK(std::string_view(table.rows().front().operation) == "outer");
+  copy = std::move(table);
+  copy.leave();
+  CHECK(copy.rows().size() == 1);
+  CHECK(std::string_view(copy.rows().front().operation) == "outer");
 }
 
 }  // namespace

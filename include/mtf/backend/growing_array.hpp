@@ -13,9 +13,24 @@ template <class T>
 class growing_array {
  public:
   constexpr growing_array() = default;
-  growing_array(growing_array const&) = delete;
-  growing_array& operator=(growing_array const&) = delete;
+  constexpr growing_array(growing_array const& other) {
+    reserve(other.size_);
+    for (T const& x : other) first_[size_++] = x;
+  }
+  constexpr growing_array(growing_array&& other) noexcept { swap(other); }
+  constexpr growing_array& operator=(growing_array other) noexcept {
+    swap(other);
+    return *this;
+  }
   constexpr ~growing_array() { delete[] first_; }
+
+  /// Exchanges what both have.
+  constexpr void swap(growing_array& other) noexcept {
+    auto const first = first_;
+    auto const size = size_, capacity = capacity_;
+    first_ = other.first_, size_ = other.size_, capacity_ = other.capacity_;
+    other.first_ = first, other.size_ = size, other.capacity_ = capacity;
+  }
 
   /// Room for `count` elements. Appending makes room as well; this bounds how often.
   constexpr void reserve(std::size_t count) {
