@@ -62,7 +62,8 @@ std::string corpus::description() const {
   if (file_.plain_text()) return count(file_.size(), "bytes of text");
   auto const steps = static_cast<double>(training_->rows_in_epoch()) / static_cast<double>(o_.in_step);
   auto const tenths = std::to_string(std::llround(10 * steps));
-  return count(file_.size(), "tokens in ") + count(file_.documents(), "documents, vocabulary ") +
+  return count(file_.size(), "tokens in ") +
+         count(file_.documents(), file_.documents() == 1 ? "document" : "documents") + ", vocabulary " +
          std::to_string(file_.vocabulary()) + ", an epoch is " +
          (tenths.size() > 1 ? tenths.substr(0, tenths.size() - 1) : "0") + "." + tenths.back() + " steps";
 }

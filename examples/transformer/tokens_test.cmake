@@ -19,7 +19,7 @@ endfunction()
 
 foreach(kind IN ITEMS documents text)
   set(separator "")
-  set(found "[0-9]+ tokens in 1 documents, vocabulary 256, an epoch is")
+  set(found "[0-9]+ tokens in 1 document, vocabulary 256, an epoch is")
   if(kind STREQUAL "documents")
     set(separator --separator "\n")
     set(found "[0-9]+ tokens in 1[0-9][0-9] documents, vocabulary 256, an epoch is")
