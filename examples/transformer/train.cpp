@@ -1,6 +1,5 @@
 // Trains the language model of model.hpp on a text or a file of tokens. See --help.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -13,8 +12,8 @@
 #include <mtf/train/text_output.hpp>
 
 #include "corpus.hpp"
+#include "loop_setup.hpp"
 #include "options.hpp"
-#include "page.hpp"
 #include "peak.hpp"
 #include "plot.hpp"
 #include "setup.hpp"
@@ -26,6 +25,19 @@ using model_type = language_model;
 constexpr std::int64_t batch = config::batch::extent, sequence = config::sequence::extent,
                        vocab = config::vocab::extent;
 constexpr int evaluation_batches = 8;
+
+/// What this executable is.
+executable const built{.mesh = MTF_EXAMPLE_MESH,
+                       .layout = MTF_EXAMPLE_LAYOUT,
+                       .takes_any_layout = MTF_EXAMPLE_ANY_LAYOUT,
+                       .has_ranks_as_threads = MTF_EXAMPLE_RANKS_AS_THREADS,
+                       .batch = batch,
+                       .sequence = sequence,
+                       .layers = config::layers,
+                       .d_model = config::d_model::extent,
+                       .heads = config::heads::extent,
+                       .d_ff = config::d_ff::extent,
+                       .vocab = vocab};
 
 /// "data:2 model:2"
 std::string mesh_text(options const& o) {
@@ -83,62 +95,15 @@ std::string generate(Backend& machine, parameters_on<Backend> const& p, corpus c
   return data.written(written);
 }
 
-std::string text_of(char const* format, auto... x) {
-  std::array<char, 200> text{};
-  std::snprintf(text.data(), text.size(), format, x...);
-  return text.data();
-}
-
-/// What the loop does, as the command line says.
-mtf::loop_options loop_options_from(options const& o, corpus const& data) {
-  mtf::loop_options loop{.steps = o.steps,
-                         .learning_rate = learning_rates(o),
-                         .evaluate_every = o.eval_every,
-                         .evaluation_unit = std::string("bits/") + data.token_name(),
-                         .log = o.log,
-                         .tensorboard = o.tensorboard,
-                         .report = o.report,
-                         .page = run_page};
-  loop.checkpoints = {.directory = o.checkpoint, .keep = o.keep, .keep_every = o.keep_every};
-  loop.checkpoint_every = o.every;
-  loop.resume = o.resume;
-  loop.same = data.same();
-  loop.same["seed"] = std::to_string(o.seed);
-  loop.same["number of batches in a step"] = std::to_string(o.accumulate);
-  loop.notes = {{"mesh", o.mesh}, {"layout", o.layout}};
-  loop.on_spike = o.on_spike;
-  loop.on_not_finite = o.on_not_finite;
-  loop.on_failed_checkpoint = o.on_failed_checkpoint;
-  loop.item = "tokens";
-  loop.items = static_cast<double>(batch * sequence) * o.accumulate;
-  loop.profile = o.profile;
-  return loop;
-}
-
-/// What a report says of the program: its sizes, its layout, what was planned.
+/// What a step was planned to do.
 template <class Plan>
-mtf::run_description description_of(options const& o, corpus const& data, std::int64_t parameters, Plan const& plan) {
-  auto const mb = [](auto bytes) { return text_of("%.2f MB", static_cast<double>(bytes) / 1e6); };
-  auto const count = [](auto n) { return std::to_string(static_cast<long long>(n)); };
-  return {.title = "A Transformer learns " + o.data.substr(o.data.rfind('/') + 1),
-          .facts = {{"parameters", count(parameters)},
-                    {"layers", count(config::layers)},
-                    {"d_model, heads, d_ff", count(config::d_model::extent) + ", " + count(config::heads::extent) +
-                                                 ", " + count(config::d_ff::extent)},
-                    {"batch", (o.accumulate == 1 ? "" : count(o.accumulate) + " times ") + count(batch) +
-                                  " sequences of " + count(sequence) + " " + data.token_name() + "s"},
-                    {"data", data.description()},
-                    {"mesh", o.mesh},
-                    {"layout", (o.layout.empty() ? "nothing is split" : o.layout) +
-                                   (o.upper_layout ? "; upper half of the layers: " + *o.upper_layout : "")},
-                    {"a rank sends in a step",
-                     mb(plan.bytes_sent_per_rank()) + " in " + count(plan.count()) + " collectives"},
-                    {"a rank computes in a step", text_of("%.3g GFLOP of matrix products", plan.flops() / 1e9)},
-                    {"memory of tensors on a rank", mb(plan.peak_bytes) + " in forward and backward pass"}},
-          .plan = mtf::describe(plan),
-          .loss_scale = 1 / std::log(2.0),
-          .loss_unit = std::string("bits/") + data.token_name(),
-          .reference = {data.unigram_name(), data.unigram_bits()}};
+planned_step planned(Plan const& plan) {
+  return {.bytes_sent = plan.bytes_sent_per_rank(),
+          .collectives = plan.count(),
+          .peak_bytes = plan.peak_bytes,
+          .flops = plan.flops(),
+          .text = mtf::describe(plan),
+          .sends = plan.unrolled()};
 }
 
 template <class Backend>
@@ -149,14 +114,12 @@ int train(Backend& machine, options const& o) {
                              .vocabulary = vocab,
                              .validation_share = o.validation_share,
                              .seed = seed});
-  auto const& plan = plan_of(o);
+  auto const plan = planned(plan_of(o));
   auto p = model_type::initial<parameters_on<Backend>>(machine, seed.of("initial"));
   optimizer_on<Backend> optimizer(machine, {.beta2 = 0.95, .weight_decay = o.weight_decay, .clip_norm = o.clip});
-  auto asked = loop_options_from(o, data);
+  auto const parameters = mtf::parameter_count(p);
+  auto asked = loop_options_from(o, built, parameters, data, plan);
   asked.evaluate = [&] { return validation_bits(machine, p, data); };
-  asked.about = description_of(o, data, mtf::parameter_count(p), plan);
-  asked.flops = plan.flops();
-  asked.sends = plan.unrolled();
   double const unigram = asked.about.reference.second;
   mtf::training_loop loop(machine, p, optimizer, std::move(asked));
 
@@ -164,11 +127,10 @@ int train(Backend& machine, options const& o) {
   mtf::machine_limits const limits{peak / machine.ranks().mesh().size(),
                                    o.profile || !o.report.empty() ? memory_bandwidth(machine) : 0};
   loop.compare_with(limits);
-  loop.say(std::to_string(mtf::parameter_count(p)) + " parameters, mesh " + mesh_text(o) + ", layout \"" + o.layout +
-           "\"; " + data.description() + text_of("; matrix peak %.0f GFLOP/s on all ranks", peak / 1e9));
+  loop.say(std::to_string(parameters) + " parameters, mesh " + mesh_text(o) + ", layout \"" + o.layout + "\"; " +
+           data.description() + text_of("; matrix peak %.0f GFLOP/s on all ranks", peak / 1e9));
   loop.say(text_of("each rank sends %.2f MB a step in %llu collectives (--plan lists them)",
-                   static_cast<double>(plan.bytes_sent_per_rank()) / 1e6,
-                   static_cast<unsigned long long>(plan.count())));
+                   static_cast<double>(plan.bytes_sent) / 1e6, static_cast<unsigned long long>(plan.collectives)));
 
   training_loss const loss{o.recompute};
   auto const step_function = mtf::value_and_grad<state_split>(loss, gradients_are_completed);
@@ -214,18 +176,7 @@ int train(Backend& machine, options const& o) {
 }  // namespace transformer
 
 int main(int argc, char** argv) {
-  auto const line = transformer::parse(argc, argv,
-                                       {.mesh = MTF_EXAMPLE_MESH,
-                                        .layout = MTF_EXAMPLE_LAYOUT,
-                                        .takes_any_layout = MTF_EXAMPLE_ANY_LAYOUT,
-                                        .has_ranks_as_threads = MTF_EXAMPLE_RANKS_AS_THREADS,
-                                        .batch = config::batch::extent,
-                                        .sequence = config::sequence::extent,
-                                        .layers = config::layers,
-                                        .d_model = config::d_model::extent,
-                                        .heads = config::heads::extent,
-                                        .d_ff = config::d_ff::extent,
-                                        .vocab = config::vocab::extent});
+  auto const line = transformer::parse(argc, argv, transformer::built);
   if (line.help || (line.chosen.plan && !line.wrong)) try {
       mtf::text_output screen("standard output", transformer::speaks() ? stdout : nullptr);
       screen.write(line.help ? *line.help : mtf::describe(transformer::plan_of(line.chosen)));

@@ -29,13 +29,15 @@ namespace fs = std::filesystem;
 /// The memory of one tensor, which stands for a tensor.
 using memory = std::array<char, 64>;
 
-mtf::detail::stored_tensor tensor(std::string name, mtf::element type, std::vector<std::int64_t> const& extents,
-                                  memory& at) {
-  mtf::detail::stored_tensor t{.name = std::move(name), .type = type, .where = {}, .tensor = &at};
+template <mtf::element Element>
+constexpr mtf::detail::stored_access access_to{
+    .element = Element, .memory = [](void* x) { return x; }, .new_memory = [](void* x, void*) { return x; }};
+
+template <mtf::element Element>
+mtf::detail::stored_tensor tensor(std::string name, std::vector<std::int64_t> const& extents, memory& at) {
+  mtf::detail::stored_tensor t{.name = std::move(name), .access = &access_to<Element>, .tensor = &at};
   std::uint64_t id = 1;
   for (auto const extent : extents) t.where.push({.id = id++, .extent = extent, .split = {}, .name = "dim"});
-  t.find_memory = [](void* x) -> void* { return x; };
-  t.make_memory = [](void* x, void*) -> void* { return x; };
   return t;
 }
 
@@ -46,8 +48,8 @@ class checkpoint {
     fs::remove_all(path_);
     parts_.push_back(
         {"model",
-         {tensor("a", mtf::element::f32, {2, 3}, memory_[0]), tensor("b", mtf::element::bf16, {4}, memory_[1]),
-          tensor("n", mtf::element::i64, {}, memory_[2]), tensor("q", mtf::element::boolean, {3}, memory_[3])}});
+         {tensor<mtf::element::f32>("a", {2, 3}, memory_[0]), tensor<mtf::element::bf16>("b", {4}, memory_[1]),
+          tensor<mtf::element::i64>("n", {}, memory_[2]), tensor<mtf::element::boolean>("q", {3}, memory_[3])}});
     mtf::detail::write_checkpoint(ranks_, path_, parts_, {{"step", "7"}});
     whole_ = text_of("model.safetensors");
   }

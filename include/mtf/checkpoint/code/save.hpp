@@ -2,6 +2,8 @@
 // Writing a checkpoint and waiting for it, and reading one.
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <mtf/backend/collectives.hpp>
@@ -11,8 +13,23 @@
 #include <mtf/detail/checkpoint/read.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
 #include <mtf/detail/checkpoint/write.hpp>
+#include <mtf/tensor/params.hpp>
+#include <mtf/tensor/tensor.hpp>
 
 namespace mtf::detail {
+
+void add_tensor(std::vector<stored_tensor>& all, path const& at, std::string_view suffix, void* tensor,
+                stored_access const& access, void* backend) {
+  auto name = at.text();
+  if (!suffix.empty()) name += "." + std::string(suffix);
+  stored_tensor t{.name = std::move(name), .access = &access, .tensor = tensor, .backend = backend};
+  if (access.where_on != nullptr && backend != nullptr) t.where = access.where_on(backend);
+  if (access.where_is != nullptr && backend == nullptr) {
+    t.where = access.where_is(tensor);
+    if (access.is_empty(tensor)) has_no_value("the tensor " + t.name, t.where);
+  }
+  all.push_back(std::move(t));
+}
 
 void write_checkpoint(collectives& ranks, std::string const& directory, std::vector<stored_part> const& parts,
                       checkpoint_notes const& notes) {

@@ -97,9 +97,9 @@ class tensor_files {
     auto const& s = found->second;
     if (s.array.shape != t.shape())
       throw user_error(name_of(s) + " is [" + extents_text(s.array.shape) + "]; here it is [" + shape_text(t) + "]");
-    if (converter_for(s.array.type, t.type) == nullptr)
+    if (converter_for(s.array.type, t.element()) == nullptr)
       throw user_error(name_of(s) + " has elements " + s.array.type + ", which are not read as " +
-                       std::string(stored_name_of(t.type)));
+                       std::string(stored_name_of(t.element())));
     return s;
   }
   /// "DIR/model.safetensors: the tensor blocks.0.w1"
@@ -178,8 +178,8 @@ inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, 
                                 std::string const& name, stored_tensor const& t, mesh_shape const& mesh, int rank,
                                 char* shard) {
   auto const stored = stored_type_of(s.array.type)->bytes, size = static_cast<std::uint64_t>(t.element_size());
-  bool const same = s.array.type == stored_name_of(t.type) && t.type != element::boolean;
-  auto const convert = converter_for(s.array.type, t.type);
+  bool const same = s.array.type == stored_name_of(t.element()) && t.element() != element::boolean;
+  auto const convert = converter_for(s.array.type, t.element());
   remainder_of_ranges remainder;
   constexpr std::uint64_t piece = 1U << 15U;  // its checksum and its conversion find it in the nearest cache
   std::array<char, piece> raw;
@@ -193,7 +193,7 @@ inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, 
                   static_cast<std::size_t>(some * stored));
       remainder.add((begin + done) * stored, into, static_cast<std::size_t>(some * stored));
       if (!same && !convert(raw.data(), to, static_cast<std::size_t>(some)))
-        throw user_error(name + " has an element that does not fit into " + std::string(stored_name_of(t.type)));
+        throw user_error(name + " has an element that does not fit into " + std::string(stored_name_of(t.element())));
     }
   });
   return remainder.of_whole(s.array.end - s.array.begin);
@@ -208,7 +208,7 @@ inline void read_tensors(collectives& ranks, tensor_files const& files, std::vec
         std::vector<char> staging;
         for (std::size_t i = 0; i < tensors.size(); ++i) {
           auto const& s = files.of(tensors[i]);
-          auto* const memory = tensors[i].fresh_memory();
+          auto* const memory = tensors[i].new_memory();
           auto const bytes = tensors[i].shard_bytes(mesh);
           if (memory == nullptr) staging.resize(bytes);
           if (memory != nullptr) expect_writes(memory, bytes);

@@ -10,6 +10,7 @@
 
 #include <mtf/backend/concept.hpp>
 #include <mtf/backend/work.hpp>
+#include <mtf/checkpoint/part.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -22,27 +23,36 @@
 
 namespace mtf::detail {
 
-/// A tensor that is written or read. (Functions by pointer: a std::function for each would take a while to compile.)
+/// How files reach tensors of one type, or a number that all ranks have, without the type: what reads and writes
+/// them is compiled once. (By pointers: a std::function for each would take a while to compile.)
+struct stored_access {
+  mtf::element element = mtf::element::i64;
+  bool (*is_empty)(void const* tensor) = nullptr;
+  sharding (*where_is)(void const* tensor) = nullptr;
+  sharding (*where_on)(void* backend) = nullptr;  // a new one on it
+  // The rank's shard, if the host can read and write it where it is; else null.
+  void* (*memory)(void* tensor) = nullptr;
+  void* (*new_memory)(void* tensor, void* backend) = nullptr;  // the same, of memory of its own
+  void (*to_host)(void const* tensor, void* to) = nullptr;
+  void (*from_host)(void* tensor, void const* from) = nullptr;
+};
+
+/// A tensor that is written or read.
 struct stored_tensor {
   std::string name;
-  element type;
-  sharding where;
+  stored_access const* access;
   void* tensor;
+  sharding where{};
   void* backend = nullptr;  // to be read on
-  void* (*find_memory)(void* tensor) = nullptr;
-  void* (*make_memory)(void* tensor, void* backend) = nullptr;
-  void (*copy_to_host)(void const* tensor, void* to) = nullptr;
-  void (*copy_from_host)(void* tensor, void const* from) = nullptr;
 
-  /// The rank's shard, if the host can read it where it is; else null.
-  [[nodiscard]] char const* memory() const { return static_cast<char const*>(find_memory(tensor)); }
-  void to_host(void* to) const { copy_to_host(tensor, to); }
-  /// Gives the tensor memory of its own; where it is, if the host can write there, else null.
-  [[nodiscard]] char* fresh_memory() const { return static_cast<char*>(make_memory(tensor, backend)); }
-  void from_host(void const* from) const { copy_from_host(tensor, from); }
-  [[nodiscard]] std::size_t element_size() const { return static_cast<std::size_t>(bytes_of(type)); }
+  [[nodiscard]] mtf::element element() const { return access->element; }
+  [[nodiscard]] char const* memory() const { return static_cast<char const*>(access->memory(tensor)); }
+  [[nodiscard]] char* new_memory() const { return static_cast<char*>(access->new_memory(tensor, backend)); }
+  void to_host(void* to) const { access->to_host(tensor, to); }
+  void from_host(void const* from) const { access->from_host(tensor, from); }
+  [[nodiscard]] std::size_t element_size() const { return static_cast<std::size_t>(bytes_of(element())); }
   [[nodiscard]] std::uint64_t bytes() const {
-    return static_cast<std::uint64_t>(where.global_size()) * static_cast<std::uint64_t>(bytes_of(type));
+    return static_cast<std::uint64_t>(where.global_size()) * static_cast<std::uint64_t>(element_size());
   }
   [[nodiscard]] std::size_t shard_bytes(mesh_shape const& mesh) const {
     return static_cast<std::size_t>(where.local_size(mesh)) * element_size();
@@ -60,12 +70,10 @@ struct stored_part {
   std::vector<stored_tensor> tensors;
 };
 
-/// "blocks.3.w1" and a suffix: "blocks.3.w1.exp_avg"; a tensor by itself is its suffix.
-inline std::string stored_name(std::string_view path, std::string_view suffix) {
-  std::string name(path);
-  if (!suffix.empty()) name += (name.empty() ? "" : ".") + std::string(suffix);
-  return name;
-}
+/// One more, called by its path and a suffix: "blocks.3.w1", "blocks.3.w1.exp_avg". With a backend it is to be read on
+/// that, else to be written; then one without a value is a user_error.
+MTF_CHECKPOINT_CODE void add_tensor(std::vector<stored_tensor>& all, path const& at, std::string_view suffix,
+                                    void* tensor, stored_access const& access, void* backend);
 
 /// What has tensors in several structures, such as an optimizer, tells of each with the suffix of their names.
 struct no_visitor {
@@ -75,24 +83,18 @@ struct no_visitor {
 template <class T>
 concept has_state = requires(T& x, no_visitor const& f) { x.visit_state(f); };
 
-/// Calls f(name, x) for each tensor, and for each other `x.value`, a number that all ranks have; what has neither,
-/// where nothing is kept, is passed over.
-template <class T, class F>
-void for_each_stored(T& what, F const& f) {
-  auto const structure = [&](std::string_view suffix, auto& of) {
-    for_each_tensor(
-        [&](std::string_view path, auto& x) {
-          if constexpr (requires { x.value; } || tensor_type<std::remove_cvref_t<decltype(x)>>)
-            f(stored_name(path, suffix), x);
-        },
-        of);
-  };
-  if constexpr (has_state<T>)
-    what.visit_state(structure);
-  else
-    structure("", what);
+template <class X>
+bool is_empty_tensor(void const* tensor) {
+  return static_cast<X const*>(tensor)->empty();
 }
-
+template <class X>
+sharding place_of_tensor(void const* tensor) {
+  return place_of(*static_cast<X const*>(tensor)).spec();
+}
+template <class X>
+sharding place_on_backend(void* backend) {
+  return place_for<X>(*static_cast<typename X::backend_type*>(backend)).spec();
+}
 template <class X>
 std::size_t shard_bytes_of(X const& x) {
   return static_cast<std::size_t>(place_of(x).local_size()) * sizeof(typename X::element_type);
@@ -104,10 +106,10 @@ void* shard_memory(void* tensor) {
   }
   return nullptr;
 }
-template <class X, class Backend>
-void* fresh_shard(void* tensor, [[maybe_unused]] void* backend) {
+template <class X>
+void* new_shard_memory(void* tensor, [[maybe_unused]] void* backend) {
   if constexpr (tensor_type<X>) {
-    auto& b = *static_cast<Backend*>(backend);
+    auto& b = *static_cast<typename X::backend_type*>(backend);
     auto const place = place_for<X>(b);
     *static_cast<X*>(tensor) = place.tensor(make_value<typename X::element_type>(b, place.local_size()));
   }
@@ -129,36 +131,38 @@ void shard_from_host(void* tensor, void const* from) {
   else
     x.value = static_cast<decltype(x.value)>(*static_cast<std::int64_t const*>(from));
 }
-
-/// The tensors of a structure, to be written. The structure stays while they are used.
-template <class T>
-std::vector<stored_tensor> tensors_to_write(T& from) {
-  std::vector<stored_tensor> all;
-  for_each_stored(from, [&](std::string const& name, auto& x) {
-    using X = std::remove_cvref_t<decltype(x)>;
-    stored_tensor t{name, element::i64, {}, const_cast<X*>(&x), nullptr, &shard_memory<X>, nullptr, &shard_to_host<X>};
-    if constexpr (tensor_type<X>) {
-      t.type = element_of<typename X::element_type>;
-      if (x.empty()) has_no_value("the tensor " + name, place_of(x).spec());
-      t.where = place_of(x).spec();
-    }
-    all.push_back(t);
-  });
-  return all;
+template <class X>
+constexpr stored_access make_access() {
+  stored_access t;
+  if constexpr (tensor_type<X>)
+    t = {element_of<typename X::element_type>, &is_empty_tensor<X>, &place_of_tensor<X>, &place_on_backend<X>};
+  t.memory = &shard_memory<X>;
+  t.new_memory = &new_shard_memory<X>;
+  t.to_host = &shard_to_host<X>;
+  t.from_host = &shard_from_host<X>;
+  return t;
 }
-/// The same, to be read.
-template <class T, class Backend>
-std::vector<stored_tensor> tensors_to_read(T& to, Backend& b) {
+template <class X>
+inline constexpr stored_access access_to = make_access<X>();
+
+/// The tensors of a structure, and each other `x.value`, a number that all ranks have; what has neither, where nothing
+/// is kept, is passed over. With a backend they are to be read on that, else to be written. The structure stays while
+/// they are used.
+template <class T>
+std::vector<stored_tensor> stored_tensors(T& what, void* backend) {
   std::vector<stored_tensor> all;
-  for_each_stored(to, [&](std::string const& name, auto& x) {
-    using X = std::remove_cvref_t<decltype(x)>;
-    stored_tensor t{name, element::i64, {}, &x, &b, nullptr, &fresh_shard<X, Backend>, nullptr, &shard_from_host<X>};
-    if constexpr (tensor_type<X>) {
-      t.type = element_of<typename X::element_type>;
-      t.where = place_for<X>(b).spec();
-    }
-    all.push_back(t);
-  });
+  auto const structure = [&](std::string_view suffix, auto& of) {
+    auto const add = [&](path const& at, auto& x) {
+      using X = std::remove_cvref_t<decltype(x)>;
+      if constexpr (requires { x.value; } || tensor_type<X>)
+        add_tensor(all, at, suffix, const_cast<X*>(&x), access_to<X>, backend);
+    };
+    walk(static_cast<void*>(nullptr), add, nullptr, of);
+  };
+  if constexpr (has_state<T>)
+    what.visit_state(structure);
+  else
+    structure("", what);
   return all;
 }
 
@@ -166,13 +170,13 @@ std::vector<stored_tensor> tensors_to_read(T& to, Backend& b) {
 template <class... Part>
 std::vector<stored_part> parts_to_write(Part const&... parts) {
   std::vector<stored_part> all;
-  (all.push_back(stored_part{parts.name, tensors_to_write(parts.what)}), ...);
+  (all.push_back(stored_part{parts.name, stored_tensors(parts.what, nullptr)}), ...);
   return all;
 }
 template <class Backend, class... Part>
 std::vector<stored_part> parts_to_read([[maybe_unused]] Backend& b, Part const&... parts) {
   std::vector<stored_part> all;
-  (all.push_back(stored_part{parts.name, tensors_to_read(parts.what, b)}), ...);
+  (all.push_back(stored_part{parts.name, stored_tensors(parts.what, &b)}), ...);
   return all;
 }
 

@@ -65,7 +65,7 @@ inline std::vector<file_to_write> files_of(stored_part const& part, std::size_t 
     auto& f = files.back();
     if (!f.tensor_of.emplace(t.name, first_tensor + i).second)
       throw user_error("a checkpoint cannot have two tensors of one name, " + t.name);
-    f.header.arrays.push_back({t.name, std::string(stored_name_of(t.type)), t.shape()});
+    f.header.arrays.push_back({t.name, std::string(stored_name_of(t.element())), t.shape()});
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
     files[i].name = name_of_file(part.name, i, files.size());
