@@ -91,7 +91,7 @@ calculate() { awk "BEGIN { printf \"%.${2-2}f\", $1 }"; }
 
 if [[ $mode == check ]]; then
   grown=()
-  for name in core core-and-backends refused/autodiff/one_mistake_in_training checked-train-6 checked-train-48; do
+  for name in core core-and-backends refused/autodiff/one_mistake_in_training checked-train-6 checked-train-48 train-6; do
     figures="$(compile "$name")"  # apart, so that its failure ends the script
     read -r seconds _ allocated <<< "$figures"
     echo "$name: $allocated MiB allocated, recorded ${allocated_of[$name]}; $seconds s"
