@@ -6,6 +6,7 @@
 // second name, for the keys and values that a query looks back at.
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 #include <mtf/mtf.hpp>
 
@@ -100,12 +101,17 @@ struct model {
     return mtf::linear<batch, sequence, d_model>(a, p.w2, p.b2);
   }
 
-  // What dropout needs; rate 0 for evaluation. `recompute`: of each layer only its input is kept for the backward pass.
+  // What dropout needs; rate 0 for evaluation.
   struct noise {
     double rate = 0;
     mtf::random_key key{0};
+  };
+  // With `recompute` only the input of each layer is kept for the backward pass. A program that takes this compiles
+  // both.
+  struct noise_and_recompute : noise {
     bool recompute = false;
   };
+  static constexpr noise_and_recompute recomputed_if(bool recompute, noise n = {}) { return {n, recompute}; }
 
   // x [batch, sequence, d_model] -> the same
   struct layer {
@@ -116,16 +122,19 @@ struct model {
   };
 
   // Layers `first`, `first` + 1, ... of the network.
-  static constexpr auto through(auto const& blocks, auto const& x, noise n, std::size_t first) {
+  template <class Noise>
+  static constexpr auto through(auto const& blocks, auto const& x, Noise n, std::size_t first) {
     return mtf::scan(blocks, x, [&](auto const& block, auto const& before, std::size_t i) {
       auto const key = n.key.of(first + i);
-      if (n.recompute) return mtf::recompute(layer{}, block, before, n.rate, key);
+      if constexpr (std::is_same_v<Noise, noise_and_recompute>)
+        if (n.recompute) return mtf::recompute(layer{}, block, before, n.rate, key);
       return layer{}(block, before, n.rate, key);
     });
   }
 
   // ids [batch, sequence] -> logits [batch, sequence, vocab]
-  static constexpr auto logits(auto const& parameters, auto const& ids, noise n = {}) {
+  template <class Noise = noise>
+  static constexpr auto logits(auto const& parameters, auto const& ids, Noise n = {}) {
     auto const& p = mtf::as_computed(parameters);
     auto const embedded = mtf::dropout(mtf::embedding<vocab>(p.token_embedding, ids) + p.position_embedding, n.rate,
                                        n.key.of("embedding"));
@@ -141,7 +150,8 @@ struct model {
   }
 
   // The mean cross-entropy of predicting labels [batch, sequence], in nats.
-  static constexpr auto loss(auto const& p, auto const& ids, auto const& labels, noise n = {}) {
+  template <class Noise = noise>
+  static constexpr auto loss(auto const& p, auto const& ids, auto const& labels, Noise n = {}) {
     return mtf::mean(mtf::cross_entropy<vocab>(logits(p, ids, n), labels));
   }
 

@@ -46,13 +46,14 @@ using optimizer_on = mtf::adamw<parameters_on<Backend>, mtf::decay_weights, stat
 
 inline constexpr auto gradients_are_completed = mtf::completed_gradients::overlapped;
 
-/// The loss of a batch, or of a micro-batch, in training.
+/// The loss of a batch, or of a micro-batch, in training. Only executables that take any layout can recompute.
 struct training_loss {
   bool recompute = false;
-  // By a call: nvcc 13.0 forgets the `typename` of model::noise{...} in a lambda of a template.
   constexpr auto operator()(auto const& p, auto const& ids, auto const& labels, language_model::noise n = {}) const {
-    n.recompute = recompute;
-    return language_model::loss(p, ids, labels, n);
+    if constexpr (MTF_EXAMPLE_ANY_LAYOUT)
+      return language_model::loss(p, ids, labels, language_model::recomputed_if(recompute, n));
+    else
+      return language_model::loss(p, ids, labels, n);
   }
 };
 /// The same as plans in constant expressions take it.

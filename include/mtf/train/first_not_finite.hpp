@@ -19,6 +19,15 @@
 
 namespace mtf {
 
+namespace detail {
+// A function of the elements' type alone, so that walking many parameters compiles little.
+template <class Backend, class T>
+void look_at_parameter(result_watch& watch, Backend& b, path const& at, sharding const& where, backend::index n,
+                       T const* data) {
+  watch.note("parameter " + at.text(), where, b.all_finite(n, data));
+}
+}  // namespace detail
+
 /// Calls `step()` and tells the first operation whose result is not finite, in the order of the program and on any
 /// rank: its name and pass as a profile has them, and the tensor as a plan has it (backward: its gradient), such as
 /// "einsum forward [batch/data, d_ff]". Tensors of `params` that are not finite come first, "parameter blocks.0.w1
@@ -33,19 +42,16 @@ std::string first_not_finite(Backend& b, Params const& params, Step const& step)
     ~watching() { on.watch(nullptr); }
   } const until_the_end{b};
   b.watch(&watch);
-  for_each_tensor(
-      [&](std::string_view name, auto const& x) {
-        using X = std::remove_cvref_t<decltype(x)>;
-        auto const place = detail::place_of(x);
-        if constexpr (detail::by_value<X>)
-          axes = x.where().layout->mesh.axis_names();
-        else
-          axes = X::mesh_type::axis_names;
-        if (!watch.found())
-          watch.note("parameter " + std::string(name), place.spec(),
-                     b.all_finite(place.local_size(), x.value().data()));
-      },
-      params);
+  auto const look_at = [&](detail::path const& at, auto const& x) {
+    using X = std::remove_cvref_t<decltype(x)>;
+    if constexpr (detail::by_value<X>)
+      axes = x.where().layout->mesh.axis_names();
+    else
+      axes = X::mesh_type::axis_names;
+    auto const place = detail::place_of(x);
+    if (!watch.found()) detail::look_at_parameter(watch, b, at, place.spec(), place.local_size(), x.value().data());
+  };
+  detail::walk(static_cast<void*>(nullptr), look_at, nullptr, params);
   step();
   // All ranks have noted the same results, up to the first that is not finite on them.
   auto const& results = watch.results();
