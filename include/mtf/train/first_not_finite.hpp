@@ -9,11 +9,13 @@
 
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/watch.hpp>
+#include <mtf/backend/work.hpp>
 #include <mtf/core/describe.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/sharding.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/tensor/params.hpp>
 
