@@ -64,6 +64,23 @@ function(mtf_add_transformer target)
   mtf_add_program(${target} "${source}")
   target_include_directories(${target} PRIVATE "${example}")
   if(program STREQUAL "${example}/train.cpp")
-    target_link_libraries(${target} PRIVATE train-parts)
+    # Its plan, compiled once for each config and precision.
+    string(MD5 key "${config} ${precision}")
+    string(SUBSTRING "${key}" 0 8 key)
+    set(planned "transformer-planned-${key}")
+    if(NOT TARGET ${planned})
+      set(source "${CMAKE_BINARY_DIR}/${planned}.cpp")
+      file(CONFIGURE OUTPUT "${source}" CONTENT [=[
+#define MTF_EXAMPLE_ANY_LAYOUT 1
+#define MTF_EXAMPLE_PRECISION @precision@
+#define MTF_EXAMPLE_CONFIG <@config@>
+#include <@example@/planned.cpp>
+]=] @ONLY)
+      add_library(${planned} STATIC "${source}")
+      target_link_libraries(${planned} PRIVATE mtf mtf_warnings mtf_program_flags)
+      target_include_directories(${planned} PRIVATE "${example}")
+      mtf_host_only(${planned})
+    endif()
+    target_link_libraries(${target} PRIVATE train-parts ${planned})
   endif()
 endfunction()

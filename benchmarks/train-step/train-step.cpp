@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include <mtf/plan/plan_of.hpp>
 #include <mtf/plan/plan_under.hpp>
 
 #include "../measure.hpp"
@@ -25,6 +26,9 @@ using namespace transformer;
 using parameters = parameters_on<backend>;
 using tokens = tokens_on<backend>;
 using activation = computed_on<backend>;
+
+constexpr auto plan = mtf::plan_of<layout, gradients_are_completed, state_split>(planned_loss, planned_parameters,
+                                                                                 planned_tokens, planned_tokens);
 
 /// As in on_paper.hpp.
 double counted_bytes(bool recompute = false) {

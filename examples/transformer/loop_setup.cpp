@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <string>
 
+#include <mtf/plan/describe.hpp>
+#include <mtf/plan/plan_under.hpp>
 #include <mtf/train/loop_options.hpp>
 #include <mtf/train/run_report.hpp>
 
@@ -18,7 +20,7 @@ namespace transformer {
 namespace {
 
 mtf::run_description description_of(options const& o, executable const& built, std::int64_t parameters,
-                                    corpus const& data, planned_step const& plan) {
+                                    corpus const& data, mtf::plan_value const& plan) {
   auto const mb = [](auto bytes) { return text_of("%.2f MB", static_cast<double>(bytes) / 1e6); };
   auto const count = [](auto n) { return std::to_string(n); };
   return {
@@ -32,10 +34,11 @@ mtf::run_description description_of(options const& o, executable const& built, s
                 {"mesh", o.mesh},
                 {"layout", (o.layout.empty() ? "nothing is split" : o.layout) +
                                (o.upper_layout ? "; upper half of the layers: " + *o.upper_layout : "")},
-                {"a rank sends in a step", mb(plan.bytes_sent) + " in " + count(plan.collectives) + " collectives"},
-                {"a rank computes in a step", text_of("%.3g GFLOP of matrix products", plan.flops / 1e9)},
+                {"a rank sends in a step",
+                 mb(plan.bytes_sent_per_rank()) + " in " + count(plan.count()) + " collectives"},
+                {"a rank computes in a step", text_of("%.3g GFLOP of matrix products", plan.flops() / 1e9)},
                 {"memory of tensors on a rank", mb(plan.peak_bytes) + " in forward and backward pass"}},
-      .plan = plan.text,
+      .plan = mtf::describe(plan),
       .loss_scale = 1 / std::log(2.0),
       .loss_unit = std::string("bits/") + data.token_name(),
       .reference = {data.unigram_name(), data.unigram_bits()}};
@@ -53,7 +56,7 @@ std::string text_of(char const* format, ...) {
 }
 
 mtf::loop_options loop_options_from(options const& o, executable const& built, std::int64_t parameters,
-                                    corpus const& data, planned_step const& plan) {
+                                    corpus const& data, mtf::plan_value const& plan) {
   mtf::loop_options loop{.steps = o.steps,
                          .learning_rate = learning_rates(o),
                          .evaluate_every = o.eval_every,
@@ -75,8 +78,8 @@ mtf::loop_options loop_options_from(options const& o, executable const& built, s
   loop.on_failed_checkpoint = o.on_failed_checkpoint;
   loop.item = "tokens";
   loop.items = static_cast<double>(built.batch * built.sequence) * o.accumulate;
-  loop.flops = plan.flops;
-  loop.sends = plan.sends;
+  loop.flops = plan.flops();
+  loop.sends = plan.unrolled();
   loop.profile = o.profile;
   return loop;
 }

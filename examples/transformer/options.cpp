@@ -85,6 +85,7 @@ command_line parse(int argc, char** argv, executable const& built) {
                     : "is built for the mesh \"" + built.mesh + "\" and the layout \"" + built.layout + "\".")};
   o.mesh = built.mesh;
   o.layout = built.layout;
+  if (built.upper_layout != built.layout) o.upper_layout = built.upper_layout;
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults first
   app.add_flag("--plan", o.plan, "list what each rank sends in a training step, and exit; needs no mpirun");
   constexpr int most = std::numeric_limits<int>::max();

@@ -34,7 +34,7 @@ std::function<double(int)> learning_rates(options const& o);
 
 /// What is fixed in an executable's types: shown by --help, and refused if asked to be otherwise.
 struct executable {
-  std::string mesh, layout;
+  std::string mesh, layout, upper_layout;
   bool takes_any_layout = false;  // then those two are the defaults
   bool has_ranks_as_threads = false;
   std::int64_t batch = 0, sequence = 0, layers = 0, d_model = 0, heads = 0, d_ff = 0, vocab = 0;

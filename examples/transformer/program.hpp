@@ -14,11 +14,15 @@
 
 namespace transformer {
 
+// An executable for one layout has its plan from a file of its own (planned.cpp), whose layout is any: what has the
+// same name in both is not the same.
 #if MTF_EXAMPLE_ANY_LAYOUT
+inline namespace for_any_layout {
 using layout = mtf::any_layout<0>;
 using upper_layout = mtf::any_layout<1>;
 using language_model = model<config, upper_layout>;
 #else
+inline namespace for_one_layout {
 using mesh = mtf::mesh_of<MTF_EXAMPLE_MESH>;
 
 template <mtf::fixed_string Rules>
@@ -74,19 +78,7 @@ inline std::array<mtf::layout_value, 2> layouts_of(options const& o) {
   };
   return {from(o.layout), from(o.upper_layout.value_or(o.layout))};
 }
-/// What a training step sends and computes, known before it runs.
-inline mtf::plan_value plan_of(options const& o) {
-  auto const of = [&](auto const& loss) {
-    return mtf::plan_under<gradients_are_completed, state_split>(loss, layouts_of(o), planned_parameters,
-                                                                 planned_tokens, planned_tokens);
-  };
-  training_loss const loss{o.recompute};
-  return o.accumulate == 1 ? of(loss) : of(mtf::accumulated(loss, static_cast<std::size_t>(o.accumulate)));
-}
-#else
-inline constexpr auto plan = mtf::plan_of<layout, gradients_are_completed, state_split>(
-    planned_loss, planned_parameters, planned_tokens, planned_tokens);
-inline constexpr auto const& plan_of(options const&) { return plan; }
 #endif
 
+}  // namespace
 }  // namespace transformer

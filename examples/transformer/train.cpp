@@ -15,6 +15,7 @@
 #include "loop_setup.hpp"
 #include "options.hpp"
 #include "peak.hpp"
+#include "planned.hpp"
 #include "plot.hpp"
 #include "setup.hpp"
 
@@ -29,6 +30,7 @@ constexpr int evaluation_batches = 8;
 /// What this executable is.
 executable const built{.mesh = MTF_EXAMPLE_MESH,
                        .layout = MTF_EXAMPLE_LAYOUT,
+                       .upper_layout = MTF_EXAMPLE_UPPER_LAYOUT,
                        .takes_any_layout = MTF_EXAMPLE_ANY_LAYOUT,
                        .has_ranks_as_threads = MTF_EXAMPLE_RANKS_AS_THREADS,
                        .batch = batch,
@@ -95,17 +97,6 @@ std::string generate(Backend& machine, parameters_on<Backend> const& p, corpus c
   return data.written(written);
 }
 
-/// What a step was planned to do.
-template <class Plan>
-planned_step planned(Plan const& plan) {
-  return {.bytes_sent = plan.bytes_sent_per_rank(),
-          .collectives = plan.count(),
-          .peak_bytes = plan.peak_bytes,
-          .flops = plan.flops(),
-          .text = mtf::describe(plan),
-          .sends = plan.unrolled()};
-}
-
 template <class Backend>
 int train(Backend& machine, options const& o) {
   mtf::random_key const seed(o.seed);
@@ -114,7 +105,7 @@ int train(Backend& machine, options const& o) {
                              .vocabulary = vocab,
                              .validation_share = o.validation_share,
                              .seed = seed});
-  auto const plan = planned(plan_of(o));
+  auto const plan = plan_of(o);
   auto p = model_type::initial<parameters_on<Backend>>(machine, seed.of("initial"));
   optimizer_on<Backend> optimizer(machine, {.beta2 = 0.95, .weight_decay = o.weight_decay, .clip_norm = o.clip});
   auto const parameters = mtf::parameter_count(p);
@@ -130,7 +121,8 @@ int train(Backend& machine, options const& o) {
   loop.say(std::to_string(parameters) + " parameters, mesh " + mesh_text(o) + ", layout \"" + o.layout + "\"; " +
            data.description() + text_of("; matrix peak %.0f GFLOP/s on all ranks", peak / 1e9));
   loop.say(text_of("each rank sends %.2f MB a step in %llu collectives (--plan lists them)",
-                   static_cast<double>(plan.bytes_sent) / 1e6, static_cast<unsigned long long>(plan.collectives)));
+                   static_cast<double>(plan.bytes_sent_per_rank()) / 1e6,
+                   static_cast<unsigned long long>(plan.count())));
 
   training_loss const loss{o.recompute};
   auto const step_function = mtf::value_and_grad<state_split>(loss, gradients_are_completed);

@@ -1,0 +1,22 @@
+#include "planned.hpp"
+
+#include <cstddef>
+
+#include <mtf/mtf.hpp>
+#include <mtf/plan/plan_under.hpp>
+
+#include "options.hpp"
+#include "program.hpp"
+
+namespace transformer {
+
+mtf::plan_value plan_of(options const& o) {
+  auto const of = [&](auto const& loss) {
+    return mtf::plan_under<gradients_are_completed, state_split>(loss, layouts_of(o), planned_parameters,
+                                                                 planned_tokens, planned_tokens);
+  };
+  training_loss const loss{o.recompute};
+  return o.accumulate == 1 ? of(loss) : of(mtf::accumulated(loss, static_cast<std::size_t>(o.accumulate)));
+}
+
+}  // namespace transformer
