@@ -248,6 +248,21 @@ TEST_CASE("a file that becomes shorter while it is read") {
   });
 }
 
+TEST_CASE("tensors are read on a backend of their type") {
+  struct another {
+    mtf::collectives& all;
+    mtf::collectives& ranks() { return all; }
+  };
+  scratch const at;
+  save_to(at.path);
+  on_ranks<two_ranks>([&](auto& machine) {
+    model_on<split> p;
+    another none_of_theirs{machine.ranks()};
+    CHECK(error_of([&] { mtf::load_parts(none_of_theirs, at.path, mtf::stored_as("model", p)); }) ==
+          "the tensor w is to be read on a backend of another type than its own");
+  });
+}
+
 TEST_CASE("a rank reads its own elements, each once") {
   auto const spec = mtf::place<float, split, backend>::tensor<rows, columns>::spec;
   std::vector<int> read(64 * 256);

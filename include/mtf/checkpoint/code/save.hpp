@@ -9,6 +9,7 @@
 #include <mtf/backend/collectives.hpp>
 #include <mtf/checkpoint/part.hpp>
 #include <mtf/checkpoint/save.hpp>  // NOLINT(misc-header-include-cycle)
+#include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/agree.hpp>
 #include <mtf/detail/checkpoint/read.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
@@ -19,12 +20,16 @@
 namespace mtf::detail {
 
 void add_tensor(std::vector<stored_tensor>& all, path const& at, std::string_view suffix, void* tensor,
-                stored_access const& access, void* backend) {
+                stored_access const& access, stored_on on) {
   auto name = at.text();
   if (!suffix.empty()) name += "." + std::string(suffix);
-  stored_tensor t{.name = std::move(name), .access = &access, .tensor = tensor, .backend = backend};
-  if (access.where_on != nullptr && backend != nullptr) t.where = access.where_on(backend);
-  if (access.where_is != nullptr && backend == nullptr) {
+  stored_tensor t{.name = std::move(name), .access = &access, .tensor = tensor, .backend = on.backend};
+  if (access.where_on != nullptr && on.backend != nullptr) {
+    if (access.backend_type != on.type)
+      throw user_error("the tensor " + t.name + " is to be read on a backend of another type than its own");
+    t.where = access.where_on(on.backend);
+  }
+  if (access.where_is != nullptr && on.backend == nullptr) {
     t.where = access.where_is(tensor);
     if (access.is_empty(tensor)) has_no_value("the tensor " + t.name, t.where);
   }

@@ -30,11 +30,22 @@ struct stored_access {
   bool (*is_empty)(void const* tensor) = nullptr;
   sharding (*where_is)(void const* tensor) = nullptr;
   sharding (*where_on)(void* backend) = nullptr;  // a new one on it
+  void const* backend_type = nullptr;             // which one it is: backend_type_of
   // The rank's shard, if the host can read and write it where it is; else null.
   void* (*memory)(void* tensor) = nullptr;
   void* (*new_memory)(void* tensor, void* backend) = nullptr;  // the same, of memory of its own
   void (*to_host)(void const* tensor, void* to) = nullptr;
   void (*from_host)(void* tensor, void const* from) = nullptr;
+};
+
+/// Tells types of backends apart, by its address.
+template <class Backend>
+inline constexpr char backend_type_of = 0;
+
+/// What tensors are to be read on: a backend without its type; none: they are to be written.
+struct stored_on {
+  void* backend = nullptr;
+  void const* type = nullptr;
 };
 
 /// A tensor that is written or read.
@@ -70,10 +81,10 @@ struct stored_part {
   std::vector<stored_tensor> tensors;
 };
 
-/// One more, called by its path and a suffix: "blocks.3.w1", "blocks.3.w1.exp_avg". With a backend it is to be read on
-/// that, else to be written; then one without a value is a user_error.
+/// One more, called by its path and a suffix: "blocks.3.w1", "blocks.3.w1.exp_avg". A user_error: one without a value
+/// that is to be written; a backend that is none of its type.
 MTF_CHECKPOINT_CODE void add_tensor(std::vector<stored_tensor>& all, path const& at, std::string_view suffix,
-                                    void* tensor, stored_access const& access, void* backend);
+                                    void* tensor, stored_access const& access, stored_on on);
 
 /// What has tensors in several structures, such as an optimizer, tells of each with the suffix of their names.
 struct no_visitor {
@@ -135,7 +146,8 @@ template <class X>
 constexpr stored_access make_access() {
   stored_access t;
   if constexpr (tensor_type<X>)
-    t = {element_of<typename X::element_type>, &is_empty_tensor<X>, &place_of_tensor<X>, &place_on_backend<X>};
+    t = {element_of<typename X::element_type>, &is_empty_tensor<X>, &place_of_tensor<X>, &place_on_backend<X>,
+         &backend_type_of<typename X::backend_type>};
   t.memory = &shard_memory<X>;
   t.new_memory = &new_shard_memory<X>;
   t.to_host = &shard_to_host<X>;
@@ -146,16 +158,15 @@ template <class X>
 inline constexpr stored_access access_to = make_access<X>();
 
 /// The tensors of a structure, and each other `x.value`, a number that all ranks have; what has neither, where nothing
-/// is kept, is passed over. With a backend they are to be read on that, else to be written. The structure stays while
-/// they are used.
+/// is kept, is passed over. The structure stays while they are used.
 template <class T>
-std::vector<stored_tensor> stored_tensors(T& what, void* backend) {
+std::vector<stored_tensor> stored_tensors(T& what, stored_on on) {
   std::vector<stored_tensor> all;
   auto const structure = [&](std::string_view suffix, auto& of) {
     auto const add = [&](path const& at, auto& x) {
       using X = std::remove_cvref_t<decltype(x)>;
       if constexpr (requires { x.value; } || tensor_type<X>)
-        add_tensor(all, at, suffix, const_cast<X*>(&x), access_to<X>, backend);
+        add_tensor(all, at, suffix, const_cast<X*>(&x), access_to<X>, on);
     };
     walk(static_cast<void*>(nullptr), add, nullptr, of);
   };
@@ -170,13 +181,13 @@ std::vector<stored_tensor> stored_tensors(T& what, void* backend) {
 template <class... Part>
 std::vector<stored_part> parts_to_write(Part const&... parts) {
   std::vector<stored_part> all;
-  (all.push_back(stored_part{parts.name, stored_tensors(parts.what, nullptr)}), ...);
+  (all.push_back(stored_part{parts.name, stored_tensors(parts.what, {})}), ...);
   return all;
 }
 template <class Backend, class... Part>
 std::vector<stored_part> parts_to_read([[maybe_unused]] Backend& b, Part const&... parts) {
   std::vector<stored_part> all;
-  (all.push_back(stored_part{parts.name, stored_tensors(parts.what, &b)}), ...);
+  (all.push_back(stored_part{parts.name, stored_tensors(parts.what, {&b, &backend_type_of<Backend>})}), ...);
   return all;
 }
 
