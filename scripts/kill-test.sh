@@ -2,7 +2,8 @@
 # Kills training runs with signal 9 at random moments, a rank or mpirun, and lets them go on from their checkpoints: each
 # time the job ends within 10 seconds, and every loss of the run that was killed is the uninterrupted run's: bit for bit
 # where the layout stays, to 1e-4 where each start takes another (1, 2 and 4 ranks, three layouts).
-#   scripts/kill-test.sh [KILLS [DIR]]   so many each way (default 200); in DIR (default build/gcc) the example is built
+#   scripts/kill-test.sh [KILLS [DIR [WAY...]]]   so many each way (default 200); in DIR (default build/gcc) the example
+#     is built; ways: 1 (two ranks), 2 (2 x 2), 3 (each start another); default all
 # Some 3 seconds a kill. Prints a table; exits with 1 if anything differs, or a run fails otherwise.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,6 +11,12 @@ exec 3>&2 2>/dev/null  # where bash tells of each process that was killed
 
 kills="${1:-200}"
 examples="${2:-build/gcc}/examples/transformer"
+ways=("${@:3}")
+((${#ways[@]})) || ways=(1 2 3)
+of_way=([1]=train-data-2 [2]=train-mesh-2x2 [3]="train-one train-data-2 train-mesh-2x2 train-tensor-2")
+for way in "${ways[@]}"; do
+  [[ "$way" == [123] ]] || { echo "kill-test: no way '$way': there are 1, 2 and 3" >&3; exit 2; }
+done
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 steps=30
@@ -84,7 +91,8 @@ finish() {
 }
 
 printf '%-34s %6s %9s %15s %12s\n' "started in turns" kills "runs" "while writing" "slowest end"
-for programs in train-data-2 train-mesh-2x2 "train-one train-data-2 train-mesh-2x2 train-tensor-2"; do
+for way in "${ways[@]}"; do
+  programs="${of_way[$way]}"
   read -ra each <<<"$programs"
   begin="$(date +%s%N)"
   start "${each[0]}" whole

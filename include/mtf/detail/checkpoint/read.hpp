@@ -173,7 +173,8 @@ class tensor_files {
   std::map<std::string, tensor_source> sources_;
 };
 
-/// Reads a rank's shard of one tensor into `shard`; the remainder of what was read. `file_data`: the file's bytes.
+/// Reads a rank's shard of one tensor into `shard`; the remainder of what was read. `file_data`: the file's bytes, for
+/// ranges that are too short for a system call each. (Of longer ones a call copies faster than pages are mapped.)
 inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, tensor_source const& s,
                                 std::string const& name, stored_tensor const& t, mesh_shape const& mesh, int rank,
                                 char* shard) {
@@ -181,17 +182,22 @@ inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, 
   bool const same = s.array.type == stored_name_of(t.element()) && t.element() != element::boolean;
   auto const convert = converter_for(s.array.type, t.element());
   remainder_of_ranges remainder;
-  constexpr std::uint64_t piece = 1U << 15U;  // its checksum and its conversion find it in the nearest cache
-  std::array<char, piece> raw;
+  constexpr std::uint64_t longest = 1U << 18U, in_raw = 1U << 15U, worth_a_call = 1U << 15U;
+  std::array<char, in_raw> raw;
+  auto const piece = (same ? longest : in_raw) / stored;  // its checksum and its conversion find it in a near cache
   for_each_range(t.where, mesh, rank, [&](std::uint64_t begin, std::uint64_t mine, std::uint64_t count) {
-    for (std::uint64_t done = 0; done < count; done += piece / stored) {
-      auto const some = std::min(piece / stored, count - done);
+    for (std::uint64_t done = 0; done < count; done += piece) {
+      auto const some = std::min(piece, count - done), in_tensor = (begin + done) * stored;
+      auto const bytes = static_cast<std::size_t>(some * stored);
+      auto const in_file = from.header.data + s.array.begin + in_tensor;
       auto* const to = shard + (mine + done) * size;
       auto* const into = same ? to : raw.data();
       // Copied first, as another process may change the file: the checksum is of what is used.
-      std::memcpy(into, file_data + from.header.data + s.array.begin + (begin + done) * stored,
-                  static_cast<std::size_t>(some * stored));
-      remainder.add((begin + done) * stored, into, static_cast<std::size_t>(some * stored));
+      if (bytes < worth_a_call)
+        std::memcpy(into, file_data + in_file, bytes);
+      else if (from.in.read_some(in_file, into, bytes) != static_cast<std::int64_t>(bytes))
+        throw lost_pages{};
+      remainder.add(in_tensor, into, bytes);
       if (!same && !convert(raw.data(), to, static_cast<std::size_t>(some)))
         throw user_error(name + " has an element that does not fit into " + std::string(stored_name_of(t.element())));
     }
