@@ -1,5 +1,6 @@
 // Causal attention and its gradients against plain loops in double: in blocks, ragged ones, and in several orders of
 // dimensions.
+#include <array>
 #include <cmath>
 
 #include "kernels_fixture.hpp"
@@ -142,6 +143,40 @@ TEST_CASE_TEMPLATE("causal attention and its vjp", T, float, double, bfloat16) {
               order_of(kind::batch_heads_sequence, e, e.keys), -scale});
   }
 }
+
+#if MTF_PAIR_PRODUCTS
+// Sums of these numbers are exact in float, in any order.
+TEST_CASE("scores of bfloat16 by products of pairs") {
+  using exec = Kokkos::DefaultExecutionSpace;
+  if (!__builtin_cpu_supports("avx512bf16")) return;
+  mtf::kokkos::device<exec> on{exec{}};
+  extents const shapes[] = {{2, 3, 70, 70, 1}, {1, 2, 64, 300, 5}, {1, 1, 300, 300, 32}, {2, 1, 129, 129, 63}};
+  for (auto const& e : shapes) {
+    CAPTURE(e.head);
+    problem const p{e, order_of(kind::batch_sequence_heads, e, e.queries),
+                    order_of(kind::batch_sequence_heads, e, e.keys), order_of(kind::batch_heads_sequence, e, e.keys),
+                    0.5};
+    array<bfloat16> q(numbers(p.query_count(), 1)), k(numbers(p.key_count(), 2)), v(numbers(p.key_count(), 3)),
+        g(numbers(p.query_count(), 4));
+    auto const computed = [&](bool pairs) {
+      array<bfloat16> out(p.query_count()), dq(p.query_count()), dk(p.key_count()), dv(p.key_count());
+      array<float> lse(e.batch * e.heads * e.queries);
+      mtf::kokkos::attention_forward<bfloat16> forward(p.shape(), 0.5F, 1, out.get(), lse.get(), q.get(), k.get(),
+                                                       v.get());
+      forward.set_paired(pairs);
+      mtf::kokkos::do_attention_tasks("forward", on, forward);
+      mtf::kokkos::attention_backward<bfloat16> backward(p.shape(), 0.5F, 1, dq.get(), dk.get(), dv.get(), q.get(),
+                                                         k.get(), v.get(), out.get(), lse.get(), g.get());
+      backward.set_paired(pairs);
+      array<float> sums(backward.sum_count());
+      backward.sums = sums.get();
+      mtf::kokkos::do_attention_tasks("backward", on, backward);
+      return std::array<vec, 4>{out.host(), sums.host(), dk.host(), dv.host()};
+    };
+    CHECK(computed(true) == computed(false));
+  }
+}
+#endif
 
 TEST_CASE("causal attention stores nothing of the size of its scores") {
   if (!mtf::kokkos::runs_on_host<backend::execution_space>) return;

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstring>
 
+#include <mtf/core/element.hpp>
+#include <mtf/kokkos/gemm/bfloat16_units.hpp>
 #include <mtf/kokkos/gemm/block_product.hpp>
 #include <mtf/kokkos/kernels/attention_memory.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
@@ -24,14 +26,30 @@ struct attention_blocks {
   static constexpr index rows = 64;  // of a block of scores
   index columns;
   index pitch;  // from row to row, a vector more than needed: at powers of two rows would share a few sets of the cache
+  bool paired;
+  index terms;  // of a score
 
   attention_blocks(attention_shape const& shape, A by)
       : what(shape), batch(nest_of(shape.batch)), scale(by), columns(std::min<index>(256, shape.keys)) {
     set_columns(columns);
+    set_paired(pairs_are_faster());
   }
   void set_columns(index n) {
     columns = n;
     pitch = round_up(n, panels<A>::width) + vector_lanes<A>;
+  }
+
+  void set_paired(bool pairs) {
+    paired = pairs;
+    terms = pairs ? ceil_div(what.head, 2) : what.head;
+  }
+  /// Are scores of bfloat16 to be computed by products of pairs? Decided by the processor's kind.
+  static bool pairs_are_faster() {
+    if constexpr (MTF_PAIR_PRODUCTS && std::is_same_v<T, bfloat16>) {
+      static bool const faster = bfloat16_units::here().dot_pays();
+      return faster;
+    }
+    return false;
   }
 
   /// How many of the `n` keys from j0 on query i sees.
@@ -53,6 +71,18 @@ struct attention_blocks {
       return copy_rows(x, n, copy);
   }
   [[nodiscard]] index copied(index n) const { return std::is_same_v<T, A> ? 0 : n * what.head; }
+  /// A copy in which two numbers take the place of one.
+  [[nodiscard]] strided_rows<A const> pair_rows(strided_rows<T const> x, index n, A* copy) const {
+    for (index r = 0; r < n; ++r) {
+      copy[(r + 1) * terms - 1] = 0;  // an odd number of them
+      std::memcpy(copy + r * terms, x[r], static_cast<std::size_t>(what.head) * sizeof(T));
+    }
+    return {copy, terms};
+  }
+  /// What scores are computed from.
+  [[nodiscard]] strided_rows<A const> factors(strided_rows<T const> x, index n, A* copy) const {
+    return paired ? pair_rows(x, n, copy) : load_rows(x, n, copy);
+  }
   static void store_row(T* to, A const* from, index n, A factor) {
     MTF_SIMD
     for (index h = 0; h < n; ++h) to[h] = convert<T>(factor * from[h]);
@@ -61,11 +91,16 @@ struct attention_blocks {
   /// s[i, j] = factor a[i] b[j] where query i0 + i sees key j0 + j, and somewhat beyond.
   void scores(index m, index n, index i0, index j0, A factor, strided_rows<A const> a, panels<A> b, A* s,
               coming_rows<T>& coming) const {
-    multiply_block(m, round_up(n, panels<A>::width), factor, {a.at, a.stride, 1}, b, {s, pitch}, false,
-                   [&](index i, index r, index j) {
-                     coming.ask_for_some();
-                     return term_range{0, i0 + i + r > j0 + j ? what.head : 0};
-                   });
+    auto const some = [&](index i, index r, index j) {
+      coming.ask_for_some();
+      return term_range{0, i0 + i + r > j0 + j ? terms : 0};
+    };
+    auto const wide = round_up(n, panels<A>::width);
+#if MTF_PAIR_PRODUCTS
+    if constexpr (std::is_same_v<T, bfloat16>)
+      if (paired) return multiply_block<pair_product>(m, wide, factor, {a.at, a.stride, 1}, b, {s, pitch}, false, some);
+#endif
+    multiply_block(m, wide, factor, {a.at, a.stride, 1}, b, {s, pitch}, false, some);
   }
   /// c[i] (+)= the sum of s[i, j] b[j] over what query i0 + i sees of the n keys from j0 on.
   void weighted(index m, index n, index i0, index j0, A const* s, panels<A> b, strided_rows<A> c, bool accumulate,
@@ -89,9 +124,9 @@ template <class T>
 struct attention_forward : attention_blocks<T> {
   using base = attention_blocks<T>;
   using A = typename base::A;
-  using base::visible_from, base::copied, base::copy_rows, base::load_rows, base::store_row, base::scores,
-      base::weighted;
-  using base::what, base::batch, base::scale, base::rows, base::columns, base::pitch;
+  using base::visible_from, base::copied, base::copy_rows, base::pair_rows, base::factors, base::store_row,
+      base::scores, base::weighted;
+  using base::what, base::batch, base::scale, base::rows, base::columns, base::pitch, base::paired, base::terms;
   T* out;
   A* lse;
   T const *q, *k, *v;
@@ -129,14 +164,15 @@ struct attention_forward : attention_blocks<T> {
     index at[3];
     batch.locate(task / blocks(), at);
     auto coming = after(task, at[0] + first * w.q_row, end - first);
-    auto const query = copy_rows({q + at[0] + first * w.q_row, w.q_row}, end - first, mine.q);
+    strided_rows<T const> const queries{q + at[0] + first * w.q_row, w.q_row};
+    auto const query = paired ? pair_rows(queries, end - first, mine.q) : copy_rows(queries, end - first, mine.q);
     strided_rows<A> const o{mine.o, w.head};
     std::fill_n(mine.max, end - first, max_op::neutral<A>());
     std::fill_n(mine.sum, end - first, A(0));
     for (index j0 = 0; j0 < std::min(end, w.keys); j0 += columns) {
       index const width = std::min({columns, w.keys - j0, end - j0});
-      panels<A> const keys{mine.keys, w.head}, values{mine.values, width};
-      keys.pack_transposed(load_rows({k + at[1] + j0 * w.k_row, w.k_row}, width, mine.k), width);
+      panels<A> const keys{mine.keys, terms}, values{mine.values, width};
+      keys.pack_transposed(factors({k + at[1] + j0 * w.k_row, w.k_row}, width, mine.k), width);
       values.pack(strided_rows<T const>{v + at[2] + j0 * w.v_row, w.v_row}, w.head);
       for (index i0 = first; i0 < end; i0 += rows) {
         index const m = std::min(rows, end - i0), n = std::min(width, i0 + m - j0);
@@ -194,9 +230,9 @@ template <class T>
 struct attention_backward : attention_blocks<T> {
   using base = attention_blocks<T>;
   using A = typename base::A;
-  using base::visible_from, base::copied, base::copy_rows, base::load_rows, base::store_row, base::scores,
-      base::weighted, base::transposed_weighted;
-  using base::what, base::batch, base::scale, base::rows, base::columns, base::pitch;
+  using base::visible_from, base::copied, base::copy_rows, base::pair_rows, base::factors, base::store_row,
+      base::scores, base::weighted, base::transposed_weighted;
+  using base::what, base::batch, base::scale, base::rows, base::columns, base::pitch, base::paired, base::terms;
   T *dq, *dk, *dv;
   T const *q, *k, *v, *out;
   A const* lse;
@@ -224,7 +260,7 @@ struct attention_backward : attention_blocks<T> {
   }
 
   struct memory {
-    A *s, *ds, *dk, *dv, *q, *k, *v, *g, *keys, *key_rows, *values, *query_rows, *g_rows;
+    A *s, *ds, *dk, *dv, *q, *k, *v, *g, *q_pairs, *g_pairs, *keys, *key_rows, *values, *query_rows, *g_rows;
   };
   [[nodiscard]] memory from(scratch_memory& m) const {
     auto const r = rows, c = columns, h = what.head;
@@ -236,6 +272,8 @@ struct attention_backward : attention_blocks<T> {
             m.take<A>(copied(c)),
             m.take<A>(copied(c)),
             m.take<A>(r * h),
+            m.take<A>(paired ? r * terms : 0),
+            m.take<A>(paired ? r * terms : 0),
             m.take<A>(panels<A>::size(h, c)),
             m.take<A>(panels<A>::size(c, h)),
             m.take<A>(panels<A>::size(h, c)),
@@ -276,21 +314,21 @@ struct attention_backward : attention_blocks<T> {
             memory const& mine, coming_rows<T>& coming) const {
     auto const& w = what;
     index const width = std::min(columns, w.keys - j0);
-    auto const key = load_rows({k + at[1] + j0 * w.k_row, w.k_row}, width, mine.k);
-    panels<A> const key_panels{mine.keys, w.head}, value_panels{mine.values, w.head}, key_rows{mine.key_rows, width};
-    key_panels.pack_transposed(key, width);
+    strided_rows<T const> const key{k + at[1] + j0 * w.k_row, w.k_row};
+    panels<A> const key_panels{mine.keys, terms}, value_panels{mine.values, terms}, key_rows{mine.key_rows, width};
+    key_panels.pack_transposed(factors(key, width, mine.k), width);
     key_rows.pack(key, w.head);
-    value_panels.pack_transposed(load_rows({v + at[2] + j0 * w.v_row, w.v_row}, width, mine.v), width);
+    value_panels.pack_transposed(factors({v + at[2] + j0 * w.v_row, w.v_row}, width, mine.v), width);
     std::fill_n(mine.dk, width * w.head, A(0));
     std::fill_n(mine.dv, width * w.head, A(0));
     for (index i0 = j0 / rows * rows; i0 < w.queries; i0 += rows) {
       index const m = std::min(rows, w.queries - i0), n = std::min(width, i0 + m - j0);
       if (n <= 0) continue;
       strided_rows<T const> const o{out + at[0] + i0 * w.q_row, w.q_row};
-      auto const query = copy_rows({q + at[0] + i0 * w.q_row, w.q_row}, m, mine.q);
-      auto const g = copy_rows({dout + at[0] + i0 * w.q_row, w.q_row}, m, mine.g);
-      scores(m, n, i0, j0, scale, query, key_panels, mine.s, coming);
-      scores(m, n, i0, j0, A(1), g, value_panels, mine.ds, coming);
+      strided_rows<T const> const queries{q + at[0] + i0 * w.q_row, w.q_row}, gs{dout + at[0] + i0 * w.q_row, w.q_row};
+      auto const query = copy_rows(queries, m, mine.q), g = copy_rows(gs, m, mine.g);
+      scores(m, n, i0, j0, scale, paired ? pair_rows(queries, m, mine.q_pairs) : query, key_panels, mine.s, coming);
+      scores(m, n, i0, j0, A(1), paired ? pair_rows(gs, m, mine.g_pairs) : g, value_panels, mine.ds, coming);
       for (index r = 0; r < m; ++r)
         differentiate(mine.s + r * pitch, mine.ds + r * pitch, visible_from(i0 + r, j0, n), n,
                       lse[sequence * w.queries + i0 + r], dot(g[r], o[r]));
