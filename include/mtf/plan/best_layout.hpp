@@ -158,27 +158,33 @@ struct constant_outline {
 /// layout_search::listed_layouts as a constant.
 struct constant_list {
   static constexpr std::size_t most = 1024;
-  std::uint64_t layouts = 0, elsewhere = 0, parameters_too_large = 0;
+  std::uint64_t layouts = 0;
   std::size_t count = 0;
   std::array<layout_search::open_layout, most> open{};
 
-  constexpr explicit constant_list(layout_search::listed_layouts const& from)
-      : layouts(from.layouts), elsewhere(from.elsewhere), parameters_too_large(from.parameters_too_large) {
+  constexpr explicit constant_list(layout_search::listed_layouts const& from) : layouts(from.layouts) {
     for (auto const& l : from.open) open[count++] = l;
   }
 };
 
-/// How far a search came.
-struct search_state {
-  bool done = false;
-  bool found = false;
-  layout_value layout{};  // to be priced next; when it is done, the best
+/// The plans that the compiler makes at most: each leaves some 50 MB behind that GCC does not give back.
+inline constexpr std::size_t most_plans = 64;
+
+/// A search that stopped, or is done. Found, if any, is `best`.
+struct stopped_search {
+  bool begun = false, done = false, found = false;
+  layout_value asked{};  // to be priced next
+  layout_value best{};
   double seconds = 0;
-  std::uint64_t bytes_sent = 0, memory = 0, layouts = 0, tried = 0, refused = 0;
+  std::uint64_t bytes_sent = 0, memory = 0, tried = 0, refused = 0;
+  layout_search::waiting_layout current{};
+  std::size_t open_count = 0, alone_count = 0;
+  std::array<layout_search::waiting_layout, constant_list::most> open{};
+  std::array<layout_search::alone_of, most_plans + max_axes> alone{};
 };
 
-/// A search of which each plan is a constant of its own, since compilers bound the steps of one: the search is made
-/// again with the plans known so far, until it asks for no other. It asks in the same order each time.
+/// A search of which each plan is a constant of its own, since compilers bound the steps of one: so is the search
+/// between two plans.
 template <class Mesh, class Pinned, machine_description const& Machine, least Of, completed_gradients When, class Split,
           class Update, class F, class... In>
 struct search_by_compiler {
@@ -206,48 +212,33 @@ struct search_by_compiler {
   // False after the compiler has said what is no constant expression.
   static constexpr bool has_run = requires { typename std::bool_constant<(list_of_layouts.layouts > 0)>; };
 
-  template <std::size_t N>
-  static constexpr search_state search_with(std::array<priced_plan, N> const& known) {
+  /// Goes on from `s`, which asked for this plan.
+  static constexpr stopped_search go_on(stopped_search const& s, priced_plan const& plan) {
     auto const program = outline.program();
     auto const a = among();
-    search_state s;
-    std::size_t asked = 0;
+    stopped_search next;
+    bool asked = !s.begun;
     auto const price = [&](std::vector<layout_value> const& layouts, completed_gradients, bool) {
-      if (asked != N) return known[asked++];
-      s.layout = layouts.front();
+      if (!asked) {
+        asked = true;
+        return plan;
+      }
+      next.asked = layouts.front();
       return priced_plan{.known = false};
     };
     layout_search search(program, Machine, best_machine, a, false);
-    auto const result = search.run(list_of_layouts, list_of_layouts.count, price);
-    s.done = asked == N && result.layouts > 0;
-    s.layouts = result.layouts;
-    s.tried = result.tried;
-    for (auto const n : search.refused()) s.refused += n;
-    if (s.done && !result.best.empty()) {
-      auto const& b = result.best.front();
-      s.found = true;
-      s.layout = b.layouts.front();
-      s.seconds = b.seconds;
-      s.bytes_sent = b.bytes_sent;
-      s.memory = b.memory;
-    }
-    return s;
+    next.done = search.resume(list_of_layouts, s, price);
+    search.store(next);
+    return next;
   }
   template <class... D>
   static constexpr bool is_in(std::uint64_t id, list<D...>) {
     return ((D::id == id) || ...);
   }
 
-  // The N-th plan and those before it.
-  template <std::size_t N>
-  static constexpr search_state make_state() {
-    return search_with(known<N>());
-  }
-  template <std::size_t N>
-  static constexpr search_state state = make_state<N>();
   template <std::size_t N>
   static constexpr priced_plan plan_it() {
-    return priced(plan_under<When, Split, Update>(F{}, state<N>.layout, In{}...), Machine);
+    return priced(plan_under<When, Split, Update>(F{}, state<N>.asked, In{}...), Machine);
   }
   /// What a rule refuses is no constant expression: it throws.
   template <std::size_t N>
@@ -257,29 +248,34 @@ struct search_by_compiler {
     else
       return {.refused = true};
   }
+  // With the first N plans.
   template <std::size_t N>
-  static constexpr priced_plan answer_of = answer<N>();
-  template <std::size_t N>
-  static constexpr std::array<priced_plan, N> known() {
-    return []<std::size_t... I>(std::index_sequence<I...>) {
-      return std::array<priced_plan, N>{answer_of<I>...};
-    }(std::make_index_sequence<N>{});
+  static constexpr stopped_search make_state() {
+    if constexpr (N == 0)
+      return go_on({}, {});
+    else
+      return go_on(state<N - 1>, answer<N - 1>());
   }
   template <std::size_t N>
+  static constexpr stopped_search state = make_state<N>();
+  template <std::size_t N>
   struct found {
-    static constexpr layout_value value = state<N>.layout;
+    static constexpr layout_value value = state<N>.best;
   };
   template <std::size_t N = 0>
   static constexpr auto run() {
     constexpr auto const& s = state<N>;
-    if constexpr (!s.done) {
+    if constexpr (!s.done && N == most_plans) {
+      using checked [[maybe_unused]] = checked_t<error_too_many_layouts<N>>;
+      return chosen_layout<Pinned>{};
+    } else if constexpr (!s.done) {
       return run<N + 1>();
     } else if constexpr (!s.found) {
       using checked [[maybe_unused]] = checked_t<error_no_layout_fits<Mesh>>;
       return chosen_layout<Pinned>{};
     } else {
-      return chosen_layout<typename layout_like<Mesh, found<N>, dims>::type>{s.seconds, s.bytes_sent, s.memory,
-                                                                             s.layouts, s.tried,      s.refused};
+      return chosen_layout<typename layout_like<Mesh, found<N>, dims>::type>{
+          s.seconds, s.bytes_sent, s.memory, list_of_layouts.layouts, s.tried, s.refused};
     }
   }
 };
@@ -308,9 +304,11 @@ using mesh_verdict_of = std::conditional_t<is_mesh<Mesh>, ok, error_not_a_mesh<M
 /// exact as mtf::search_layouts, whose bounds it has. What a rule refuses is no constant expression, and is left out; a
 /// plan that takes more steps than the compiler allows would look the same, so `refused` says how many there were.
 ///
-/// Each plan that the search makes takes the compiler about as long as mtf::plan_of: seconds for a perceptron, a
-/// quarter of a minute for the example's model on two axes. Keep it in a translation unit of its own. Refused, besides
-/// what mtf::plan_of refuses: more than 1024 layouts, a program that does not fit the machine's memory under any.
+/// Each plan that the search makes takes the compiler about as long as mtf::plan_of, and as much of its memory: half a
+/// second and 60 MB for the example's model. The better a machine's speed at its best says what a program takes there,
+/// the fewer there are: 3 plans where work takes most of the time, 46 where latencies do, on two axes. Keep it in a
+/// translation unit of its own. Refused, besides what mtf::plan_of refuses: more than 1024 layouts, or 64 plans; a
+/// program that does not fit the machine's memory under any.
 template <class On, machine_description const& Machine, least Of = least::seconds,
           completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
           class Update = without_update, class F, class... In>
