@@ -11,8 +11,10 @@
 
 #if defined(__AVX512BF16__) && !defined(__CUDACC__) && !defined(__HIPCC__)
 #include <immintrin.h>
+/// Is the program built for processors that have vdpbf16ps?
 #define MTF_PAIR_PRODUCTS 1
 #else
+/// The same.
 #define MTF_PAIR_PRODUCTS 0
 #endif
 
