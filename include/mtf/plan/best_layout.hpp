@@ -11,6 +11,7 @@
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/core/layout.hpp>
 #include <mtf/core/layout_value.hpp>
+#include <mtf/core/limits.hpp>
 #include <mtf/core/mesh.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>

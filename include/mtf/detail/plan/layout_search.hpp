@@ -7,13 +7,10 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <mtf/autodiff/value_and_grad.hpp>
-#include <mtf/core/error.hpp>
-#include <mtf/core/fixed_string.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -21,7 +18,6 @@
 #include <mtf/detail/plan/layout_candidates.hpp>
 #include <mtf/detail/plan/layout_space.hpp>
 #include <mtf/detail/plan/outline.hpp>
-#include <mtf/plan/machine.hpp>
 #include <mtf/plan/searched_layouts.hpp>
 
 namespace mtf::detail {
