@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 exec 3>&2 2>/dev/null  # where bash tells of each process that was killed
 
 kills="${1:-200}"
+[[ "$kills" =~ ^[0-9]+$ ]] || { echo "kill-test: '$kills' is no number of kills" >&3; exit 2; }
 examples="${2:-build/gcc}/examples/transformer"
 ways=("${@:3}")
 ((${#ways[@]})) || ways=(1 2 3)

@@ -36,7 +36,8 @@ class layout_search : layout_candidates {
       list_different_ones();
       best_first(price);
     }
-    return finished();
+    result_.bounded = result_.layouts - result_.tried - result_.elsewhere - result_.parameters_too_large;
+    return std::move(result_);
   }
 
   // The same in steps, for programs of one layout on one mesh: what is looked at, and a search that stops at each price
@@ -120,11 +121,6 @@ class layout_search : layout_candidates {
   [[nodiscard]] constexpr std::vector<std::uint64_t> const& refused() const { return refused_; }
 
  private:
-  constexpr searched_layouts finished() {
-    result_.bounded = result_.layouts - result_.tried - result_.elsewhere - result_.parameters_too_large;
-    return std::move(result_);
-  }
-
   // The search -------------------------------------------------------------------------------------------------------
 
   static constexpr bool later(candidate const& a, candidate const& b) { return a.bound > b.bound; }
@@ -143,13 +139,14 @@ class layout_search : layout_candidates {
         open_.pop_back();
       }
       candidate c = current_;
-      bool const again = !c.refined && refine(c, price);
-      if (!again && c.refined) try_all_ways(c, price);
+      if (c.refined) {
+        try_all_ways(c, price);
+      } else if (refine(c, price)) {
+        open_.push_back(c);
+        std::push_heap(open_.begin(), open_.end(), &later);
+      }
       has_current_ = stopped_;
       if (stopped_) return;
-      if (!again) continue;
-      open_.push_back(c);
-      std::push_heap(open_.begin(), open_.end(), &later);
     }
   }
   constexpr std::vector<layout_value> layouts_on(mesh_value const& mesh, all_choices const& choices) const {
@@ -169,7 +166,6 @@ class layout_search : layout_candidates {
       auto const found = alone_on(on.mesh.shape.extent[a], sets, price);
       if (stopped_) return false;
       if (found.refused) {
-        ++result_.tried;
         count_refused(found.why);
         return false;
       }
@@ -200,6 +196,7 @@ class layout_search : layout_candidates {
     return found;
   }
   constexpr void count_refused(std::size_t why) {
+    ++result_.tried;
     if (refused_.size() <= why) refused_.resize(why + 1);
     ++refused_[why];
   }
@@ -207,7 +204,6 @@ class layout_search : layout_candidates {
   template <class Price>
   constexpr void try_all_ways(candidate const& c, Price const& price) {
     auto const layouts = layouts_on(meshes_[c.mesh].mesh, choices_of(c));
-    bool first = true;
     std::optional<found_layout> best;
     for (bool const split : {false, true})
       for (auto const when : {completed_gradients::overlapped, completed_gradients::later}) {
@@ -215,8 +211,6 @@ class layout_search : layout_candidates {
         auto const p = price(layouts, when, split);
         stopped_ = !p.known;
         if (stopped_) return;
-        result_.tried += first ? 1 : 0;
-        first = false;
         if (p.refused) {
           count_refused(p.why);
           return;  // the four differ in nothing that a rule asks
@@ -229,6 +223,7 @@ class layout_search : layout_candidates {
         else if (!best || f.of(among_->of) < best->of(among_->of))
           best = f;
       }
+    ++result_.tried;
     if (best) keep(*best);
   }
   constexpr void keep(found_layout const& f) {
