@@ -119,6 +119,19 @@ TEST_CASE("many collectives of both kinds in turn") {
   });
 }
 
+// A rank takes its partner's message, has its own taken, and leaves while the partner is about to look for it.
+TEST_CASE("a permute is the last call of its ranks: none waits for one that has left") {
+  for (int i = 0; i < 20'000; ++i)
+    pool().run(cube, [](mtf::collectives& c) {
+      double const mine = c.rank();
+      double theirs = -1;
+      auto const size = c.mesh().size();
+      auto const from = (c.rank() + size - 1) % size;
+      c.permute(everyone, element::f64, &mine, &theirs, 1, (c.rank() + 1) % size, from);
+      CHECK(theirs == from);
+    });
+}
+
 TEST_CASE("a rank that throws ends all") {
   CHECK(ends([](mtf::collectives& c) { sum_over(c, everyone); }).text.empty());
   // The others wait in a collective over all axes, over some that lead to the rank later, in a barrier, in a permute.

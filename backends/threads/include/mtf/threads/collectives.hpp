@@ -184,7 +184,10 @@ class thread_collectives final : public collectives {
     for (;;) {
       auto const state = box.state();
       if (arrived(state)) return;
-      missed(partner, call, 0);
+      if (world_->has_failed() || world_->has_left(partner)) {
+        if (arrived(box.state())) return;  // it did so, and left, after `state` was read
+        missed(partner, call, 0);
+      }
       box.sleep(state);
     }
   }
