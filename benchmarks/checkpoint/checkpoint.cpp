@@ -36,15 +36,19 @@ std::vector<fs::path> files_in(std::string const& directory) {
   return files;
 }
 
-/// As many bytes of these files as one would be, copied out of the page cache; ranks begin at different ones.
-void copy_bytes(std::vector<fs::path> const& files, double begin, std::size_t bytes, char* to) {
-  std::size_t filled = 0;
-  for (auto at_file = static_cast<std::size_t>(begin * static_cast<double>(files.size())); filled < bytes; ++at_file) {
-    auto const& f = files[at_file % files.size()];
-    int const in = ::open(f.c_str(), O_RDONLY | O_CLOEXEC);
-    for (off_t at = 0; filled < bytes;) {
+/// Copies `bytes` of these files, put one behind the other, out of the page cache, from this share of them on; behind
+/// the last file comes the first one.
+void copy_bytes(std::vector<fs::path> const& files, double share, std::size_t bytes, char* to) {
+  std::uintmax_t all = 0;
+  for (auto const& f : files) all += fs::file_size(f);
+  auto before = static_cast<std::uintmax_t>(share * static_cast<double>(all));
+  std::size_t filled = 0, i = 0;
+  for (; before >= fs::file_size(files[i]); i = (i + 1) % files.size()) before -= fs::file_size(files[i]);
+  for (auto at = static_cast<off_t>(before); filled < bytes; at = 0, i = (i + 1) % files.size()) {
+    int const in = ::open(files[i].c_str(), O_RDONLY | O_CLOEXEC);
+    while (filled < bytes) {
       auto const got = ::pread(in, to + filled, std::min<std::size_t>(bytes - filled, 1U << 20U), at);
-      if (got < 0) throw mtf::user_error(f.string() + " cannot be read");
+      if (got < 0) throw mtf::user_error(files[i].string() + " cannot be read");
       if (got == 0) break;
       at += got;
       filled += static_cast<std::size_t>(got);
@@ -139,8 +143,8 @@ void run(backend& machine, options const& other, std::string const& directory) {
       held = machine.memory().live;
     }
     auto* const to = static_cast<char*>(machine.allocate(held));
-    auto const begin = static_cast<double>(ranks.rank()) / ranks.mesh().size();
-    copied.push_back(timed([&] { copy_bytes(files_in(at), begin, held, to); }));
+    auto const share = static_cast<double>(ranks.rank()) / ranks.mesh().size();  // each rank other bytes, as in reading
+    copied.push_back(timed([&] { copy_bytes(files_in(at), share, held, to); }));
     machine.release(to, held);
   }
   loaded.erase(loaded.begin());

@@ -232,7 +232,7 @@ TEST_CASE("manifests and indices that deceive, with right checksums") {
   CHECK(why_not(at.path) == "");
 }
 
-// Short ranges of it are read as memory, long ones by the system's call.
+// Short ranges and long ones.
 TEST_CASE_TEMPLATE("a file that becomes shorter while it is read", Layout, split, split_rows) {
   scratch const at;
   save_to(at.path);

@@ -48,7 +48,7 @@ class pace {
   void hurry() { hurry_.store(true, std::memory_order_relaxed); }
 
  private:
-  static constexpr double share = 50;  // of which it takes one part
+  static constexpr double share = 100;  // of which it takes one part
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::atomic<bool> hurry_ = false;
 };

@@ -66,23 +66,16 @@ class file {
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
   void read(std::uint64_t at, void* to, std::size_t bytes) const {
-    auto const got = read_some(at, to, bytes);
-    if (got < 0) cannot(path_, "read");
-    if (static_cast<std::size_t>(got) < bytes)
-      throw user_error(path_ + " ends at byte " + std::to_string(at + static_cast<std::uint64_t>(got)) +
-                       ", and should be longer");
-  }
-  /// How many bytes were read: fewer than wanted where the file ends. Negative: none can be; errno says why.
-  [[nodiscard]] std::int64_t read_some(std::uint64_t at, void* to, std::size_t bytes) const {
-    std::size_t read = 0;
-    while (read < bytes) {
-      auto const got = ::pread(descriptor_, static_cast<char*>(to) + read, bytes - read, static_cast<off_t>(at + read));
+    auto* next = static_cast<char*>(to);
+    while (bytes > 0) {
+      auto const got = ::pread(descriptor_, next, bytes, static_cast<off_t>(at));
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return got;
-      if (got == 0) break;
-      read += static_cast<std::size_t>(got);
+      if (got < 0) cannot(path_, "read");
+      if (got == 0) throw user_error(path_ + " ends at byte " + std::to_string(at) + ", and should be longer");
+      next += got;
+      at += static_cast<std::uint64_t>(got);
+      bytes -= static_cast<std::size_t>(got);
     }
-    return static_cast<std::int64_t>(read);
   }
   /// All of it, at least one byte, as memory that is read; for munmap.
   [[nodiscard]] void* map() const {

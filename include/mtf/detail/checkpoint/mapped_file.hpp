@@ -78,7 +78,7 @@ class lost_pages_are_told {
   }
 };
 
-/// What a reader throws where a file has become shorter since it was opened, or the disk fails.
+/// What a reader of a mapped file throws where it has become shorter, or the disk fails.
 struct lost_pages {};
 
 /// A file that is read as memory, whole.

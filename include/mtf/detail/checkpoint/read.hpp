@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -27,6 +28,7 @@
 #include <mtf/detail/checkpoint/agree.hpp>
 #include <mtf/detail/checkpoint/checksum.hpp>
 #include <mtf/detail/checkpoint/convert.hpp>
+#include <mtf/detail/checkpoint/copy_past_caches.hpp>
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/manifest.hpp>
 #include <mtf/detail/checkpoint/mapped_file.hpp>
@@ -173,35 +175,44 @@ class tensor_files {
   std::map<std::string, tensor_source> sources_;
 };
 
-/// Reads a rank's shard of one tensor into `shard`; the remainder of what was read. `file_data`: the file's bytes, for
-/// ranges that are too short for a system call each. (Of longer ones a call copies faster than pages are mapped.)
+/// Reads a rank's shard of one tensor into `shard`; the remainder of what was read. `file_data`: the file's bytes.
 inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, tensor_source const& s,
                                 std::string const& name, stored_tensor const& t, mesh_shape const& mesh, int rank,
                                 char* shard) {
+  struct piece {
+    std::uint64_t begin;  // in the tensor, in bytes
+    std::span<char const> data;
+    char* to;
+  };
   auto const stored = stored_type_of(s.array.type)->bytes, size = static_cast<std::uint64_t>(t.element_size());
   bool const same = s.array.type == stored_name_of(t.element()) && t.element() != element::boolean;
   auto const convert = converter_for(s.array.type, t.element());
   remainder_of_ranges remainder;
-  constexpr std::uint64_t longest = 1U << 18U, in_raw = 1U << 15U, worth_a_call = 1U << 15U;
-  std::array<char, in_raw> raw;
-  auto const piece = (same ? longest : in_raw) / stored;  // its checksum and its conversion find it in a near cache
+  // Each piece comes here first, into the nearest cache, as another process may change the file: the checksum is of
+  // what is used.
+  alignas(64) std::array<char, std::size_t{1} << 14U> here;
+  auto const read = [&](piece const& p, std::span<char const> next) {
+    std::memcpy(here.data(), p.data.data(), p.data.size());
+    std::span<char const> const copied(here.data(), p.data.size());
+    remainder.add(p.begin, copied.data(), copied.size());
+    if (same)
+      copy_past_caches(copied, p.to, next);
+    else if (!convert(copied.data(), p.to, copied.size() / stored))
+      throw user_error(name + " has an element that does not fit into " + std::string(stored_name_of(t.element())));
+  };
+  auto const* const tensor = file_data + from.header.data + s.array.begin;
+  std::optional<piece> last;
   for_each_range(t.where, mesh, rank, [&](std::uint64_t begin, std::uint64_t mine, std::uint64_t count) {
-    for (std::uint64_t done = 0; done < count; done += piece) {
-      auto const some = std::min(piece, count - done), in_tensor = (begin + done) * stored;
-      auto const bytes = static_cast<std::size_t>(some * stored);
-      auto const in_file = from.header.data + s.array.begin + in_tensor;
-      auto* const to = shard + (mine + done) * size;
-      auto* const into = same ? to : raw.data();
-      // Copied first, as another process may change the file: the checksum is of what is used.
-      if (bytes < worth_a_call)
-        std::memcpy(into, file_data + in_file, bytes);
-      else if (from.in.read_some(in_file, into, bytes) != static_cast<std::int64_t>(bytes))
-        throw lost_pages{};
-      remainder.add(in_tensor, into, bytes);
-      if (!same && !convert(raw.data(), to, static_cast<std::size_t>(some)))
-        throw user_error(name + " has an element that does not fit into " + std::string(stored_name_of(t.element())));
+    for (std::uint64_t done = 0, some = 0; done < count; done += some) {
+      some = std::min(here.size() / stored, count - done);
+      auto const at = (begin + done) * stored;
+      piece const now{at, {tensor + at, static_cast<std::size_t>(some * stored)}, shard + (mine + done) * size};
+      if (last) read(*last, now.data);
+      last = now;
     }
   });
+  if (last) read(*last, {});
+  copies_are_seen();
   return remainder.of_whole(s.array.end - s.array.begin);
 }
 

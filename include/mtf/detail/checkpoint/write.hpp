@@ -216,13 +216,16 @@ class checkpoint_writing {
                                           char const* shard) {
     remainder_of_ranges remainder;
     auto const size = static_cast<std::uint64_t>(t.element_size());
-    constexpr std::uint64_t piece = 1U << 18U;  // its checksum finds it in the cache
+    // Linux keeps what one call writes in as few pieces of memory as its place in the file allows. Where these are of
+    // 2 MiB and more, who maps the file later gets it in large pages.
+    constexpr std::uint64_t piece = 1U << 22U;
     for_each_range(t.where, mesh_, rank_, [&](std::uint64_t begin, std::uint64_t mine, std::uint64_t count) {
-      for (std::uint64_t done = 0, bytes = count * size; done < bytes; done += piece) {
-        auto const some = static_cast<std::size_t>(std::min(piece, bytes - done));
+      auto const in_file = at + begin * size;
+      for (std::uint64_t done = 0, bytes = count * size, some = 0; done < bytes; done += some) {
+        some = std::min(piece - (in_file + done) % piece, bytes - done);
         auto const* const from = shard + mine * size + done;
-        remainder.add(begin * size + done, from, some);
-        out.write(at + begin * size + done, from, some);
+        remainder.add(begin * size + done, from, static_cast<std::size_t>(some));
+        out.write(in_file + done, from, static_cast<std::size_t>(some));
         pace_.keep();
       }
     });
