@@ -1,9 +1,8 @@
 # How mtf's own programs (tests, examples, benchmarks) are compiled and linked.
 
-# Flags for mtf's own programs only: a user's flags are the user's. The sums and products stay IEEE's (no -ffast-math):
-# without errno and traps, square roots and conditionals vectorize.
 add_library(mtf_program_flags INTERFACE)
-target_compile_options(mtf_program_flags INTERFACE -fno-math-errno -fno-trapping-math)
+mtf_speed_flags(flags)
+target_compile_options(mtf_program_flags INTERFACE ${flags})
 
 # What each of them links: all of mtf that is enabled.
 set(mtf_program_libraries ${mtf_targets} $<TARGET_NAME_IF_EXISTS:mtf_kokkos_compiled>

@@ -145,36 +145,55 @@ TEST_CASE_TEMPLATE("causal attention and its vjp", T, float, double, bfloat16) {
 }
 
 #if MTF_PAIR_PRODUCTS
-// Sums of these numbers are exact in float, in any order.
-TEST_CASE("scores of bfloat16 by products of pairs") {
+// Scores of these numbers are exact, in any order. Weights are rounded for their products.
+TEST_CASE("bfloat16 by products of pairs") {
   using exec = Kokkos::DefaultExecutionSpace;
-  if (!__builtin_cpu_supports("avx512bf16")) return;
+  using mtf::kokkos::pair_unit;
   mtf::kokkos::device<exec> on{exec{}};
-  extents const shapes[] = {{2, 3, 70, 70, 1}, {1, 2, 64, 300, 5}, {1, 1, 300, 300, 32}, {2, 1, 129, 129, 63}};
-  for (auto const& e : shapes) {
-    CAPTURE(e.head);
-    problem const p{e, order_of(kind::batch_sequence_heads, e, e.queries),
-                    order_of(kind::batch_sequence_heads, e, e.keys), order_of(kind::batch_heads_sequence, e, e.keys),
-                    0.5};
-    array<bfloat16> q(numbers(p.query_count(), 1)), k(numbers(p.key_count(), 2)), v(numbers(p.key_count(), 3)),
-        g(numbers(p.query_count(), 4));
-    auto const computed = [&](bool pairs) {
+  std::vector<pair_unit> units;
+  if (__builtin_cpu_supports("avx512bf16")) units.push_back(pair_unit::dot);
+  if (mtf::kokkos::fastest_pair_unit() == pair_unit::tiles) units.push_back(pair_unit::tiles);
+  extents const shapes[] = {{2, 3, 70, 70, 1},    {1, 2, 64, 300, 5},  {1, 1, 300, 300, 32}, {2, 1, 129, 129, 63},
+                            {1, 1, 600, 600, 64}, {1, 2, 50, 600, 40}, {1, 1, 600, 33, 80},  {1, 1, 1, 1, 16}};
+  for (auto const& e : shapes)
+    for (float const scale : {0.5F, -0.25F}) {
+      CAPTURE(e.queries);
+      CAPTURE(e.head);
+      problem const p{e, order_of(kind::batch_sequence_heads, e, e.queries),
+                      order_of(kind::batch_sequence_heads, e, e.keys), order_of(kind::batch_heads_sequence, e, e.keys),
+                      scale};
+      array<bfloat16> q(numbers(p.query_count(), 1)), k(numbers(p.key_count(), 2)), v(numbers(p.key_count(), 3)),
+          g(numbers(p.query_count(), 4));
       array<bfloat16> out(p.query_count()), dq(p.query_count()), dk(p.key_count()), dv(p.key_count());
       array<float> lse(e.batch * e.heads * e.queries);
-      mtf::kokkos::attention_forward<bfloat16> forward(p.shape(), 0.5F, 1, out.get(), lse.get(), q.get(), k.get(),
-                                                       v.get());
-      forward.set_paired(pairs);
-      mtf::kokkos::do_attention_tasks("forward", on, forward);
-      mtf::kokkos::attention_backward<bfloat16> backward(p.shape(), 0.5F, 1, dq.get(), dk.get(), dv.get(), q.get(),
-                                                         k.get(), v.get(), out.get(), lse.get(), g.get());
-      backward.set_paired(pairs);
-      array<float> sums(backward.sum_count());
-      backward.sums = sums.get();
-      mtf::kokkos::do_attention_tasks("backward", on, backward);
-      return std::array<vec, 4>{out.host(), sums.host(), dk.host(), dv.host()};
-    };
-    CHECK(computed(true) == computed(false));
-  }
+      struct results {
+        vec lse, out, dq, dk, dv;
+      };
+      auto const computed = [&](auto const& forward, auto const& backward) {
+        mtf::kokkos::do_attention_tasks("forward", on, forward);
+        mtf::kokkos::do_attention_vjp(on, backward);
+        return results{lse.host(), out.host(), dq.host(), dk.host(), dv.host()};
+      };
+      constexpr index workers = 1;
+      auto const want = computed(mtf::kokkos::attention_forward_in_blocks<bfloat16>(
+                                     p.shape(), scale, workers, out.get(), lse.get(), q.get(), k.get(), v.get()),
+                                 mtf::kokkos::attention_backward_in_blocks<bfloat16>(
+                                     p.shape(), scale, workers, dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(),
+                                     out.get(), lse.get(), g.get()));
+      for (pair_unit const unit : units) {
+        CAPTURE(static_cast<int>(unit));
+        auto const got = computed(
+            mtf::kokkos::attention_forward_in_pairs(unit, p.shape(), scale, workers, out.get(), lse.get(), q.get(),
+                                                    k.get(), v.get()),
+            mtf::kokkos::attention_backward_in_pairs(unit, p.shape(), scale, workers, dq.get(), dk.get(), dv.get(),
+                                                     q.get(), k.get(), v.get(), out.get(), lse.get(), g.get()));
+        CHECK(got.lse == want.lse);
+        check_close(got.out, want.out, tolerance<bfloat16>);
+        check_close(got.dq, want.dq, 4 * tolerance<bfloat16>);
+        check_close(got.dk, want.dk, 4 * tolerance<bfloat16>);
+        check_close(got.dv, want.dv, 4 * tolerance<bfloat16>);
+      }
+    }
 }
 #endif
 

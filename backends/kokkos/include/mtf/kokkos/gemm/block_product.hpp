@@ -9,15 +9,6 @@
 #include <mtf/kokkos/launch/transpose_block.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
 
-#if defined(__AVX512BF16__) && !defined(__CUDACC__) && !defined(__HIPCC__)
-#include <immintrin.h>
-/// Is the program built for processors that have vdpbf16ps?
-#define MTF_PAIR_PRODUCTS 1
-#else
-/// The same.
-#define MTF_PAIR_PRODUCTS 0
-#endif
-
 namespace mtf::kokkos {
 
 #if defined(__AVX512F__)
@@ -98,20 +89,10 @@ struct product {
     return sum + a * b;
   }
 };
-#if MTF_PAIR_PRODUCTS
-/// The same of elements that are each two bfloat16 numbers, in the place of a float: two products, which are exact, by
-/// vdpbf16ps. Subnormal numbers count as 0, as in the library's products of bfloat16.
-struct pair_product {
-  using vector = vector_of<float>::type;
-  [[gnu::always_inline]] vector operator()(vector sum, float a, vector b) const {
-    return (vector)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_ps(a), (__m512bh)b);
-  }
-};
-#endif
 
-/// c[i, 0..width) = factor * sum over the terms of a(i, k) b[k, 0..width), or += that, for Rows rows i.
+/// c[i, 0..width) = the sum over the terms of a(i, k) b[k, 0..width), or += that, for Rows rows i.
 template <class Term, int Rows, class A>
-void multiply_tile(A factor, left_operand<A> a, A const* b, term_range terms, strided_rows<A> c, bool accumulate) {
+void multiply_tile(left_operand<A> a, A const* b, term_range terms, strided_rows<A> c, bool accumulate) {
   using vector = typename vector_of<A>::type;
   constexpr index lanes = vector_lanes<A>;
   auto const at = [](A const* p) MTF_INLINE_LAMBDA {
@@ -129,7 +110,6 @@ void multiply_tile(A factor, left_operand<A> a, A const* b, term_range terms, st
       ((sum[R][0] = Term{}(sum[R][0], x[R * a.row], b0), sum[R][1] = Term{}(sum[R][1], x[R * a.row], b1)), ...);
     }
     auto const store = [&](A* p, vector s) MTF_INLINE_LAMBDA {
-      s *= factor;
       if (accumulate) s += at(p);
       std::memcpy(p, &s, sizeof s);
     };
@@ -139,18 +119,17 @@ void multiply_tile(A factor, left_operand<A> a, A const* b, term_range terms, st
 
 /// The same for a number of rows known at run time, at most Rows.
 template <class Term, int Rows, class A>
-void multiply_rows(index rows, A factor, left_operand<A> a, A const* b, term_range terms, strided_rows<A> c,
-                   bool accumulate) {
+void multiply_rows(index rows, left_operand<A> a, A const* b, term_range terms, strided_rows<A> c, bool accumulate) {
   if (rows == Rows)
-    multiply_tile<Term, Rows>(factor, a, b, terms, c, accumulate);
+    multiply_tile<Term, Rows>(a, b, terms, c, accumulate);
   else if constexpr (Rows > 1)
-    multiply_rows<Term, Rows - 1>(rows, factor, a, b, terms, c, accumulate);
+    multiply_rows<Term, Rows - 1>(rows, a, b, terms, c, accumulate);
 }
 
-/// c[m, n] = factor * a b, or += that, tile by tile. The tile with the rows [i, i + rows) and the columns from j on is
+/// c[m, n] = a b, or += that, tile by tile. The tile with the rows [i, i + rows) and the columns from j on is
 /// a sum over the terms in terms(i, rows, j); without terms it is left as it is.
 template <class Term = product, class A, class Terms>
-void multiply_block(index m, index n, A factor, left_operand<A> a, panels<A> b, strided_rows<A> c, bool accumulate,
+void multiply_block(index m, index n, left_operand<A> a, panels<A> b, strided_rows<A> c, bool accumulate,
                     Terms const& terms) {
   constexpr index width = panels<A>::width;
   for (index j = 0; j < n; j += width) {
@@ -162,11 +141,11 @@ void multiply_block(index m, index n, A factor, left_operand<A> a, panels<A> b, 
       left_operand<A> const from{a.at + i * a.row, a.row, a.term};
       strided_rows<A> const to{c[i] + j, c.stride};
       if (columns == width) {
-        multiply_rows<Term, tile_rows>(rows, factor, from, b.from(j), range, to, accumulate);
+        multiply_rows<Term, tile_rows>(rows, from, b.from(j), range, to, accumulate);
         continue;
       }
       alignas(vector_bytes) A tile[tile_rows * width];
-      multiply_rows<Term, tile_rows>(rows, factor, from, b.from(j), range, {tile, width}, false);
+      multiply_rows<Term, tile_rows>(rows, from, b.from(j), range, {tile, width}, false);
       for (index r = 0; r < rows; ++r)
         for (index k = 0; k < columns; ++k) to[r][k] = tile[r * width + k] + (accumulate ? to[r][k] : A(0));
     }

@@ -8,6 +8,7 @@
 
 #if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
 #include <mtf/kokkos/kernels/attention_blocks.hpp>
+#include <mtf/kokkos/kernels/attention_pairs.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 #endif
 
@@ -86,7 +87,14 @@ void attention_weights(resources<Exec>& on, attention_products const& w, A scale
 template <class Exec, class T>
 void compute(resources<Exec>& on, primitives::attention<T> const& x) {
   if constexpr (runs_on_host<Exec>) {
-    attention_in_blocks(on, x.of, x.scale, x.out, x.lse, x.q, x.k, x.v);
+    auto const with = [&](auto const& tasks) { do_attention_tasks(x.name, on, tasks); };
+    index const workers = on.exec.concurrency();
+#if MTF_PAIR_PRODUCTS
+    if constexpr (std::is_same_v<T, bfloat16>)
+      if (auto const unit = fastest_pair_unit(); unit != pair_unit::none)
+        return with(attention_forward_in_pairs(unit, x.of, x.scale, workers, x.out, x.lse, x.q, x.k, x.v));
+#endif
+    with(attention_forward_in_blocks<T>(x.of, x.scale, workers, x.out, x.lse, x.q, x.k, x.v));
   } else {
     attention_products const w{x.of};
     workspace<T, Exec> const p(on, w.rows() * x.of.keys);
@@ -98,7 +106,16 @@ void compute(resources<Exec>& on, primitives::attention<T> const& x) {
 template <class Exec, class T>
 void compute(resources<Exec>& on, primitives::attention_vjp<T> const& x) {
   if constexpr (runs_on_host<Exec>) {
-    attention_vjp_in_blocks(on, x.of, x.scale, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out, x.lse, x.dout);
+    auto const with = [&](auto const& tasks) { do_attention_vjp(on, tasks); };
+    index const workers = on.exec.concurrency();
+#if MTF_PAIR_PRODUCTS
+    if constexpr (std::is_same_v<T, bfloat16>)
+      if (auto const unit = fastest_pair_unit(); unit != pair_unit::none)
+        return with(attention_backward_in_pairs(unit, x.of, x.scale, workers, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out,
+                                                x.lse, x.dout));
+#endif
+    with(
+        attention_backward_in_blocks<T>(x.of, x.scale, workers, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out, x.lse, x.dout));
   } else {
     using body = rows_body<softmax_vjp_row<T>, T, 2>;
     attention_products const w{x.of};
