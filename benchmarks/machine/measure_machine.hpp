@@ -59,11 +59,13 @@ class measurement {
     m.name = mtf::short_name(name);
     m.ranks_per_node = ranks;
     products<float>(m);
+    attention<float>(m);
     if (!only_float) {
       products<double>(m);
       products<mtf::bfloat16>(m);
+      attention<double>(m);
+      attention<mtf::bfloat16>(m);
     }
-    attention(m);
     kernels(m);
     if (ranks > 1) {
       links(m);
@@ -73,8 +75,9 @@ class measurement {
   }
 
  private:
-  // Operands of products and of optimizers come from memory, as in a step, which uses others in between: they are taken
-  // from a pool larger than the caches, one after the other. Kernels of activations find what was computed just before.
+  // What a step finds in memory is taken from a pool larger than the caches, one after the other, as a step uses others
+  // in between: operands of products, of attention and of optimizers, what a kernel of the forward pass gives (it is
+  // kept), and what one of the backward pass reads of the forward pass. What was computed just before is in the caches.
   static constexpr index pool = index{64} << 20U, most_rows = 1 << 16;
 
   float* data(index at) { return mtf::backend::data_of<float>(memory_) + at; }
@@ -85,7 +88,7 @@ class measurement {
     return reinterpret_cast<T*>(data(std::exchange(at_, at_ + floats)));
   }
 
-  /// The seconds of a run while all ranks do it: the fastest, as others that share the computer only add to it.
+  /// The seconds of a run while all ranks do it: the median.
   double seconds(std::function<void()> const& f) {
     f();
     b_.fence();
@@ -96,16 +99,16 @@ class measurement {
     // Short ones are timed several at a time: the clock and the barrier cost some tenths of a microsecond.
     int const batch = static_cast<int>(std::clamp(5e-5 / once, 1.0, 256.0)),
               rounds = static_cast<int>(std::clamp(0.02 / (once * batch), 3.0, 41.0));
-    double fastest = once;
+    std::vector<double> taken;
     for (int i = 0; i < rounds; ++i) {
       b_.ranks().barrier();
-      double const taken = measure::seconds([&] {
-        for (int k = 0; k < batch; ++k) f();
-        b_.fence();
-      });
-      fastest = std::min(fastest, slowest(taken / batch));
+      taken.push_back(slowest(measure::seconds([&] {
+                                for (int k = 0; k < batch; ++k) f();
+                                b_.fence();
+                              }) /
+                              batch));
     }
-    return fastest;
+    return measure::median(taken);
   }
   double slowest(double x) {
     auto const everyone = (mtf::axis_mask{1} << static_cast<unsigned>(b_.ranks().mesh().ndim)) - 1;
@@ -145,31 +148,36 @@ class measurement {
     m.add(speed);
   }
 
+  template <class T>
   void attention(mtf::machine_description& m) {
-    mtf::primitive_speed forward{mtf::short_name(primitives::attention<float>::name), mtf::limit::matrix, 0, {}},
-        backward{mtf::short_name(primitives::attention_vjp<float>::name), mtf::limit::matrix, 0, {}};
+    mtf::primitive_speed forward{mtf::short_name(primitives::attention<T>::name), mtf::limit::matrix, sizeof(T), {}},
+        backward{mtf::short_name(primitives::attention_vjp<T>::name), mtf::limit::matrix, sizeof(T), {}};
     for (index const head : {16, 32, 64, 128}) {
       mtf::backend::attention_shape s;
-      index const heads = 16, queries = 256, size = heads * queries * head;
-      s.batch = {.ndim = 1,
-                 .extent = {heads},
-                 .stride = {strides(queries * head), strides(queries * head), strides(queries * head)}};
+      // Tensors [batch, queries, heads, head].
+      index const batch = 4, heads = 8, queries = 256, row = heads * head, size = batch * queries * row;
+      mtf::backend::extents const strides{queries * row, head};
+      s.batch = {.ndim = 2, .extent = {batch, heads}, .stride = {strides, strides, strides}};
       s.queries = s.keys = queries;
       s.head = head;
-      s.q_row = s.k_row = s.v_row = head;
-      std::array<float*, 8> t{};
-      for (auto& x : t) x = next<float>(size);
-      float* const lse = next<float>(heads * queries);
-      primitives::attention<float> const f{s, 0.1F, t[0], lse, t[1], t[2], t[3]};
-      primitives::attention_vjp<float> const v{s, 0.1F, t[4], t[5], t[6], t[1], t[2], t[3], t[0], lse, t[7]};
-      forward.speeds.add({static_cast<double>(head), f.flops() / seconds([&] { b_.run(f); })});
-      backward.speeds.add({static_cast<double>(head), v.flops() / seconds([&] { b_.run(v); })});
+      s.q_row = s.k_row = s.v_row = row;
+      auto* const lse = next<mtf::compute_t<T>>(batch * heads * queries);
+      primitives::attention<T> f{s, 0.1F, nullptr, lse, nullptr, nullptr, nullptr};
+      auto const tensor = [&] { return next<T>(size); };
+      auto const run_forward = [&] {
+        f.out = tensor(), f.q = tensor(), f.k = tensor(), f.v = tensor();
+        b_.run(f);
+      };
+      auto const run_backward = [&] {
+        b_.run(primitives::attention_vjp<T>{s, 0.1F, tensor(), tensor(), tensor(), tensor(), tensor(), tensor(),
+                                            tensor(), lse, tensor()});
+      };
+      forward.speeds.add({static_cast<double>(head), f.flops() / seconds(run_forward)});
+      backward.speeds.add({static_cast<double>(head), 2.5 * f.flops() / seconds(run_backward)});
     }
     m.add(forward);
     m.add(backward);
   }
-
-  static mtf::backend::extents strides(index outer) { return {outer}; }
 
   /// The speed of a primitive by the bytes that it moves; `make` takes the number of rows of 1024 elements.
   template <class Make>
@@ -193,6 +201,7 @@ class measurement {
                  *const column3 = next<float>(width);
     using in = float const*;
     auto const* const ids = mtf::backend::data_of<std::int32_t>(ids_);
+    auto const kept = [&](index n) { return next<float>(n * width); };
     auto const rows_of = [](index n) { return mtf::backend::rows{.outer = n, .n = width, .inner = 1}; };
     auto const flat = [](index n) {
       return mtf::backend::loops<2>{.ndim = 1, .extent = {n * width}, .stride = {extents{1}, extents{1}}};
@@ -205,31 +214,31 @@ class measurement {
       return mtf::backend::reduction{.kept = {.ndim = 1, .extent = {width}, .stride = {extents{1}, extents{1}}},
                                      .reduced = {.ndim = 1, .extent = {n}, .stride = {extents{width}}}};
     };
-    kernel(m, true, [&](index n) { return primitives::copy<float, float>{flat(n), a[0], a[1]}; });
+    kernel(m, true, [&](index n) { return primitives::copy<float, float>{flat(n), kept(n), a[1]}; });
     kernel(m, false,
-           [&](index n) { return primitives::map_of(gelu_of_sum{}, with_bias(n), a[0], in(a[1]), in(column)); });
+           [&](index n) { return primitives::map_of(gelu_of_sum{}, with_bias(n), kept(n), in(a[1]), in(column)); });
     kernel(m, false, [&](index n) {
-      return primitives::map_vjp_of(gelu_of_sum{}, with_bias(n), {{{a[0]}, {column2, true}}}, in(a[1]), in(a[2]),
+      return primitives::map_vjp_of(gelu_of_sum{}, with_bias(n), {{{a[0]}, {column2, true}}}, in(a[1]), in(kept(n)),
                                     in(column));
     });
     kernel(m, false, [&](index n) {
-      return primitives::norm<true, float>{rows_of(n), 1e-5F, a[0], row1, row2, in(a[1]), in(column), in(column2)};
+      return primitives::norm<true, float>{rows_of(n), 1e-5F, kept(n), row1, row2, in(a[1]), in(column), in(column2)};
     });
     kernel(m, false, [&](index n) {
-      return primitives::norm_vjp<true, float>{rows_of(n), a[0],       column2, column3, in(a[1]),
-                                               in(a[2]),   in(column), row1,    row2};
+      return primitives::norm_vjp<true, float>{rows_of(n),  a[0],       column2, column3, in(a[1]),
+                                               in(kept(n)), in(column), row1,    row2};
     });
-    kernel(m, false, [&](index n) { return primitives::softmax<float>{rows_of(n), 0.5F, {}, a[0], in(a[1])}; });
+    kernel(m, false, [&](index n) { return primitives::softmax<float>{rows_of(n), 0.5F, {}, kept(n), in(a[1])}; });
     kernel(m, false,
-           [&](index n) { return primitives::softmax_vjp<float>{rows_of(n), 0.5F, a[0], in(a[1]), in(a[2])}; });
+           [&](index n) { return primitives::softmax_vjp<float>{rows_of(n), 0.5F, a[0], in(kept(n)), in(a[2])}; });
     kernel(m, false, [&](index n) { return primitives::cross_entropy<float>{rows_of(n), row1, row2, in(a[0]), ids}; });
     kernel(m, false, [&](index n) {
-      return primitives::cross_entropy_vjp<float>{rows_of(n), 0, width, a[1], in(a[0]), ids, row2, in(row1)};
+      return primitives::cross_entropy_vjp<float>{rows_of(n), 0, width, kept(n), in(a[0]), ids, row2, in(row1)};
     });
     kernel(m, false,
            [&](index n) { return primitives::reduce<float>{mtf::combine::sum, to_columns(n), column2, in(a[0])}; });
     kernel(m, false,
-           [&](index n) { return primitives::take_rows<float>{n, width, width, 0, width, a[0], in(a[1]), ids}; });
+           [&](index n) { return primitives::take_rows<float>{n, width, width, 0, width, kept(n), in(a[1]), ids}; });
     kernel(m, false, [&](index n) { return primitives::add_rows<float>{n, width, width, 0, a[0], in(a[1]), ids}; });
     kernel(m, false,
            [&](index n) { return primitives::square_sum<float>{n * width, next<double>(1), next<float>(n * width)}; });
