@@ -151,6 +151,7 @@ class layout_search : layout_candidates {
   }
   constexpr std::vector<layout_value> layouts_on(mesh_value const& mesh, all_choices const& choices) const {
     std::vector<layout_value> all;
+    all.reserve(among_->layouts);
     for (std::size_t l = 0; l < among_->layouts; ++l) all.push_back(layout_with(outline_->dims, mesh, choices[l]));
     return all;
   }

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,9 +87,9 @@ class training_run {
 
   collectives* ranks_;
   loop_options o_;
-  std::optional<checkpoints> saved_;
-  int skipped_ = 0;                  // in a row
-  bool checkpoint_is_there_ = true;  // the last one that was begun
+  std::unique_ptr<checkpoints> saved_;  // none: no checkpoints
+  int skipped_ = 0;                     // in a row
+  bool checkpoint_is_there_ = true;     // the last one that was begun
   loss_watch recent_;
   run_files files_;
   run_progress now_;

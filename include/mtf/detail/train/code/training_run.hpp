@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/checkpoint/checkpoints.hpp>
 #include <mtf/checkpoint/save.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/agree.hpp>
@@ -29,7 +31,7 @@ training_run::training_run(collectives& ranks, loop_options options)
     o_.checkpoints.not_written = [this](std::string const& why) {
       say("a checkpoint was not written, training goes on: " + why);
     };
-  if (!o_.checkpoints.directory.empty()) saved_.emplace(ranks, o_.checkpoints);
+  if (!o_.checkpoints.directory.empty()) saved_ = std::make_unique<checkpoints>(ranks, o_.checkpoints);
 }
 training_run::~training_run() = default;
 
