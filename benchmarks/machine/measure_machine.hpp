@@ -162,18 +162,14 @@ class measurement {
       s.head = head;
       s.q_row = s.k_row = s.v_row = row;
       auto* const lse = next<mtf::compute_t<T>>(batch * heads * queries);
-      primitives::attention<T> f{s, 0.1F, nullptr, lse, nullptr, nullptr, nullptr};
       auto const tensor = [&] { return next<T>(size); };
-      auto const run_forward = [&] {
-        f.out = tensor(), f.q = tensor(), f.k = tensor(), f.v = tensor();
-        b_.run(f);
+      auto const f = [&] { return primitives::attention<T>{s, 0.1F, tensor(), lse, tensor(), tensor(), tensor()}; };
+      auto const v = [&] {
+        return primitives::attention_vjp<T>{s,        0.1F,     tensor(), tensor(), tensor(), tensor(),
+                                            tensor(), tensor(), tensor(), lse,      tensor()};
       };
-      auto const run_backward = [&] {
-        b_.run(primitives::attention_vjp<T>{s, 0.1F, tensor(), tensor(), tensor(), tensor(), tensor(), tensor(),
-                                            tensor(), lse, tensor()});
-      };
-      forward.speeds.add({static_cast<double>(head), f.flops() / seconds(run_forward)});
-      backward.speeds.add({static_cast<double>(head), 2.5 * f.flops() / seconds(run_backward)});
+      forward.speeds.add({static_cast<double>(head), f().flops() / seconds([&] { b_.run(f()); })});
+      backward.speeds.add({static_cast<double>(head), v().flops() / seconds([&] { b_.run(v()); })});
     }
     m.add(forward);
     m.add(backward);

@@ -145,7 +145,7 @@ struct machine_description {
   /// How many ranks of a group along `axes` share a node.
   [[nodiscard]] constexpr int ranks_in_node(mesh_shape const& mesh, axis_mask axes) const {
     int inside = 1, stride = 1;
-    for (int a = mesh.ndim - 1; a >= 0; --a) {
+    for (int a = mesh.ndim; a-- > 0;) {
       int const extent = mesh.extent[static_cast<std::size_t>(a)], room = ranks_per_node / stride;
       if (((axes >> static_cast<unsigned>(a)) & 1U) != 0)
         for (int n = extent < room ? extent : room; n > 1; --n)

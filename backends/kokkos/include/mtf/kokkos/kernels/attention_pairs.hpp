@@ -8,22 +8,46 @@
 #if MTF_PAIR_PRODUCTS
 namespace mtf::kokkos {
 
-struct attention_forward_in_pairs : attention_forward<bfloat16> {
+/// Tasks, attention_forward or attention_backward, and the products of their blocks.
+template <class Tasks>
+struct attention_in_pairs : Tasks {
   using T = bfloat16;
   pair_unit unit;
 
   template <class... Arguments>
-  explicit attention_forward_in_pairs(pair_unit by, Arguments... as_of_forward)
-      : attention_forward<bfloat16>(as_of_forward...), unit(by) {}
+  explicit attention_in_pairs(pair_unit by, Arguments... as_of_tasks) : Tasks(as_of_tasks...), unit(by) {}
+
+  /// From row to row of weights, or of their gradients, in pairs.
+  [[nodiscard]] index pair_pitch() const { return pairs_of(this->columns) + tile_pairs; }
+
+  /// s[i, j] = a[i] b[j] where query i0 + i sees key j0 + j, and somewhat beyond.
+  void scores(pair_multiplier const& by, index m, index wide, index i0, index j0, strided_rows<float const> a,
+              panels<float> b, float* s, coming_rows<T>& coming) const {
+    by.multiply(m, wide, a, b, {s, this->pitch}, false, [&](index i, index r, index j) {
+      coming.ask_for_some();
+      return term_range{0, i0 + i + r > j0 + j ? b.rows : 0};
+    });
+  }
+  /// c[i] (+)= the sum of s[i, j] b[j] over what query i0 + i sees of the n keys from j0 on.
+  void weighted(pair_multiplier const& by, index m, index n, index i0, index j0, strided_rows<float> s, panels<float> b,
+                strided_rows<float> c, bool accumulate, coming_rows<T>& coming) const {
+    by.multiply(m, this->what.head, {s.at, s.stride}, b, c, accumulate, [&](index i, index r, index) {
+      coming.ask_for_some();
+      return term_range{0, ceil_div(this->visible_from(i0 + i + r - 1, j0, n), 2)};
+    });
+  }
+};
+
+struct attention_forward_in_pairs : attention_in_pairs<attention_forward<bfloat16>> {
+  using attention_in_pairs<attention_forward<bfloat16>>::attention_in_pairs;
 
   struct memory {
     float *s, *weights, *o, *max, *sum, *q, *k, *keys, *values;
   };
-  [[nodiscard]] index weight_pitch() const { return pairs_of(columns) + tile_pairs; }
   [[nodiscard]] memory from(scratch_memory& m) const {
     auto const r = task_rows, c = columns, h = what.head;
     return {m.take<float>(rows * pitch),
-            m.take<float>(rows * weight_pitch()),
+            m.take<float>(rows * pair_pitch()),
             m.take<float>(r * h),
             m.take<float>(r),
             m.take<float>(r),
@@ -42,7 +66,7 @@ struct attention_forward_in_pairs : attention_forward<bfloat16> {
     auto coming = after(task, at[0] + first * w.q_row, end - first);
     auto const query = pair_rows({q + at[0] + first * w.q_row, w.q_row}, end - first, w.head, mine.q);
     strided_rows<float> const o{mine.o, w.head};
-    strided_rows<float> const weights{mine.weights, weight_pitch()};
+    strided_rows<float> const weights{mine.weights, pair_pitch()};
     begin(end - first, mine.max, mine.sum);
     for (index j0 = 0; j0 < std::min(end, w.keys); j0 += columns) {
       index const width = std::min({columns, w.keys - j0, end - j0});
@@ -53,44 +77,31 @@ struct attention_forward_in_pairs : attention_forward<bfloat16> {
         index const m = std::min(rows, end - i0), n = std::min(width, i0 + m - j0), wide = round_up(n, tile_block);
         if (n <= 0) continue;
         index const r0 = i0 - first;
-        by.multiply(m, wide, {query[r0], query.stride}, keys, {mine.s, pitch}, false, [&](index i, index r, index j) {
-          coming.ask_for_some();
-          return term_range{0, i0 + i + r > j0 + j ? terms : 0};
-        });
+        scores(by, m, wide, i0, j0, {query[r0], query.stride}, keys, mine.s, coming);
         for (index r = 0; r < m; ++r) {
           float* const s = mine.s + r * pitch;
           weigh(s, visible_from(i0 + r, j0, n), wide, mine.max[r0 + r], mine.sum[r0 + r], j0 > 0 ? o[r0 + r] : nullptr);
           round_to_pairs(weights[r], s, wide);
         }
-        by.multiply(m, w.head, {weights.at, weights.stride}, values, {o[r0], w.head}, j0 > 0,
-                    [&](index i, index r, index) {
-                      coming.ask_for_some();
-                      return term_range{0, ceil_div(visible_from(i0 + i + r - 1, j0, n), 2)};
-                    });
+        weighted(by, m, n, i0, j0, weights, values, {o[r0], w.head}, j0 > 0, coming);
       }
     }
     finish(task, at[0], end - first, o, mine.max, mine.sum);
   }
 };
 
-struct attention_backward_in_pairs : attention_backward<bfloat16> {
-  using T = bfloat16;
-  pair_unit unit;
-
-  template <class... Arguments>
-  explicit attention_backward_in_pairs(pair_unit by, Arguments... as_of_backward)
-      : attention_backward<bfloat16>(as_of_backward...), unit(by) {}
+struct attention_backward_in_pairs : attention_in_pairs<attention_backward<bfloat16>> {
+  using attention_in_pairs<attention_backward<bfloat16>>::attention_in_pairs;
 
   struct memory {
     float *s, *ds, *ds_rows, *weights, *gradients, *dk, *dv, *q, *g, *q_columns, *g_columns, *k, *keys, *key_rows,
         *values, *lines;
   };
-  [[nodiscard]] index gradient_pitch() const { return pairs_of(columns) + tile_pairs; }
   [[nodiscard]] memory from(scratch_memory& m) const {
     auto const c = columns, h = what.head, of_head = pairs_of(h), h_rows = round_up(h, tile_block);
     return {m.take<float>(rows * pitch),
             m.take<float>(rows * pitch),
-            m.take<float>(rows * gradient_pitch()),
+            m.take<float>(rows * pair_pitch()),
             m.take<float>(panels<float>::size(pairs_of(rows), c)),
             m.take<float>(panels<float>::size(pairs_of(rows), c)),
             m.take<float>(h * pitch),
@@ -131,14 +142,10 @@ struct attention_backward_in_pairs : attention_backward<bfloat16> {
       if (n <= 0) continue;
       auto const rows_of = [&](T const* x) { return strided_rows<T const>{x + at[0] + i0 * w.q_row, w.q_row}; };
       strided_rows<T const> const o = rows_of(out), query = rows_of(q), g = rows_of(dout);
-      auto const seen = [&](index i, index r, index j) {
-        coming.ask_for_some();
-        return term_range{0, i0 + i + r > j0 + j ? terms : 0};
-      };
-      by.multiply(m, wide, pair_rows(query, m, w.head, mine.q), key_panels, {mine.s, pitch}, false, seen);
-      by.multiply(m, wide, pair_rows(g, m, w.head, mine.g), value_panels, {mine.ds, pitch}, false, seen);
+      scores(by, m, wide, i0, j0, pair_rows(query, m, w.head, mine.q), key_panels, mine.s, coming);
+      scores(by, m, wide, i0, j0, pair_rows(g, m, w.head, mine.g), value_panels, mine.ds, coming);
       panels<float> const weights{mine.weights, pairs_of(m)}, gradients{mine.gradients, pairs_of(m)};
-      strided_rows<float> const gradient_rows{mine.ds_rows, gradient_pitch()};
+      strided_rows<float> const gradient_rows{mine.ds_rows, pair_pitch()};
       for (index r = 0; r < 2 * weights.rows; ++r) {
         float *const s = mine.s + r * pitch, *const ds = mine.ds + r * pitch;
         if (r < m) {
@@ -160,11 +167,7 @@ struct attention_backward_in_pairs : attention_backward<bfloat16> {
                   sees);
       by.multiply(w.head, wide, transpose_to_pairs(query, m, w.head, mine.q_columns), gradients, {mine.dk, pitch}, true,
                   sees);
-      by.multiply(m, w.head, {gradient_rows.at, gradient_rows.stride}, key_rows, {to[i0], to.stride}, accumulate,
-                  [&](index i, index r, index) {
-                    coming.ask_for_some();
-                    return term_range{0, ceil_div(visible_from(i0 + i + r - 1, j0, n), 2)};
-                  });
+      weighted(by, m, n, i0, j0, gradient_rows, key_rows, {to[i0], to.stride}, accumulate, coming);
     }
     store_transposed(dk + at[1] + j0 * w.k_row, w.k_row, mine.dk, width, mine.lines);
     store_transposed(dv + at[2] + j0 * w.v_row, w.v_row, mine.dv, width, mine.lines);
