@@ -12,6 +12,7 @@
 #include <mtf/plan/plan_under.hpp>
 
 #include "../error_of.hpp"
+#include "../same_plan.hpp"
 #include "model_loss.hpp"
 
 namespace {
@@ -22,31 +23,6 @@ constexpr auto parameters = loss_of::parameters;
 constexpr auto tokens = loss_of::tokens;
 using split = mtf::state_split_over<config::batch, config::sequence>;
 constexpr auto overlapped = mtf::completed_gradients::overlapped;
-
-template <class A, class B>
-constexpr bool same_plan(A const& a, B const& b) {
-  if (a.collectives.size() != b.collectives.size() || a.loops.size() != b.loops.size() ||
-      a.work.size() != b.work.size() || a.mesh != b.mesh || a.axis_names != b.axis_names ||
-      a.reordered != b.reordered || a.peak_bytes != b.peak_bytes)
-    return false;
-  for (std::size_t i = 0; i < a.collectives.size(); ++i) {
-    auto x = a.collectives[i], y = b.collectives[i];
-    if (!(*x.tensor == *y.tensor)) return false;
-    x.tensor = y.tensor = nullptr;
-    if (!(x == y)) return false;
-  }
-  for (std::size_t i = 0; i < a.loops.size(); ++i)
-    if (a.loops[i].first != b.loops[i].first || a.loops[i].last != b.loops[i].last ||
-        a.loops[i].count != b.loops[i].count)
-      return false;
-  for (std::size_t i = 0; i < a.work.size(); ++i) {
-    auto const &x = a.work[i], &y = b.work[i];
-    if (std::string_view(x.operation) != y.operation || x.when != y.when || x.bound != y.bound || x.runs != y.runs ||
-        x.flops != y.flops || x.bytes != y.bytes)
-      return false;
-  }
-  return true;
-}
 
 template <mtf::fixed_string Mesh, mtf::fixed_string Rules>
 void plans_are_equal() {

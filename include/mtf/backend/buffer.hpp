@@ -60,7 +60,7 @@ struct block final : kept_by<Backend> {
   /// For `kept`: what it refers to is released.
   constexpr void let_go() {
     sum.forget();
-    whole = {};
+    if (whole) whole = {};
   }
   /// For `kept`: its end.
   constexpr void destroy() { delete this; }

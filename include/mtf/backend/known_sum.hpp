@@ -30,7 +30,9 @@ class known_sum {
     split_ = split;
   }
   /// Nothing is known: the terms change.
-  constexpr void forget() { is(0, {}); }
+  constexpr void forget() {
+    if (axes_ != 0) is(0, {});
+  }
 
  private:
   axis_mask axes_ = 0, split_ = 0;

@@ -37,19 +37,24 @@ class ref {
   constexpr ref(ref const& o) : at_(o.at_) {
     if (at_ != nullptr) ++at_->references;
   }
-  // Without std::exchange and std::swap: compilers bound the steps of a constant expression, and plans are made of
-  // these.
+  // Without std::exchange and std::swap, and with few functions of its own: compilers bound the steps of a constant
+  // expression, and plans are made of these.
   constexpr ref(ref&& o) noexcept : at_(o.at_) { o.at_ = nullptr; }
   constexpr ref& operator=(ref const& o) noexcept {
+    if (this == &o) return *this;
     if (o.at_ != nullptr) ++o.at_->references;
-    return replace(o.at_);
+    replace(o.at_);
+    return *this;
   }
   constexpr ref& operator=(ref&& o) noexcept {
     T* const by = o.at_;
     o.at_ = nullptr;
-    return replace(by);
+    replace(by);
+    return *this;
   }
-  constexpr ~ref() { release(at_); }
+  constexpr ~ref() {
+    if (at_ != nullptr && --at_->references == 0) at_->unreferenced();
+  }
   constexpr T* operator->() const { return at_; }
   constexpr T& operator*() const { return *at_; }
   /// The object, or null.
@@ -59,14 +64,10 @@ class ref {
   [[nodiscard]] constexpr bool unique() const { return at_->references == 1 && (!at_->whole || at_->whole.unique()); }
 
  private:
-  constexpr ref& replace(T* by) noexcept {
+  constexpr void replace(T* by) noexcept {
     T* const before = at_;
     at_ = by;
-    release(before);
-    return *this;
-  }
-  static constexpr void release(T* x) {
-    if (x != nullptr && --x->references == 0) x->unreferenced();
+    if (before != nullptr && --before->references == 0) before->unreferenced();
   }
   T* at_ = nullptr;
 };

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include <mtf/core/sharding.hpp>
 
@@ -20,10 +19,11 @@ constexpr char const* name_of(pass when) {
 /// The path of a parameter in its structure, innermost name first, without indices.
 using parameter_path = std::array<char const*, 3>;
 
-/// By their letters: literals may overlap, and Clang 21 refuses to compare their addresses.
+/// By their letters: literals may overlap, and Clang 21 refuses to compare their addresses. (Of a constant expression
+/// the built-in is one step, std::string_view several for each letter.)
 constexpr bool same_text(char const* a, char const* b) {
   if (a == nullptr || b == nullptr) return a == nullptr && b == nullptr;
-  return std::string_view(a) == b;
+  return __builtin_strcmp(a, b) == 0;
 }
 /// The same names, or none.
 constexpr bool same_path(parameter_path const& a, parameter_path const& b) {

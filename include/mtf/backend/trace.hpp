@@ -98,7 +98,9 @@ class trace {
  public:
   static constexpr bool holds_data = false;
 
-  constexpr explicit trace(mesh_shape const& mesh, int rank = 0) : mesh_(mesh), rank_(rank) {
+  /// `layers_are_alike`: as the function of this name says.
+  constexpr explicit trace(mesh_shape const& mesh, int rank = 0, bool layers_are_alike = false)
+      : mesh_(mesh), rank_(rank), layers_are_alike_(layers_are_alike) {
     planned_.reserve(64);
     scopes_.reserve(16);
   }
@@ -118,6 +120,13 @@ class trace {
   [[nodiscard]] constexpr mesh_shape const& mesh() const { return mesh_; }
   /// The rank that it is.
   [[nodiscard]] constexpr int rank() const { return rank_; }
+
+  /// Of a stack of equal layers one is taken to stand for all but the last.
+  [[nodiscard]] constexpr bool layers_are_alike() const { return layers_are_alike_; }
+  /// In truth they differ: what was recorded is of no use. Else it is what a trace records that visits more of them.
+  [[nodiscard]] constexpr bool layers_differ() const { return layers_differ_; }
+  /// Something that is done otherwise in the layers that are not visited.
+  constexpr void found_layers_to_differ() { layers_differ_ = layers_are_alike_; }
 
   /// The layouts that any_layout stands for.
   constexpr backend::layout_table& layouts() { return layouts_; }
@@ -340,6 +349,7 @@ class trace {
 
   mesh_shape mesh_;
   int rank_;
+  bool layers_are_alike_, layers_differ_ = false;
   backend::growing_array<planned_collective> planned_;
   backend::growing_array<planned_loop> loops_;
   backend::growing_array<planned_work> work_;
@@ -355,5 +365,18 @@ class trace {
   std::uint64_t live_ = 0, peak_ = 0, times_ = 1;  // the peak: in the round of the loop that was begun last
   std::uint64_t since_ = 0;                        // the peak since the last event
 };
+
+/// What `record` returns of a trace, on which it runs a program: of one whose layers are taken to be alike, which costs
+/// least, or if they are not, of one that visits more of them.
+template <class Record>
+constexpr auto on_trace(mesh_shape const& mesh, bool layers_are_alike, Record const& record) {
+  if (layers_are_alike) {
+    trace b(mesh, 0, true);
+    auto r = record(b);
+    if (!b.layers_differ()) return r;
+  }
+  trace b(mesh);
+  return record(b);
+}
 
 }  // namespace mtf

@@ -1,7 +1,5 @@
 #pragma once
 // A mesh as a value, and sets of its axes.
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include <mtf/core/limits.hpp>
@@ -14,31 +12,32 @@ using axis_mask = std::uint32_t;
 /// A mesh as a value: its extents, row-major over the ranks.
 struct mesh_shape {
   int ndim = 0;
-  std::array<int, max_axes> extent{1, 1, 1, 1, 1, 1};
+  int extent[max_axes]{1, 1, 1, 1, 1, 1};
   axis_mask node_axes = 0;  // axes whose links run inside one node
 
   [[nodiscard]] constexpr int size() const {
     int n = 1;
-    for (int a = 0; a < ndim; ++a) n *= extent[static_cast<std::size_t>(a)];
+    for (int a = 0; a < ndim; ++a) n *= extent[a];
     return n;
   }
   /// The number of ranks along a set of axes.
   [[nodiscard]] constexpr int size(axis_mask axes) const {
+    if (axes == 0) return 1;  // often, and of a constant expression each step counts
     int n = 1;
     for (int a = 0; a < ndim; ++a)
-      if ((axes >> a) & 1U) n *= extent[static_cast<std::size_t>(a)];
+      if ((axes >> a) & 1U) n *= extent[a];
     return n;
   }
   /// The coordinate of a rank along one axis.
   [[nodiscard]] constexpr int coordinate(int of_rank, int axis) const {
-    for (int a = ndim - 1; a > axis; --a) of_rank /= extent[static_cast<std::size_t>(a)];
-    return of_rank % extent[static_cast<std::size_t>(axis)];
+    for (int a = ndim - 1; a > axis; --a) of_rank /= extent[a];
+    return of_rank % extent[axis];
   }
   /// The rank's index among the ranks that differ from it only along `axes` (row-major over these axes).
   [[nodiscard]] constexpr int index_within(int of_rank, axis_mask axes) const {
     int i = 0;
     for (int a = 0; a < ndim; ++a)
-      if ((axes >> a) & 1U) i = i * extent[static_cast<std::size_t>(a)] + coordinate(of_rank, a);
+      if ((axes >> a) & 1U) i = i * extent[a] + coordinate(of_rank, a);
     return i;
   }
   /// The index of the rank's group along `axes`: its position along all other axes. Ranks of one group share it.

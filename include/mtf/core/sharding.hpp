@@ -2,8 +2,6 @@
 // How a tensor lies on a mesh, as a value: its dimensions, the axes that split each, the axes over which it is partial.
 // All rules are constexpr functions over these values; there is no second copy of a rule (docs/design.md, "The three
 // parts of an operation").
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include <mtf/core/limits.hpp>
@@ -14,25 +12,25 @@ namespace mtf {
 /// The axes that split one dimension, outermost first, as positions in the mesh.
 struct axis_list {
   int size = 0;
-  std::array<std::uint8_t, max_axes> at{};
+  std::uint8_t at[max_axes]{};  // no std::array: for the compiler each index would be two calls more
 
   /// Adds an axis, innermost.
-  constexpr void push(int axis) { at[static_cast<std::size_t>(size++)] = static_cast<std::uint8_t>(axis); }
+  constexpr void push(int axis) { at[size++] = static_cast<std::uint8_t>(axis); }
   /// Removes the innermost axis.
-  constexpr void pop() { at[static_cast<std::size_t>(--size)] = 0; }
-  [[nodiscard]] constexpr int operator[](int i) const { return at[static_cast<std::size_t>(i)]; }
+  constexpr void pop() { at[--size] = 0; }
+  [[nodiscard]] constexpr int operator[](int i) const { return at[i]; }
   /// The innermost axis; there is one.
-  [[nodiscard]] constexpr int last() const { return at[static_cast<std::size_t>(size - 1)]; }
+  [[nodiscard]] constexpr int last() const { return at[size - 1]; }
   /// The axes as a set.
   [[nodiscard]] constexpr axis_mask mask() const {
     axis_mask m = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) m |= 1U << at[i];
+    for (int i = 0; i < size; ++i) m |= 1U << at[i];
     return m;
   }
   /// The first `size` axes are those of `other`.
   [[nodiscard]] constexpr bool prefix_of(axis_list const& other) const {
     for (int i = 0; i < size; ++i)
-      if (i >= other.size || (*this)[i] != other[i]) return false;
+      if (i >= other.size || at[i] != other.at[i]) return false;
     return true;
   }
   constexpr bool operator==(axis_list const& o) const { return size == o.size && prefix_of(o); }
@@ -50,19 +48,19 @@ struct dim_state {
 /// A tensor's dimensions, outermost first, and the axes over which it is partial.
 struct sharding {
   int ndim = 0;
-  std::array<dim_state, max_dims> dim{};
+  dim_state dim[max_dims];  // GCC 12 does not convert `{}` to what has an array with an initializer
   axis_mask partial = 0;
 
-  [[nodiscard]] constexpr dim_state const& operator[](int d) const { return dim[static_cast<std::size_t>(d)]; }
-  [[nodiscard]] constexpr dim_state& operator[](int d) { return dim[static_cast<std::size_t>(d)]; }
+  [[nodiscard]] constexpr dim_state const& operator[](int d) const { return dim[d]; }
+  [[nodiscard]] constexpr dim_state& operator[](int d) { return dim[d]; }
   /// Beyond max_dims nothing: shapes and operands of so many dimensions are refused.
   constexpr void push(dim_state const& d) {
-    if (ndim < max_dims) dim[static_cast<std::size_t>(ndim++)] = d;
+    if (ndim < max_dims) dim[ndim++] = d;
   }
   /// The position of a dimension, by its name's id; -1 if it is not there.
   [[nodiscard]] constexpr int find(std::uint64_t id) const {
     for (int d = 0; d < ndim; ++d)
-      if ((*this)[d].id == id) return d;
+      if (dim[d].id == id) return d;
     return -1;
   }
   /// Whether it has a dimension, by its name's id.
@@ -70,12 +68,14 @@ struct sharding {
   /// The axes that split some dimension.
   [[nodiscard]] constexpr axis_mask split_axes() const {
     axis_mask m = 0;
-    for (int d = 0; d < ndim; ++d) m |= (*this)[d].split.mask();
+    for (int d = 0; d < ndim; ++d)
+      if (dim[d].split.size > 0) m |= dim[d].split.mask();
     return m;
   }
   /// The extent of a dimension on one rank.
   [[nodiscard]] constexpr std::int64_t local_extent(int d, mesh_shape const& mesh) const {
-    return (*this)[d].extent / mesh.size((*this)[d].split.mask());
+    dim_state const& state = dim[d];
+    return state.split.size == 0 ? state.extent : state.extent / mesh.size(state.split.mask());
   }
   /// The number of elements on one rank.
   [[nodiscard]] constexpr std::int64_t local_size(mesh_shape const& mesh) const {
@@ -86,7 +86,7 @@ struct sharding {
   /// The number of elements of the global tensor.
   [[nodiscard]] constexpr std::int64_t global_size() const {
     std::int64_t n = 1;
-    for (int d = 0; d < ndim; ++d) n *= (*this)[d].extent;
+    for (int d = 0; d < ndim; ++d) n *= dim[d].extent;
     return n;
   }
   /// The stride of a dimension in the rank's dense, row-major shard.
@@ -98,12 +98,12 @@ struct sharding {
   /// The stride of a dimension in the global tensor, dense and row-major.
   [[nodiscard]] constexpr std::int64_t global_stride(int d) const {
     std::int64_t n = 1;
-    for (int e = d + 1; e < ndim; ++e) n *= (*this)[e].extent;
+    for (int e = d + 1; e < ndim; ++e) n *= dim[e].extent;
     return n;
   }
   constexpr bool operator==(sharding const& o) const {
     if (ndim != o.ndim || partial != o.partial) return false;
-    for (std::size_t d = 0; d < static_cast<std::size_t>(ndim); ++d)
+    for (int d = 0; d < ndim; ++d)
       if (!(dim[d] == o.dim[d])) return false;
     return true;
   }

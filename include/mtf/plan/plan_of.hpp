@@ -128,6 +128,9 @@ constexpr void planned_training(trace& b, F const& f, Params& params, Rest const
   differentiate<Split>(When, f, std::as_const(params), found, rest...);
   update.run(b, params, found.gradients);
 }
+template <class... In>
+inline constexpr bool is_a_step = is_parameters<first_t<In..., void>>;
+
 /// Runs f on a trace. With parameters first it is a training step: backward, and what an optimizer sends; else a call.
 /// (A constructor, called with braces: so x are made in their order, when the program runs as in constant expressions.)
 template <completed_gradients When, class Split, class Update, class... In>
@@ -135,7 +138,7 @@ struct planned_step {
   template <class F, class... X>
   constexpr planned_step(trace& b, F const& f, X&&... x) {
     b.begin_step();
-    if constexpr (is_parameters<first_t<In..., void>>)
+    if constexpr (is_a_step<In...>)
       train(b, f, x...);
     else
       static_cast<void>(f(std::as_const(x)...));
@@ -162,8 +165,8 @@ class planned_program {
     std::uint64_t peak = 0, reordered = 0;
     std::size_t unused_rule = 0;
   };
-  static constexpr recording run() {
-    trace b(mesh_type::shape());
+  static constexpr recording run() { return on_trace(mesh_type::shape(), is_a_step<In...>, &record); }
+  static constexpr recording record(trace& b) {
     planned_step<When, Split, Update, In...>{b, F{}, stand_in<place<float, Layout, trace>, In>(b).value...};
     recording r;
     if (b.planned().size() > most || b.loops().size() > most || b.work().size() > most) {

@@ -92,9 +92,11 @@ constexpr plan_value plan_under(F const& f, std::span<layout_value const> layout
   using verdict = decltype(detail::program_verdict<any_layout<>, F, In...>());
   using checked [[maybe_unused]] = checked_t<verdict>;
   if constexpr (verdict::value) {
-    trace b(layouts.front().mesh.shape);
-    detail::trace_under<When, Split, Update, F, In...>(b, f, layouts);
-    return detail::plan_from<F>(b, layouts.front().mesh);
+    auto const& mesh = layouts.front().mesh;
+    return on_trace(mesh.shape, detail::is_a_step<In...>, [&](trace& b) {
+      detail::trace_under<When, Split, Update, F, In...>(b, f, layouts);
+      return detail::plan_from<F>(b, mesh);
+    });
   } else {
     return {};
   }

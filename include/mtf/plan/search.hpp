@@ -29,19 +29,21 @@ namespace detail {
 template <class Update, class... In, class F>
 constexpr program_outline outline_of(F const& f, machine_description const& best, std::size_t layouts) {
   // One rank, under layouts that differ in nothing but a rule for what no tensor has.
-  layout_value whole{.mesh = named_mesh({1, {1, 1, 1, 1, 1, 1}})};
-  trace b(whole.mesh.shape);
-  for (std::size_t i = 0; i < layouts && i < max_layouts; ++i) {
-    b.layouts().add(whole);
-    whole.split("(none)", {});
-  }
-  program_outline outline;
-  outline_recorder recorder(outline, best, b.layouts());
-  b.listen(&recorder);
-  planned_step<completed_gradients::later, state_split_over<>, Update, In...>{
-      b, f, stand_in<place<float, any_layout<>, trace>, In>(b).value...};
-  b.listen(nullptr);
-  return outline;
+  layout_value const whole{.mesh = named_mesh({1, {1, 1, 1, 1, 1, 1}})};
+  return on_trace(whole.mesh.shape, is_a_step<In...>, [&](trace& b) {
+    auto layout = whole;
+    for (std::size_t i = 0; i < layouts && i < max_layouts; ++i) {
+      b.layouts().add(layout);
+      layout.split("(none)", {});
+    }
+    program_outline outline;
+    outline_recorder recorder(outline, best, b.layouts());
+    b.listen(&recorder);
+    planned_step<completed_gradients::later, state_split_over<>, Update, In...>{
+        b, f, stand_in<place<float, any_layout<>, trace>, In>(b).value...};
+    b.listen(nullptr);
+    return outline;
+  });
 }
 
 }  // namespace detail

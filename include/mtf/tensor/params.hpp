@@ -156,19 +156,36 @@ struct path {
 };
 
 /// Equal layers are an array. Where nothing is computed, a few stand for all of them, so that a plan's cost does not
-/// grow with depth: the first, the two last, and one for those between.
-struct layer_group {
-  std::size_t at = 0, count = 0;
+/// grow with depth: one for all but a few first and a few last ones, which are visited apart. If a trace takes layers
+/// to be alike, that is the last one; else the first and the two last.
+class layer_groups {
+ public:
+  struct group {
+    std::size_t at = 0, count = 0;
+  };
+  constexpr layer_groups(trace const& on, std::size_t layers)
+      : layers_(layers), first_(on.layers_are_alike() ? 0 : 1), last_(on.layers_are_alike() ? 1 : 2) {}
+
+  [[nodiscard]] constexpr std::size_t size() const { return apart() ? layers_ : first_ + 1 + last_; }
+  [[nodiscard]] constexpr group operator[](std::size_t i) const {
+    if (apart() || i < first_) return {i, 1};
+    if (i == first_) return {first_, layers_ - first_ - last_};
+    return {layers_ - size() + i, 1};
+  }
+  /// f(i) for each layer for which another one, `first_alike`, stands.
+  template <class F>
+  constexpr void each_not_visited(F const& f) const {
+    for (std::size_t i = first_ + 1; i + last_ < layers_; ++i) f(i);
+  }
+  [[nodiscard]] constexpr std::size_t first_alike() const { return first_; }
+
+ private:
+  [[nodiscard]] constexpr bool apart() const { return layers_ <= first_ + last_; }
+  std::size_t layers_, first_, last_;
 };
-constexpr std::size_t layer_groups(std::size_t n) { return n < 4 ? n : 4; }
-constexpr layer_group layer_group_at(std::size_t n, std::size_t i) {
-  if (n < 4 || i == 0) return {i, 1};
-  if (i == 1) return {1, n - 3};
-  return {n - 4 + i, 1};
-}
 
 template <class S>
-constexpr void fill_between(S& s);
+constexpr void fill_between(layer_groups const& groups, S& s);
 
 /// Calls f(path, field...) for each tensor. On a trace the elements of arrays are walked by groups, as loops of its
 /// plan; elements that a group's first stands for become its placeholders.
@@ -181,15 +198,16 @@ constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
     require<fields_verdict_t<plain>>{};
   } else if constexpr (is_array<plain>) {
     if constexpr (std::is_same_v<Trace, trace>) {
-      for (std::size_t g = 0; g < layer_groups(s.size()); ++g) {
-        auto const [at, count] = layer_group_at(s.size(), g);
+      layer_groups const groups(*on, s.size());
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        auto const [at, count] = groups[g];
         path const here{up, nullptr, at};
         on->begin_loop(count);
         walk(on, f, &here, s[at], rest[at]...);
         on->end_loop();
       }
-      fill_between(s);
-      (fill_between(rest), ...);
+      fill_between(groups, s);
+      (fill_between(groups, rest), ...);
     } else {
       for (std::size_t i = 0; i < s.size(); ++i) {
         path const here{up, nullptr, i};
@@ -209,14 +227,18 @@ constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
   }
 }
 
-/// The elements that are not walked, as the second stands for them, become placeholders for it: one for all of them.
+/// The elements that are not walked, as another stands for them, become placeholders for it: one for all of them.
 template <class S>
-constexpr void fill_between(S& s) {
+constexpr void fill_between([[maybe_unused]] layer_groups const& groups, [[maybe_unused]] S& s) {
   if constexpr (!std::is_const_v<S>) {
-    if (s.size() < 5) return;
     auto const fill = [](path const&, auto& x, auto const& from) { x = placeholder_of(from); };
-    walk(static_cast<void*>(nullptr), fill, nullptr, s[2], std::as_const(s[1]));
-    for (std::size_t i = 3; i + 2 < s.size(); ++i) s[i] = s[2];
+    std::size_t const from = groups.first_alike();
+    groups.each_not_visited([&](std::size_t i) {
+      if (i == from + 1)
+        walk(static_cast<void*>(nullptr), fill, nullptr, s[i], std::as_const(s[from]));
+      else
+        s[i] = s[from + 1];
+    });
   }
 }
 

@@ -6,10 +6,12 @@
 #include <cstdint>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/work.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/detail/plan/layout_space.hpp>
 #include <mtf/detail/plan/outline.hpp>
+#include <mtf/detail/tape/completion.hpp>
 #include <mtf/plan/machine.hpp>
 
 namespace mtf::detail {
@@ -25,7 +27,8 @@ namespace mtf::detail {
 //   terms. An all-reduce adds them up, or a reduce-scatter, after which an all-gather gives all ranks the updated
 //   parameter. At best that takes the bytes of the parameter's shard over the machine's bandwidth: along these axes or,
 //   since terms may differ along others too, these and any others, whichever is cheapest. Small gradients share a
-//   message, so the latency of one collective counts, along the most ranks that one of them needs.
+//   message (`is_small`), so of these the latency of one collective counts, along the most ranks that one of them
+//   needs. Each other one is sent by itself.
 // - All other collectives. Operations treat each axis apart: what has to be sent along one has to be sent whatever the
 //   others split, in shards that are smaller by at most their extents. So the collectives of a layout take at least
 //   those of its restriction to one axis, whose plan is made: its bytes divided by the extents of the other axes that
@@ -65,6 +68,14 @@ class layout_bounds {
   struct collectives_sent {
     std::array<double, machine_description::kinds> count{}, payload{};
     double bytes_sent = 0;
+
+    /// The least on an axis of fewer ranks, if these are all-reduces. (Bytes are whole numbers, rounded down.)
+    [[nodiscard]] constexpr collectives_sent on_fewer(int ranks) const {
+      auto fewer = *this;
+      constexpr auto sum = static_cast<std::size_t>(collective::all_reduce);
+      fewer.bytes_sent = std::max(0.0, 2 * (payload[sum] * (ranks - 1) / ranks - count[sum]));
+      return fewer;
+    }
   };
 
   struct parts {
@@ -95,13 +106,16 @@ class layout_bounds {
       if (!counts(g.layout)) continue;
       axis_mask const own = axes_on(g.own, g.layout, choices), sum = axes_on(g.result, g.layout, choices) & ~own;
       double const shard = g.bytes / ranks_[own];
-      p.memory += shard;
+      p.memory += g.count * shard;
       if (sum == 0) continue;
       auto const reduction = cheapest_reduction(sum, splitting & ~own);
-      p.gradients += shard * reduction.byte;
-      latency = std::max(latency, reduction.latency);
+      p.gradients += g.count * shard * reduction.byte;
+      if (is_small(static_cast<backend::index>(shard), 1))
+        latency = std::max(latency, reduction.latency);
+      else
+        p.gradients += g.count * reduction.latency;
       double const n = ranks_[sum];
-      p.bytes_sent += 2 * (n - 1) / n * shard;
+      p.bytes_sent += 2 * (n - 1) / n * g.count * shard;
     }
     p.gradients += all ? latency : 0;
     return p;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/fixed_string.hpp>
 #include <mtf/core/layout_value.hpp>
@@ -60,8 +61,8 @@ class layout_candidates {
   struct candidate {
     double bound = 0;
     std::uint16_t mesh = 0;
-    bool refined = false;  // the bound knows of collectives other than gradients'
-    bool alike = false;    // all layouts are as the first
+    axis_mask refined = 0;  // the bound knows of the collectives, other than gradients', along these axes
+    bool alike = false;     // all layouts are as the first
     std::array<std::uint32_t, max_layouts> part{};
   };
   struct mesh_of_search {
@@ -100,7 +101,8 @@ class layout_candidates {
 
   [[nodiscard]] constexpr double bound_of(layout_bounds::parts const& p, bool all) const {
     constexpr double margin = 1 - 1e-9;  // for rounding: a plan's sums are taken in another order
-    double const overlap = machine_->overlap;
+    // Gradients that are completed later are not started in the backward pass: nothing hides.
+    double const overlap = among_->completed == completed_gradients::later ? 0 : machine_->overlap;
     return margin * (among_->of == least::seconds  ? all ? p.seconds(overlap) : p.seconds_added(overlap)
                       : among_->of == least::memory ? p.memory
                                                    : p.bytes_sent);

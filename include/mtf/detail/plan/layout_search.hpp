@@ -63,13 +63,14 @@ class layout_search : layout_candidates {
   struct waiting_layout {
     double bound = 0;
     std::size_t index = 0;
-    bool refined = false;
+    axis_mask refined = 0;
   };
   /// What is known of layouts on one axis.
   struct alone_of {
     int extent = 1;
     std::array<dim_mask, max_layouts> sets{};
     layout_bounds::collectives_sent sent{};
+    bool sums_alone = false;  // then it is known of axes of which this one is a multiple as well (layout_bounds)
     bool refused = false;
     std::size_t why = 0;
   };
@@ -81,6 +82,8 @@ class layout_search : layout_candidates {
     result_.tried = s.tried;
     if (s.refused > 0) refused_.push_back(s.refused);
     if (s.found) result_.best.push_back({{s.best}, *among_->completed, false, s.seconds, s.bytes_sent, s.memory});
+    meshes_[0].layouts[0].reserve(l.count);
+    open_.reserve(l.count);
     for (std::size_t i = 0; i < l.count; ++i) meshes_[0].layouts[0].push_back({0, l.open[i].choices});
     auto const candidate_of = [](waiting_layout const& w) {
       return candidate{
@@ -139,7 +142,7 @@ class layout_search : layout_candidates {
         open_.pop_back();
       }
       candidate c = current_;
-      if (c.refined) {
+      if (c.refined == all_axes(c)) {
         try_all_ways(c, price);
       } else if (refine(c, price)) {
         open_.push_back(c);
@@ -155,46 +158,71 @@ class layout_search : layout_candidates {
     for (std::size_t l = 0; l < among_->layouts; ++l) all.push_back(layout_with(outline_->dims, mesh, choices[l]));
     return all;
   }
-  /// The bound that knows of plans on one axis. False if one of these is refused: so is the layout.
+  [[nodiscard]] constexpr axis_mask all_axes(candidate const& c) const {
+    return (axis_mask{1} << static_cast<unsigned>(meshes_[c.mesh].mesh.shape.ndim)) - 1;
+  }
+  /// A bound that knows of plans on one axis: of those that were made already. If there are none, one is made. False if
+  /// one is refused: so is the layout.
   template <class Price>
   constexpr bool refine(candidate& c, Price const& price) {
     auto const& on = meshes_[c.mesh];
     auto const choices = choices_of(c);
     std::array<layout_bounds::collectives_sent, max_axes> alone{};
-    for (std::size_t a = 0; a < static_cast<std::size_t>(on.mesh.shape.ndim); ++a) {
+    axis_mask const before = c.refined;
+    auto const sets_on = [&](std::size_t a) {
       std::array<dim_mask, max_layouts> sets{};
       for (std::size_t l = 0; l < among_->layouts; ++l) sets[l] = choices[l][a];
-      auto const found = alone_on(on.mesh.shape.extent[a], sets, price);
-      if (stopped_) return false;
-      if (found.refused) {
-        count_refused(found.why);
+      return sets;
+    };
+    std::size_t unknown = 0;
+    for (std::size_t a = 0; a < static_cast<std::size_t>(on.mesh.shape.ndim); ++a) {
+      int const extent = on.mesh.shape.extent[a];
+      auto const* const found = alone_on(extent, sets_on(a));
+      if (found == nullptr) {
+        unknown = a;
+        continue;
+      }
+      if (found->refused) {
+        count_refused(found->why);
         return false;
       }
-      alone[a] = found.sent;
+      alone[a] = found->extent == extent ? found->sent : found->sent.on_fewer(extent);
+      c.refined |= axis_mask{1} << static_cast<unsigned>(a);
     }
-    c.bound = bound_of(on.bounds.refined(choices, alone), true);
-    c.refined = true;
-    return true;
+    if (c.refined == before)
+      make_alone(on.mesh.shape, on.mesh.shape.extent[unknown], sets_on(unknown), price);
+    else
+      c.bound = bound_of(on.bounds.refined(choices, alone), true);
+    return !stopped_;
   }
-  template <class Price>
-  constexpr alone_of alone_on(int extent, std::array<dim_mask, max_layouts> const& sets, Price const& price) {
+  /// What is known of an axis of this extent that splits these dimensions, if anything is.
+  [[nodiscard]] constexpr alone_of const* alone_on(int extent, std::array<dim_mask, max_layouts> const& sets) const {
+    if (sets == no_splits_.sets) return &no_splits_;  // nothing is sent, however long it is
     for (auto const& a : alone_)
-      if (a.extent == extent && a.sets == sets) return a;
-    alone_of found{extent, sets};
-    if (sets != std::array<dim_mask, max_layouts>{}) {
-      all_choices choices{};
-      for (std::size_t l = 0; l < among_->layouts; ++l) choices[l][0] = sets[l];
-      auto const p =
-          price(layouts_on(named_mesh({1, {extent, 1, 1, 1, 1, 1}}), choices), completed_gradients::later, false);
-      stopped_ = !p.known;
-      if (stopped_) return found;
-      ++result_.on_one_axis;
-      found.sent = p.others;
-      found.refused = p.refused;
-      found.why = p.why;
-    }
-    alone_.push_back(found);
-    return found;
+      if (a.sets == sets && (a.extent == extent || (a.sums_alone && !a.refused && a.extent % extent == 0))) return &a;
+    return nullptr;
+  }
+  /// Plans the program on one axis: the mesh's longest one whose plan may do, or if that does not, one of this extent.
+  template <class Price>
+  constexpr void make_alone(mesh_shape const& mesh, int extent, std::array<dim_mask, max_layouts> const& sets,
+                            Price const& price) {
+    all_choices choices{};
+    for (std::size_t l = 0; l < among_->layouts; ++l) choices[l][0] = sets[l];
+    int longest = extent;
+    for (int a = 0; a < mesh.ndim; ++a)
+      if (mesh.extent[a] % extent == 0 && mesh.extent[a] > longest && !is_planned(mesh.extent[a], sets))
+        longest = mesh.extent[a];
+    auto const p =
+        price(layouts_on(named_mesh({1, {longest, 1, 1, 1, 1, 1}}), choices), completed_gradients::later, false);
+    stopped_ = !p.known;
+    if (stopped_) return;
+    ++result_.on_one_axis;
+    alone_.push_back({longest, sets, p.others, p.sums_alone, p.refused, p.why});
+  }
+  [[nodiscard]] constexpr bool is_planned(int extent, std::array<dim_mask, max_layouts> const& sets) const {
+    for (auto const& a : alone_)
+      if (a.extent == extent && a.sets == sets) return true;
+    return false;
   }
   constexpr void count_refused(std::size_t why) {
     ++result_.tried;
@@ -247,6 +275,7 @@ class layout_search : layout_candidates {
   bool stopped_ = false;      // a price is not known yet,
   bool has_current_ = false;  // of what is needed for this one
   candidate current_{};
+  alone_of no_splits_{};
   std::vector<alone_of> alone_;
   std::vector<std::uint64_t> refused_;  // layouts, by why
 };

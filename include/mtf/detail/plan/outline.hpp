@@ -42,12 +42,12 @@ struct program_outline {
     bool backward = false;
     double seconds = 0;
   };
-  /// Bytes of gradients of parameters with the dimensions `own`, to which operations add whose results have the
-  /// dimensions `result`.
+  /// Gradients of `count` parameters of so many bytes each, with the dimensions `own`, to which operations add whose
+  /// results have the dimensions `result`.
   struct gradient {
     int layout = any;
     dim_mask own = 0, result = 0;
-    double bytes = 0;
+    double bytes = 0, count = 0;
   };
 
   std::size_t layouts = 1;  // how many the program has
@@ -94,14 +94,15 @@ class outline_recorder final : public trace_listener {
       if (seen == i) return;  // one of its contributions is enough for a bound
     if (layout == program_outline::any) return;
     differentiated_.push_back(i);
-    auto const bytes = static_cast<double>(times * element) * static_cast<double>(parameter.global_size());
+    auto const bytes = static_cast<double>(element) * static_cast<double>(parameter.global_size());
+    auto const count = static_cast<double>(times);
     dim_mask const own = mask_of(parameter), result = mask_of(*by.result);
     for (auto& g : to_->gradients)
-      if (g.layout == layout && g.own == own && g.result == result) {
-        g.bytes += bytes;
+      if (g.layout == layout && g.own == own && g.result == result && g.bytes == bytes) {
+        g.count += count;
         return;
       }
-    to_->gradients.push_back({layout, own, result, bytes});
+    to_->gradients.push_back({layout, own, result, bytes, count});
   }
 
  private:

@@ -4,6 +4,7 @@
 // reduce-scatter.
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <mtf/backend/buffer.hpp>
@@ -146,7 +147,9 @@ class completion {
     auto const message = make_buffer<T>(*backend_, total);
     index at = 0;
     each([&](waiting const& s) {
+      if constexpr (!Backend::holds_data) backend_->begin_loop(static_cast<std::uint64_t>(s.times));
       copy_all<T>(data_of<T>(message, at), data_of<T>(s.memory), s.elements);
+      if constexpr (!Backend::holds_data) backend_->end_loop();
       at += s.elements;
     });
     T* const p = data_of<T>(message);

@@ -58,14 +58,20 @@ class labelling {
   template <class T>
   constexpr void see(ref<gradient_slot<Backend, T>> const& slot) {
     if (slot && slot->parameter >= 0)
-      if (auto const* const on = slot->living()) add(on->name_of(slot->parameter));
+      if (auto const* const on = slot->living()) {
+        if (on->stands_for(slot->parameter) > on->backend().times()) on->backend().found_layers_to_differ();
+        add(on->name_of(slot->parameter));
+      }
   }
   template <class T>
   constexpr void see(value<Backend, T> const& x) {
     see(x.slot);
-    if (x.memory->made_by.name == nullptr) return;
-    add(x.memory->made_by.parameter);
-    add(x.memory->made_by.other);
+    auto const& memory = *x.memory;
+    if (memory.bytes == 0 && !memory.whole)
+      memory.backend->found_layers_to_differ();  // a placeholder: the program visits layers in its own way
+    if (memory.made_by.name == nullptr) return;
+    add(memory.made_by.parameter);
+    add(memory.made_by.other);
   }
   [[nodiscard]] constexpr operation_label const& label() const { return label_; }
 

@@ -3,6 +3,7 @@
 // over which a gradient is partial are run-time values, on a trace as well (docs/design.md, "Gradients know their
 // partial axes at run time").
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -121,6 +122,7 @@ class tape {
     auto const slot = make_ref<gradient_slot<Backend, T>>(*backend_, *this, where);
     slot->parameter = static_cast<int>(parameters_.size());
     parameters_.push_back({.index = &slot->parameter, .split = split, .name = name, .widens = widens});
+    if constexpr (!Backend::holds_data) parameters_.back().times = backend_->times();
     return slot;
   }
   /// The gradient of the parameter that was made last, which is widened, begins with this, in the wider type.
@@ -159,6 +161,10 @@ class tape {
   [[nodiscard]] constexpr parameter_path const& name_of(int parameter) const {
     return parameters_[static_cast<std::size_t>(parameter)].name;
   }
+  /// On a trace: for how many equal layers' parameters this one stands.
+  [[nodiscard]] constexpr std::uint64_t stands_for(int parameter) const {
+    return parameters_[static_cast<std::size_t>(parameter)].times;
+  }
   [[nodiscard]] constexpr Backend& backend() const { return *backend_; }
 
  private:
@@ -167,6 +173,7 @@ class tape {
     axis_mask split;
     parameter_path name;
     bool widens;
+    std::uint64_t times = 1;  // stands_for
     cotangent<Backend> g{};
     cotangent<Backend> before{};  // of earlier batches, where it is widened
   };
