@@ -168,7 +168,7 @@ struct constant_list {
   }
 };
 
-/// The plans that the compiler makes at most: each leaves some 50 MB behind that GCC does not give back.
+/// The plans that the compiler makes at most: each leaves some 40 MB behind that GCC does not give back.
 inline constexpr std::size_t most_plans = 64;
 
 /// A search that stopped, or is done. Found, if any, is `best`.
@@ -305,10 +305,10 @@ using mesh_verdict_of = std::conditional_t<is_mesh<Mesh>, ok, error_not_a_mesh<M
 /// exact as mtf::search_layouts, whose bounds it has. What a rule refuses is no constant expression, and is left out; a
 /// plan that takes more steps than the compiler allows would look the same, so `refused` says how many there were.
 ///
-/// Each plan that the search makes takes the compiler about as long as mtf::plan_of, and as much of its memory: half a
-/// second and 60 MB for the example's model. The better a machine's speed at its best says what a program takes there,
-/// the fewer there are: 3 plans where work takes most of the time, 46 where latencies do, on two axes. Keep it in a
-/// translation unit of its own. Refused, besides what mtf::plan_of refuses: more than 1024 layouts, or 64 plans; a
+/// Each plan that the search makes takes the compiler about as long as mtf::plan_of, and as much of its memory: a third
+/// of a second and 36 MB for the example's model. The better a machine's speed at its best says what a program takes
+/// there, the fewer there are: on two axes some 10 where work takes most of the time, 22 where latencies do. Keep it in
+/// a translation unit of its own. Refused, besides what mtf::plan_of refuses: more than 1024 layouts, or 64 plans; a
 /// program that does not fit the machine's memory under any.
 template <class On, machine_description const& Machine, least Of = least::seconds,
           completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
