@@ -77,6 +77,7 @@ void run(backend& machine, options const& other, std::string const& directory) {
   constexpr int rounds = 5;
 
   double total = 0;
+  // dd, as a checkpoint does, writes a new file and then replaces the last one by it.
   std::vector<double> written, by_dd, with, without, begun;
   {
     state s(machine);
@@ -90,9 +91,9 @@ void run(backend& machine, options const& other, std::string const& directory) {
       for (auto const& f : files_in(at)) total += static_cast<double>(fs::file_size(f));
       auto const mib = std::to_string(static_cast<long>(total / (1 << 20)));
       by_dd.push_back(timed([&] {
-        if (speaks &&
-            std::system(("dd if=/dev/zero of=" + plain + " bs=1M count=" + mib + " conv=fsync 2>/dev/null").c_str()) !=
-                0)
+        if (speaks && std::system(("dd if=/dev/zero of=" + plain + ".new bs=1M count=" + mib +
+                                   " conv=fsync 2>/dev/null && mv " + plain + ".new " + plain)
+                                      .c_str()) != 0)
           throw mtf::user_error("dd could not write " + plain);
       }));
     }

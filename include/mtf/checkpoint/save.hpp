@@ -21,8 +21,8 @@ MTF_CHECKPOINT_CODE checkpoint_notes read_checkpoint(collectives& ranks, std::st
 }  // namespace detail
 
 /// Writes parts to a directory of safetensors files, each tensor whole and under its path ("blocks.3.w1"), with a
-/// manifest that has a checksum of each, and `notes`. Each rank writes the bytes that it has, those of replicas the
-/// first of them; nothing is gathered. All ranks call it. When it returns the files are on the disk; what was in the
+/// manifest that has a checksum of each, and `notes`. Each rank writes the bytes that it has, replicas take
+/// turns; nothing is gathered. All ranks call it. When it returns the files are on the disk; what was in the
 /// directory before is there until then, and is replaced if it was a checkpoint. What cannot be written is a
 /// user_error.
 template <class... T>

@@ -1,12 +1,11 @@
 #pragma once
 // What work beside a training needs: memory for copies, and a slow pace.
 #include <time.h>  // NOLINT(modernize-deprecated-headers): the clock of a thread is not C++'s
-#include <algorithm>
-#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <memory>
-#include <thread>
+#include <mutex>
 
 namespace mtf::detail {
 
@@ -32,25 +31,33 @@ class copies {
 /// priority is not enough: what the system does for the thread, writing pages to the disk, has none.)
 class pace {
  public:
-  /// To be called by the thread, now and then: sleeps while it is ahead.
+  /// To be called by the thread, now and then: sleeps if it is ahead. (Once: to sleep and to wake up takes time of a
+  /// core too, for which the next call sleeps. Who slept until nothing was left might never come to an end.)
   void keep() {
-    while (!hurry_.load(std::memory_order_relaxed)) {
-      timespec used{};
-      ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);  // NOLINT(misc-include-cleaner): its name is of <time.h>
-      std::chrono::duration<double> const due(
-          share * (static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec)));
-      auto const ahead = due - (std::chrono::steady_clock::now() - begin_);
-      if (ahead.count() <= 0) return;
-      std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(ahead, std::chrono::milliseconds(5)));
-    }
+    timespec used{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);  // NOLINT(misc-include-cleaner): its name is of <time.h>
+    std::chrono::duration<double> const due(
+        share * (static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec)));
+    auto const ahead = due - (std::chrono::steady_clock::now() - begin_);
+    if (ahead < std::chrono::milliseconds(5)) return;
+    std::unique_lock lock(guard_);
+    hurries_.wait_for(lock, ahead, [this] { return hurry_; });
   }
   /// Somebody waits.
-  void hurry() { hurry_.store(true, std::memory_order_relaxed); }
+  void hurry() {
+    {
+      std::scoped_lock const lock(guard_);
+      hurry_ = true;
+    }
+    hurries_.notify_all();
+  }
 
  private:
   static constexpr double share = 100;  // of which it takes one part
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::atomic<bool> hurry_ = false;
+  std::mutex guard_;
+  std::condition_variable hurries_;
+  bool hurry_ = false;
 };
 
 }  // namespace mtf::detail

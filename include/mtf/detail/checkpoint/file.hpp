@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -60,6 +61,14 @@ class file {
   static file to_write(std::string const& path) {
     return {path, ::open(path.c_str(), O_WRONLY | O_CLOEXEC), "written"};
   }
+  /// The same, past the page cache; nothing where the system or the file system cannot.
+  static std::optional<file> to_write_direct([[maybe_unused]] std::string const& path) {
+#ifdef O_DIRECT
+    if (int const descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT); descriptor >= 0)
+      return file(path, descriptor, "written");
+#endif
+    return {};
+  }
 
   [[nodiscard]] std::string const& path() const { return path_; }
   /// Bytes, when it was opened to be read.
@@ -94,6 +103,11 @@ class file {
       bytes -= static_cast<std::size_t>(put);
     }
   }
+  /// Writes in one call; the bytes that it took, which may be none.
+  [[nodiscard]] std::size_t write_some(std::uint64_t at, void const* from, std::size_t bytes) const {
+    auto const put = ::pwrite(descriptor_, from, bytes, static_cast<off_t>(at));
+    return put < 0 ? 0 : static_cast<std::size_t>(put);
+  }
   /// The disk begins with what was written so far, beside what is done next.
   void begin_to_sync() const {
 #ifdef SYNC_FILE_RANGE_WRITE
@@ -103,6 +117,12 @@ class file {
   /// What was written is on the disk when this returns.
   void sync() const {
     if (::fsync(descriptor_) != 0) cannot(path_, "written");
+  }
+  /// The page cache may drop what the disk has.
+  void forget() const {
+#ifdef POSIX_FADV_DONTNEED
+    ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
+#endif
   }
 
  private:

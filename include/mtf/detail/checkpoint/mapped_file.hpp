@@ -104,6 +104,13 @@ class mapped_file {
   [[nodiscard]] std::string const& path() const { return path_; }
   /// All of it. Outside of `read` a file that has become shorter ends the process that looks at it, by SIGBUS.
   [[nodiscard]] std::span<std::byte const> bytes() const { return {reinterpret_cast<std::byte const*>(data_), bytes_}; }
+  /// Long ranges of it are read soon: the system may fetch it in large pages, which take less time to map and let the
+  /// disk reach its full speed.
+  void expect_long_reads() const {
+#ifdef MADV_HUGEPAGE
+    ::madvise(const_cast<char*>(data_), bytes_, MADV_HUGEPAGE);  // systems without refuse, which is no harm
+#endif
+  }
   /// Calls f(data): the file's bytes, of which it reads what it wants. Throws `lost_pages` if some are gone.
   template <class F>
   void read(F const& f) const {

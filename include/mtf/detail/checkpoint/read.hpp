@@ -58,6 +58,7 @@ struct tensor_file {
     header = safetensors_from(text, in.size(), path);
     header_checksum = checksum_of(text.data(), text.size());
     data = std::make_unique<mapped_file>(in);
+    data->expect_long_reads();
   }
 };
 

@@ -1,8 +1,10 @@
 #pragma once
 // Tensors as files see them: a name, an element type, and which of the whole tensor's bytes are on this rank.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -212,9 +214,21 @@ void for_each_range(sharding const& s, mesh_shape const& mesh, int rank, F&& f) 
   }
 }
 
-/// Of the ranks that hold the same shard, the first: it writes.
-inline bool is_first_replica(sharding const& s, mesh_shape const& mesh, int rank) {
-  return mesh.index_within(rank, ~s.split_axes()) == 0;
-}
+/// Which rank writes a shard that several hold. They take turns: for each tensor, the one that writes least so far.
+class turns_of_replicas {
+ public:
+  /// Whether this rank writes its shard of the next tensor.
+  bool mine(stored_tensor const& t, mesh_shape const& mesh, int rank) {
+    axis_mask const over = ~t.where.split_axes();
+    auto& written = written_[over];
+    written.resize(static_cast<std::size_t>(mesh.size(over)));
+    auto const next = std::min_element(written.begin(), written.end());
+    *next += t.shard_bytes(mesh);
+    return mesh.index_within(rank, over) == next - written.begin();
+  }
+
+ private:
+  std::map<axis_mask, std::vector<std::uint64_t>> written_;  // bytes, of each replica
+};
 
 }  // namespace mtf::detail

@@ -22,6 +22,7 @@
 #include <mtf/detail/checkpoint/agree.hpp>
 #include <mtf/detail/checkpoint/beside.hpp>
 #include <mtf/detail/checkpoint/checksum.hpp>
+#include <mtf/detail/checkpoint/direct_file.hpp>
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/manifest.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
@@ -119,8 +120,9 @@ class checkpoint_writing {
     shards_.resize(tensors_.size());
     std::size_t copied = 0;
     auto const each_of_mine = [&](auto const& f) {
+      turns_of_replicas turns;
       for (std::size_t i = 0; i < tensors_.size(); ++i)
-        if (is_first_replica(tensors_[i].where, mesh_, rank_)) f(tensors_[i], shards_[i]);
+        if (turns.mine(tensors_[i], mesh_, rank_)) f(tensors_[i], shards_[i]);
     };
     each_of_mine([&](stored_tensor const& t, char const*& shard) {
       if (kept == nullptr) shard = t.memory();
@@ -198,7 +200,7 @@ class checkpoint_writing {
   // By a thread of its own: it touches the shards' copies and the files, nothing else.
   void write_shards() {
     for (auto const& f : files_) {
-      auto const out = file::to_write(path_of(f));
+      direct_file out(path_of(f));
       for (auto const& a : f.header.arrays) {
         auto const i = f.tensor_of.at(a.name);
         if (shards_[i] == nullptr) continue;
@@ -212,13 +214,11 @@ class checkpoint_writing {
       out.sync();
     }
   }
-  [[nodiscard]] std::uint32_t write_shard(file const& out, std::uint64_t at, stored_tensor const& t,
+  [[nodiscard]] std::uint32_t write_shard(direct_file& out, std::uint64_t at, stored_tensor const& t,
                                           char const* shard) {
     remainder_of_ranges remainder;
     auto const size = static_cast<std::uint64_t>(t.element_size());
-    // Linux keeps what one call writes in as few pieces of memory as its place in the file allows. Where these are of
-    // 2 MiB and more, who maps the file later gets it in large pages.
-    constexpr std::uint64_t piece = 1U << 22U;
+    constexpr std::uint64_t piece = direct_file::largest;
     for_each_range(t.where, mesh_, rank_, [&](std::uint64_t begin, std::uint64_t mine, std::uint64_t count) {
       auto const in_file = at + begin * size;
       for (std::uint64_t done = 0, bytes = count * size, some = 0; done < bytes; done += some) {

@@ -1,0 +1,193 @@
+// Long ranges of checkpoints, which are written past the page cache, between short ones; and who of several replicas
+// writes.
+// ranks: threads
+// links: checkpoint
+// compilers: first
+// devices: none
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include <mtf/checkpoint.hpp>
+#include <mtf/detail/checkpoint/direct_file.hpp>
+#include <mtf/detail/checkpoint/stored_tensor.hpp>
+#include <mtf/kokkos.hpp>
+#include <mtf/mtf.hpp>
+#include <mtf/threads.hpp>
+
+#include "scratch.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using backend = mtf::kokkos_backend<Kokkos::Serial>;
+
+struct rows : mtf::dim<"rows", 404> {};
+struct columns : mtf::dim<"columns", 770> {};
+struct few : mtf::dim<"few", 6> {};
+
+/// Tensors of 1.2 MB, which begin and end inside of pages.
+template <template <class...> class Tensor>
+struct model {
+  Tensor<few> first;
+  Tensor<rows, columns> w;
+  std::array<Tensor<columns, rows>, 2> v;
+  Tensor<few> last;
+  MTF_FIELDS(first, w, v, last);
+};
+template <mtf::fixed_string Mesh, mtf::fixed_string Rules>
+using model_on = model<mtf::place<float, mtf::layout_of<Mesh, Rules, rows, columns, few>, backend>::template tensor>;
+
+template <class Mesh, class F>
+void on_ranks(F const& f) {
+  mtf::rank_threads pool(Mesh::size);
+  pool.run(
+      Mesh::shape(),
+      [&](mtf::collectives& ranks) {
+        backend machine = backend::one_of_many(ranks);
+        f(machine);
+      },
+      Mesh::text());
+}
+
+// Each layout's ranges: whole tensors, halves from the middle of a page on, rows of 1540 bytes, replicas.
+template <class F>
+void under_layouts(F const& f) {
+  f.template operator()<"one:1", "">();
+  f.template operator()<"a:3", "">();
+  f.template operator()<"a:2", "rows:a">();
+  f.template operator()<"a:2", "columns:a">();
+  f.template operator()<"a:2;b:2", "rows:a">();
+}
+
+template <class X>
+std::vector<float> numbers(float seed) {
+  std::vector<float> all(static_cast<std::size_t>(X::shape_type::size));
+  for (auto& e : all) e = seed += 1;
+  return all;
+}
+/// A model with numbers of its own in each tensor.
+template <class Model, class Backend>
+Model numbered(Backend& machine) {
+  Model p;
+  float seed = 0;
+  mtf::for_each_tensor(
+      [&](auto, auto& x) {
+        using X = std::remove_reference_t<decltype(x)>;
+        x = mtf::from_global<X>(machine, numbers<X>(seed += 0.25F));
+      },
+      p);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("any ranges of a file, in any order, by two writers at once") {
+  scratch const at;
+  std::mt19937_64 random(7);  // NOLINT: the same numbers in each run
+  auto const below = [&](std::uint64_t n) { return random() % n; };
+  std::vector<std::string> places{at.path};
+  if (fs::exists("/dev/shm")) places.emplace_back("/dev/shm");  // of which older systems refuse O_DIRECT
+  for (auto const& place : places) {
+    auto const path = place + "/mtf-long-ranges-" + std::to_string(::getpid());
+    for (int round = 0; round < 2; ++round) {
+      std::string want((std::size_t{9} << 20U) + below(10000), '\0');
+      for (std::size_t i = 0; i + 8 <= want.size(); i += 8) {
+        auto const some = random();
+        std::memcpy(want.data() + i, &some, 8);
+      }
+      std::vector<std::size_t> bounds{0, want.size()};
+      for (int i = 0; i < 12; ++i) bounds.push_back(below(want.size()));
+      for (int i = 0; i < 6; ++i) bounds.push_back(below(want.size()) / 4096 * 4096);
+      for (int i = 0; i < 6; ++i)
+        bounds.push_back(std::min(want.size(), bounds[static_cast<std::size_t>(i) + 2] + below(5000)));
+      std::sort(bounds.begin(), bounds.end());
+      std::vector<std::size_t> order(bounds.size() - 1);
+      for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+      std::shuffle(order.begin(), order.end(), random);
+
+      mtf::detail::file::create(path, want.size());
+      {
+        std::array<mtf::detail::direct_file, 2> writers{mtf::detail::direct_file(path), mtf::detail::direct_file(path)};
+        for (auto const i : order) writers[i % 2].write(bounds[i], want.data() + bounds[i], bounds[i + 1] - bounds[i]);
+        for (auto& w : writers) w.sync();
+      }
+      CHECK(bytes_of(path) == want);
+    }
+    fs::remove(path);
+  }
+}
+
+TEST_CASE("long tensors: every layout writes the same files, and reads them") {
+  scratch const at;
+  std::string first;
+  under_layouts([&]<mtf::fixed_string Mesh, mtf::fixed_string Rules>() {
+    CAPTURE(Mesh.view());
+    CAPTURE(Rules.view());
+    on_ranks<mtf::mesh_of<Mesh>>([&](auto& machine) {
+      mtf::save(at.of("long"), numbered<model_on<Mesh, Rules>>(machine));
+      auto const again = mtf::load<model_on<Mesh, Rules>>(machine, at.of("long"));
+      float expected = 0;
+      mtf::for_each_tensor(
+          [&](auto, auto const& x) {
+            using X = std::remove_cvref_t<decltype(x)>;
+            auto const all = mtf::to_global(x);
+            if (machine.ranks().rank() == 0) CHECK(all == numbers<X>(expected += 0.25F));
+          },
+          again);
+    });
+    auto const written = bytes_of(at.of("long") + "/model.safetensors");
+    if (first.empty()) first = written;
+    CHECK(written == first);
+  });
+}
+
+TEST_CASE("of the ranks that hold a shard one writes it, and none writes much more than another") {
+  under_layouts([&]<mtf::fixed_string Mesh, mtf::fixed_string Rules>() {
+    CAPTURE(Mesh.view());
+    CAPTURE(Rules.view());
+    using mesh = mtf::mesh_of<Mesh>;
+    on_ranks<mesh>([&](auto& machine) {
+      auto const p = numbered<model_on<Mesh, Rules>>(machine);
+      if (machine.ranks().rank() != 0) return;
+      auto const all = mtf::detail::parts_to_write(mtf::stored_as("model", p)).at(0).tensors;
+      auto const shape = mesh::shape();
+      std::vector<std::uint64_t> by_rank(static_cast<std::size_t>(shape.size()));
+      std::uint64_t whole = 0, written = 0;
+      std::map<mtf::axis_mask, std::uint64_t> largest;  // of those that the same ranks share
+      for (auto const& t : all) {
+        whole += t.bytes();
+        auto& most = largest[t.where.split_axes()];
+        most = std::max<std::uint64_t>(most, t.shard_bytes(shape));
+      }
+      for (int r = 0; r < shape.size(); ++r) {
+        mtf::detail::turns_of_replicas turns;
+        for (auto const& t : all)
+          if (turns.mine(t, shape, r)) by_rank[static_cast<std::size_t>(r)] += t.shard_bytes(shape);
+      }
+      for (auto const n : by_rank) written += n;
+      CHECK(written == whole);
+      std::uint64_t apart = 0;
+      for (auto const& [axes, most] : largest) apart += most;
+      auto const [least, most] = std::minmax_element(by_rank.begin(), by_rank.end());
+      CHECK(*most - *least <= apart);
+    });
+  });
+}
+
+int main(int argc, char** argv) {
+  backend::session const session(argc, argv);
+  return doctest::Context(argc, argv).run();
+}
