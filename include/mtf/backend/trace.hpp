@@ -316,11 +316,13 @@ class trace {
   constexpr planned_work& work_of(char const* primitive, std::uint64_t id, limit bound,
                                   primitives::grade const& grade) {
     char const* const operation = scopes_.empty() ? "" : scopes_.back().what.name;
-    auto const* known = work_ids_.begin();
-    for (auto& w : work_)
-      if (*known++ == id && w.when == pass_ && w.grade.size == grade.size && w.grade.element == grade.element &&
-          same_text(w.operation, operation))
-        return w;
+    auto* w = work_.begin();
+    for (auto const known : work_ids_) {
+      if (known == id && w->when == pass_ && w->grade.size == grade.size && w->grade.element == grade.element &&
+          same_text(w->operation, operation))
+        return *w;
+      ++w;
+    }
     work_.push_back({operation, primitive, pass_, bound, grade});
     work_ids_.push_back(id);
     return work_.back();

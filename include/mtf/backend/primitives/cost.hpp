@@ -56,8 +56,10 @@ constexpr grade grade_of(P const& p) {
 template <int Operands>
 constexpr double distinct(backend::loops<Operands> const& l, std::size_t operand) {
   double n = 1;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(l.ndim); ++d)
-    if (l.stride[operand][d] != 0) n *= static_cast<double>(l.extent[d]);
+  auto const* const stride = l.stride[operand].data();  // of a constant expression each call of [] is a step
+  auto const* const extent = l.extent.data();
+  for (int d = 0; d < l.ndim; ++d)
+    if (stride[d] != 0) n *= static_cast<double>(extent[d]);
   return n;
 }
 

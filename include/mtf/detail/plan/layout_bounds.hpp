@@ -96,15 +96,15 @@ class layout_bounds {
     parts p;
     double latency = 0;
     bool const all = layout == program_outline::any;
+    auto const split = sets_of(choices);
     axis_mask const splitting =
-        all ? axes_on(~dim_mask{0}, layout, choices) : (axis_mask{1} << static_cast<unsigned>(mesh_.ndim)) - 1;
-    auto const counts = [&](int l) { return all || layout == l; };
+        all ? axes_on(~dim_mask{0}, layout, split) : (axis_mask{1} << static_cast<unsigned>(mesh_.ndim)) - 1;
     for (auto const& w : outline_->works)
-      if (counts(w.layout))
-        (w.backward ? p.backward : p.forward) += w.seconds / ranks_[axes_on(w.dims, w.layout, choices)];
+      if (all || w.layout == layout)
+        (w.backward ? p.backward : p.forward) += w.seconds / ranks_[axes_on(w.dims, w.layout, split)];
     for (auto const& g : outline_->gradients) {
-      if (!counts(g.layout)) continue;
-      axis_mask const own = axes_on(g.own, g.layout, choices), sum = axes_on(g.result, g.layout, choices) & ~own;
+      if (!all && g.layout != layout) continue;
+      axis_mask const own = axes_on(g.own, g.layout, split), sum = axes_on(g.result, g.layout, split) & ~own;
       double const shard = g.bytes / ranks_[own];
       p.memory += g.count * shard;
       if (sum == 0) continue;
@@ -123,7 +123,7 @@ class layout_bounds {
   /// All of the program. `alone`: for each axis, of the plan in which it alone splits what it does here.
   constexpr parts refined(all_choices const& choices, std::array<collectives_sent, max_axes> const& alone) const {
     parts p = of(program_outline::any, choices);
-    double const splitting = ranks_[axes_on(~dim_mask{0}, program_outline::any, choices)];
+    double const splitting = ranks_[axes_on(~dim_mask{0}, program_outline::any, sets_of(choices))];
     double most_bytes = 0;
     for (std::size_t a = 0; a < static_cast<std::size_t>(mesh_.ndim); ++a) {
       double const others = splitting / mesh_.extent[a];
@@ -153,20 +153,31 @@ class layout_bounds {
     }
     return least;
   }
+  /// all_choices, without std::array: of a constant expression each call of [] is steps, and these are looked at most.
+  struct split_sets {
+    dim_mask by[max_layouts][max_axes] = {};  // under each layout, each axis
+  };
+  [[nodiscard]] constexpr split_sets sets_of(all_choices const& choices) const {
+    split_sets s;
+    for (std::size_t l = 0; l < outline_->layouts; ++l)
+      for (std::size_t a = 0; a < static_cast<std::size_t>(mesh_.ndim); ++a) s.by[l][a] = choices[l][a];
+    return s;
+  }
   /// The axes that split one of these dimensions under a layout, or under any.
-  [[nodiscard]] constexpr axis_mask axes_on(dim_mask dims, int layout, all_choices const& choices) const {
+  [[nodiscard]] constexpr axis_mask axes_on(dim_mask dims, int layout, split_sets const& split) const {
     axis_mask m = 0;
     bool const any = layout == program_outline::any;
     auto const first = any ? 0 : static_cast<std::size_t>(layout), last = any ? outline_->layouts : first + 1;
     for (auto l = first; l < last; ++l)
-      for (unsigned a = 0; a < static_cast<unsigned>(mesh_.ndim); ++a) m |= (choices[l][a] & dims) != 0 ? 1U << a : 0U;
+      for (int a = 0; a < mesh_.ndim; ++a)
+        if ((split.by[l][a] & dims) != 0) m |= axis_mask{1} << static_cast<unsigned>(a);
     return m;
   }
 
   static constexpr std::uint64_t many = std::uint64_t{1} << 40U;
   program_outline const* outline_;
   mesh_shape mesh_;
-  std::array<double, std::size_t{1} << max_axes> ranks_{};                        // along axes
+  double ranks_[std::size_t{1} << max_axes] = {};                                 // along axes
   std::array<affine, std::size_t{1} << max_axes> reduction_{};                    // by axes
   std::array<std::array<affine, machine_description::kinds>, max_axes> along_{};  // by kind, along one axis
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <mtf/autodiff/value_and_grad.hpp>
+#include <mtf/backend/growing_array.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/fixed_string.hpp>
 #include <mtf/core/layout_value.hpp>
@@ -69,7 +70,7 @@ class layout_candidates {
     mesh_value mesh;
     layout_bounds bounds;
     std::array<axis_choices, max_layouts> pinned{};
-    std::array<std::vector<part>, max_layouts> layouts{};
+    std::array<backend::growing_array<part>, max_layouts> layouts{};
   };
 
   constexpr void check() const {
@@ -252,9 +253,9 @@ class layout_candidates {
   std::size_t most_ = ~std::size_t{0};  // layouts on a mesh are listed
   bool ordered_ = true;                 // the order of a mesh's axes matters
   std::vector<mesh_of_search> meshes_;
-  std::array<std::vector<dim_mask>, max_layouts> sets_{};  // that one axis may split
-  std::array<dim_mask, max_layouts> there_{};              // dimensions of tensors under each layout
-  std::vector<candidate> open_;
+  std::array<backend::growing_array<dim_mask>, max_layouts> sets_{};  // that one axis may split
+  std::array<dim_mask, max_layouts> there_{};                         // dimensions of tensors under each layout
+  backend::growing_array<candidate> open_;
   searched_layouts result_;
 };
 

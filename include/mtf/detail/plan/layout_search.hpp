@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <mtf/autodiff/value_and_grad.hpp>
+#include <mtf/backend/growing_array.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -48,7 +49,7 @@ class layout_search : layout_candidates {
   };
   struct listed_layouts {
     std::uint64_t layouts = 0;  // as in searched_layouts
-    std::vector<open_layout> open;
+    backend::growing_array<open_layout> open;
   };
   /// None, and one more than `most`, if there are more.
   constexpr listed_layouts listed(std::size_t most) {
@@ -131,11 +132,11 @@ class layout_search : layout_candidates {
   constexpr void best_first(Price const& price) {
     std::make_heap(open_.begin(), open_.end(), &later);
     look(price);
-    open_.clear();
+    open_.keep_first(0);
   }
   template <class Price>
   constexpr void look(Price const& price) {
-    while (has_current_ || (!open_.empty() && !is_pointless(open_.front().bound))) {
+    while (has_current_ || (!open_.empty() && !is_pointless(open_[0].bound))) {
       if (!has_current_) {
         std::pop_heap(open_.begin(), open_.end(), &later);
         current_ = open_.back();
@@ -276,7 +277,7 @@ class layout_search : layout_candidates {
   bool has_current_ = false;  // of what is needed for this one
   candidate current_{};
   alone_of no_splits_{};
-  std::vector<alone_of> alone_;
+  backend::growing_array<alone_of> alone_;
   std::vector<std::uint64_t> refused_;  // layouts, by why
 };
 

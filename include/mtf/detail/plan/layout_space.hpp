@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <mtf/backend/growing_array.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -37,8 +38,8 @@ constexpr void meshes_of(int ranks, int most, bool ordered, mesh_shape so_far, s
 
 /// The sets of dimensions that one axis may split together: no two of one tensor, nor of tensors that an operation
 /// takes together, since each rank would hold only blocks on the diagonal. `may`: the dimensions that may be split.
-constexpr void sets_apart(std::vector<program_outline::dimension_of> const& dims, std::size_t layout, dim_mask may,
-                          dim_mask chosen, std::size_t from, std::vector<dim_mask>& all) {
+constexpr void sets_apart(backend::growing_array<program_outline::dimension_of> const& dims, std::size_t layout,
+                          dim_mask may, dim_mask chosen, std::size_t from, backend::growing_array<dim_mask>& all) {
   if (from == dims.size()) {
     all.push_back(chosen);
     return;
@@ -50,20 +51,26 @@ constexpr void sets_apart(std::vector<program_outline::dimension_of> const& dims
 }
 
 /// Whether the axes divide the extents of the dimensions that they split.
-constexpr bool divides(std::vector<program_outline::dimension_of> const& dims, mesh_shape const& mesh,
+constexpr bool divides(backend::growing_array<program_outline::dimension_of> const& dims, mesh_shape const& mesh,
                        axis_choices const& choices) {
-  for (std::size_t d = 0; d < dims.size(); ++d) {
-    std::int64_t parts = 1;
-    for (std::size_t a = 0; a < static_cast<std::size_t>(mesh.ndim); ++a)
-      parts *= ((choices[a] >> d) & 1U) != 0 ? mesh.extent[a] : 1;
-    if (dims[d].extent % parts != 0) return false;
+  dim_mask any = 0;
+  for (auto const c : choices) any |= c;
+  unsigned d = 0;
+  for (auto const& dim : dims) {
+    if (((any >> d) & 1U) != 0) {
+      std::int64_t parts = 1;
+      for (std::size_t a = 0; a < static_cast<std::size_t>(mesh.ndim); ++a)
+        parts *= ((choices[a] >> d) & 1U) != 0 ? mesh.extent[a] : 1;
+      if (dim.extent % parts != 0) return false;
+    }
+    ++d;
   }
   return true;
 }
 
 /// The layout that splits dimensions so: where several axes split one, in the order of the mesh.
-constexpr layout_value layout_with(std::vector<program_outline::dimension_of> const& dims, mesh_value const& mesh,
-                                   axis_choices const& choices) {
+constexpr layout_value layout_with(backend::growing_array<program_outline::dimension_of> const& dims,
+                                   mesh_value const& mesh, axis_choices const& choices) {
   layout_value l{.mesh = mesh};
   for (std::size_t d = 0; d < dims.size(); ++d) {
     axis_list axes;

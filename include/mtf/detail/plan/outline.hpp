@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include <mtf/backend/growing_array.hpp>
 #include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
@@ -51,9 +52,9 @@ struct program_outline {
   };
 
   std::size_t layouts = 1;  // how many the program has
-  std::vector<dimension_of> dims;
-  std::vector<work> works;
-  std::vector<gradient> gradients;
+  backend::growing_array<dimension_of> dims;
+  backend::growing_array<work> works;
+  backend::growing_array<gradient> gradients;
 };
 
 /// Writes the outline of the program that a trace runs.
@@ -66,7 +67,7 @@ class outline_recorder final : public trace_listener {
     to.layouts = given.size();
   }
 
-  constexpr void step_begins() override { to_->works.clear(); }
+  constexpr void step_begins() override { to_->works.keep_first(0); }
   constexpr void works_under(std::span<sharding const> operands, sharding const& result,
                              layout_value const& layout) override {
     if (!operands.empty()) under_.push_back({operands.data(), &layout});

@@ -58,19 +58,17 @@ class einsum_derivation {
  private:
   struct term {
     index extent = 1;
-    std::array<index, 3> stride{};  // in a, b, c
+    index stride[3] = {};  // in a, b, c
   };
   struct group {
     int size = 0;
-    std::array<term, max_dims> at{};
-    constexpr void push(term const& t) { at[static_cast<std::size_t>(size++)] = t; }
-    constexpr term& operator[](int i) { return at[static_cast<std::size_t>(i)]; }
+    term at[max_dims];
+    constexpr void push(term const& t) { at[size++] = t; }
   };
 
   /// Dense strides for a copy of `s` with its dimensions in three groups: those that are `early`, `middle`, and the
   /// rest; inside a group as in `order`.
-  constexpr void dense(sharding const& s, std::array<index, max_dims>& stride,
-                       bool (einsum_derivation::*early)(std::uint64_t) const,
+  constexpr void dense(sharding const& s, index* stride, bool (einsum_derivation::*early)(std::uint64_t) const,
                        bool (einsum_derivation::*middle)(std::uint64_t) const, sharding const& order) const {
     index n = 1;
     for (int pass = 2; pass >= 0; --pass)
@@ -79,7 +77,7 @@ class einsum_derivation {
         if (at < 0) continue;
         int const kind = (this->*early)(order[d].id) ? 0 : (this->*middle)(order[d].id) ? 1 : 2;
         if (kind != pass) continue;
-        stride[static_cast<std::size_t>(at)] = n;
+        stride[at] = n;
         n *= s.local_extent(at, mesh_);
       }
   }
@@ -87,7 +85,7 @@ class einsum_derivation {
   constexpr bool is_m(std::uint64_t id) const { return a_.has(id) && !b_.has(id); }
   constexpr bool is_k(std::uint64_t id) const { return a_.has(id) && b_.has(id) && !c_.has(id); }
 
-  constexpr loops<2> reorder(sharding const& s, std::array<index, max_dims> const& stride, bool into_copy) const {
+  constexpr loops<2> reorder(sharding const& s, index const* stride, bool into_copy) const {
     loops<2> l;
     l.ndim = s.ndim;
     for (int d = 0; d < s.ndim; ++d) {
@@ -106,10 +104,17 @@ class einsum_derivation {
     e.copy_b = (copies & 2U) != 0;
     e.copy_c = (copies & 4U) != 0;
     e.swapped = swapped;
-    std::array<std::array<index, max_dims>, 3> stride{};
-    std::array<sharding const*, 3> const of{&a_, &b_, &c_};
-    for (std::size_t o = 0; o < 3; ++o)
-      for (int d = 0; d < of[o]->ndim; ++d) stride[o][static_cast<std::size_t>(d)] = of[o]->local_stride(d, mesh_);
+    index stride[3][max_dims] = {};
+    sharding const* const of[3] = {&a_, &b_, &c_};
+    index size[3] = {1, 1, 1};
+    for (int o = 0; o < 3; ++o)
+      for (int d = of[o]->ndim - 1; d >= 0; --d) {
+        stride[o][d] = size[o];
+        size[o] *= of[o]->local_extent(d, mesh_);
+      }
+    e.size_a = size[0];
+    e.size_b = size[1];
+    e.size_c = size[2];
     // Copies are in canonical order: batch, m, k; batch, k, n; batch, m, n, each group in the order of c, or of a for
     // k.
     sharding order = c_;
@@ -121,17 +126,14 @@ class einsum_derivation {
     if (e.copy_a) e.order_a = reorder(a_, stride[0], true);
     if (e.copy_b) e.order_b = reorder(b_, stride[1], true);
     if (e.copy_c) e.order_c = reorder(c_, stride[2], false);
-    e.size_a = a_.local_size(mesh_);
-    e.size_b = b_.local_size(mesh_);
-    e.size_c = c_.local_size(mesh_);
 
     group batch, m, n, k;
     auto const term_of = [&](std::uint64_t id) {
       term t;
-      for (std::size_t o = 0; o < 3; ++o)
+      for (int o = 0; o < 3; ++o)
         if (int const d = of[o]->find(id); d >= 0) {
           t.extent = of[o]->local_extent(d, mesh_);
-          t.stride[o] = stride[o][static_cast<std::size_t>(d)];
+          t.stride[o] = stride[o][d];
         }
       return t;
     };
@@ -155,8 +157,9 @@ class einsum_derivation {
     spill(n, batch);
     if (batch.size > 5) return false;
     auto& w = e.work;
-    term const tm = m.size > 0 ? m[0] : term{}, tn = n.size > 0 ? n[0] : term{}, tk = k.size > 0 ? k[0] : term{};
-    auto const A = static_cast<std::size_t>(swapped ? 1 : 0), B = static_cast<std::size_t>(swapped ? 0 : 1);
+    term const tm = m.size > 0 ? m.at[0] : term{}, tn = n.size > 0 ? n.at[0] : term{},
+               tk = k.size > 0 ? k.at[0] : term{};
+    int const A = swapped ? 1 : 0, B = swapped ? 0 : 1;
     term const rows = swapped ? tn : tm, columns = swapped ? tm : tn;
     w.m = rows.extent;
     w.n = columns.extent;
@@ -170,10 +173,10 @@ class einsum_derivation {
     w.batch.ndim = batch.size;
     for (int i = 0; i < batch.size; ++i) {
       auto const at = static_cast<std::size_t>(i);
-      w.batch.extent[at] = batch[i].extent;
-      w.batch.stride[0][at] = batch[i].stride[A];
-      w.batch.stride[1][at] = batch[i].stride[B];
-      w.batch.stride[2][at] = batch[i].stride[2];
+      w.batch.extent[at] = batch.at[i].extent;
+      w.batch.stride[0][at] = batch.at[i].stride[A];
+      w.batch.stride[1][at] = batch.at[i].stride[B];
+      w.batch.stride[2][at] = batch.at[i].stride[2];
     }
     return fits(w.m, w.a_m, w.k, w.a_k) && fits(w.k, w.b_k, w.n, w.b_n) && (w.n == 1 || w.c_n == 1);
   }
@@ -183,17 +186,17 @@ class einsum_derivation {
   }
 
   /// Merges neighbouring loops where the strides of operands o1, o2 and o3 allow it.
-  static constexpr void merge(group& g, std::size_t o1, std::size_t o2, std::size_t o3) {
+  static constexpr void merge(group& g, int o1, int o2, int o3) {
+    if (g.size < 2) return;
     group out;
     for (int i = 0; i < g.size; ++i) {
-      term const t = g[i];
+      term const& t = g.at[i];
       if (out.size > 0) {
-        term& last = out[out.size - 1];
-        bool ok = true;
-        for (std::size_t const o : {o1, o2, o3}) ok = ok && last.stride[o] == t.stride[o] * t.extent;
-        if (ok) {
+        term& last = out.at[out.size - 1];
+        auto const follows = [&](int o) { return last.stride[o] == t.stride[o] * t.extent; };
+        if (follows(o1) && follows(o2) && follows(o3)) {
           last.extent *= t.extent;
-          for (std::size_t const o : {o1, o2, o3}) last.stride[o] = t.stride[o];
+          for (int o = 0; o < 3; ++o) last.stride[o] = t.stride[o];
           continue;
         }
       }
@@ -205,9 +208,9 @@ class einsum_derivation {
     while (g.size > 1) {
       int least = 0;
       for (int i = 1; i < g.size; ++i)
-        if (g[i].extent < g[least].extent) least = i;
-      batch.push(g[least]);
-      for (int i = least; i + 1 < g.size; ++i) g[i] = g[i + 1];
+        if (g.at[i].extent < g.at[least].extent) least = i;
+      batch.push(g.at[least]);
+      for (int i = least; i + 1 < g.size; ++i) g.at[i] = g.at[i + 1];
       --g.size;
     }
   }

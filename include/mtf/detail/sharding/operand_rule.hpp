@@ -25,40 +25,43 @@ struct operand_rule {
 template <std::size_t N>
 constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, linearity linear) {
   operand_rule<N> r;
-  std::array<int, max_dims * N> from{}, from_dim{};
+  int from[max_dims * N] = {}, from_dim[max_dims * N] = {};
   auto& all = r.together;
-  for (std::size_t o = 0; o < N; ++o)
-    for (int d = 0; d < in[o].ndim; ++d) {
-      int const i = static_cast<int>(o);
-      if (int const e = all.find(in[o][d].id); e >= 0) {
-        auto const at = static_cast<std::size_t>(e);
-        finding const where{.i = from[at], .di = from_dim[at], .j = i, .dj = d};
-        if (all[e].extent != in[o][d].extent) {
+  int i = 0;
+  for (auto const& s : in) {
+    for (int d = 0; d < s.ndim; ++d) {
+      auto const& dim = s[d];
+      if (int const e = all.find(dim.id); e >= 0) {
+        auto const& before = all[e];
+        finding const where{.i = from[e], .di = from_dim[e], .j = i, .dj = d};
+        if (before.extent != dim.extent) {
           r.wrong = where;
           r.wrong.what = finding::kind::extents;
           return r;
         }
-        if (all[e].split != in[o][d].split) {
+        if (before.split != dim.split) {
           r.wrong = where;
           r.wrong.what = finding::kind::splits;
           return r;
         }
         continue;
       }
-      for (int e = 0; e < all.ndim; ++e)
-        if (axis_mask const both = all[e].split.mask() & in[o][d].split.mask(); both != 0) {
-          auto const at = static_cast<std::size_t>(e);
-          r.wrong = {finding::kind::two_dims_on_axis, from[at], from_dim[at], i, d, std::countr_zero(both)};
-          return r;
-        }
+      if (axis_mask const mine = dim.split.mask(); mine != 0)
+        for (int e = 0; e < all.ndim; ++e)
+          if (axis_mask const both = all[e].split.mask() & mine; both != 0) {
+            r.wrong = {finding::kind::two_dims_on_axis, from[e], from_dim[e], i, d, std::countr_zero(both)};
+            return r;
+          }
       if (all.ndim == max_dims) {
         r.wrong = {.what = finding::kind::too_many_dims, .j = i};
         return r;
       }
-      from[static_cast<std::size_t>(all.ndim)] = i;
-      from_dim[static_cast<std::size_t>(all.ndim)] = d;
-      all.push(in[o][d]);
+      from[all.ndim] = i;
+      from_dim[all.ndim] = d;
+      all.push(dim);
     }
+    ++i;
+  }
 
   // The result stays partial over an axis if the operation is linear there and no operand is split over it.
   axis_mask any = 0, two = 0, every = ~0U;
