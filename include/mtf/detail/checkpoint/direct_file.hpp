@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 
 #include <unistd.h>
 
@@ -21,8 +21,12 @@ namespace mtf::detail {
 /// file system lets them (O_DIRECT); everything else, and all where it does not, through the page cache.
 class direct_file {
  public:
-  explicit direct_file(std::string const& path) : cached_(file::to_write(path)), direct_(file::to_write_direct(path)) {
-    if (direct_) buffer_.reset(static_cast<char*>(std::aligned_alloc(page_, largest)));
+  explicit direct_file(std::string const& path) : cached_(file::to_write(path)) {
+    auto direct = file::to_write_direct(path);
+    if (!direct) return;
+    direct_ = std::move(*direct);
+    buffer_.reset(static_cast<char*>(std::aligned_alloc(page_, largest)));
+    past_cache_ = true;
   }
 
   /// Bytes of a call that the disk takes at its full speed.
@@ -37,7 +41,7 @@ class direct_file {
       auto const some = static_cast<std::size_t>(std::min<std::uint64_t>(behind_pages - done, largest));
       std::memcpy(buffer_.get(), from + (done - at), some);
       // What a call leaves, for whatever reason, is tried again through the page cache, which names the reason.
-      if (auto const put = direct_->write_some(done, buffer_.get(), some); put == some)
+      if (auto const put = direct_.write_some(done, buffer_.get(), some); put == some)
         done += some;
       else
         buffer_.reset();
@@ -50,7 +54,7 @@ class direct_file {
   void sync() const {
     cached_.sync();
     // Small pieces in the page cache would keep a reader from having large ones around them.
-    if (direct_) cached_.forget();
+    if (past_cache_) cached_.forget();
   }
 
  private:
@@ -59,8 +63,8 @@ class direct_file {
   };
   static constexpr std::uint64_t worth_it = 1U << 18U;  // bytes: below, a call for itself takes longer than the cache
 
-  file cached_;
-  std::optional<file> direct_;
+  file cached_, direct_;
+  bool past_cache_ = false;  // other ranks write so too
   std::size_t page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   std::unique_ptr<char, freed> buffer_;  // null where nothing is written past the cache
 };

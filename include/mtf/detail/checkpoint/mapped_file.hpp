@@ -68,7 +68,7 @@ class lost_pages_are_told {
     if (range != nullptr && at >= begin && at - begin < range->bytes) {
       auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
       int const error = errno;
-      auto* const zeros = ::mmap(reinterpret_cast<void*>(at / page * page), page, PROT_READ,
+      auto* const zeros = ::mmap(static_cast<char*>(about->si_addr) - at % page, page, PROT_READ,
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
       errno = error;
       range->lost = true;
@@ -141,9 +141,9 @@ class mapped_file {
 inline void expect_writes([[maybe_unused]] char* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
   auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  auto const begin = reinterpret_cast<std::uintptr_t>(memory) / page * page;
-  auto const end = (reinterpret_cast<std::uintptr_t>(memory) + bytes + page - 1) / page * page;
-  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);  // older systems refuse, and go without
+  auto const before = reinterpret_cast<std::uintptr_t>(memory) % page;  // bytes of its first page
+  ::madvise(memory - before, (before + bytes + page - 1) / page * page,
+            MADV_POPULATE_WRITE);  // older systems refuse, and go without
 #endif
 }
 

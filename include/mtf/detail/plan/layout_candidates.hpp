@@ -153,7 +153,7 @@ class layout_candidates {
     if (axis == static_cast<std::size_t>(on.mesh.shape.ndim)) {
       double least = 0;  // asked of parts alone
       if (among_->layouts > 1) least = bound_of(on.bounds.of(static_cast<int>(layout), choices), false);
-      on.layouts[layout].push_back({least, here});
+      on.layouts[layout].push_back(part{least, here});
       return;
     }
     dim_mask const pinned = on.pinned[layout][axis];

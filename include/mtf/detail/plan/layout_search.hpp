@@ -57,7 +57,7 @@ class layout_search : layout_candidates {
     list();
     if (result_.layouts <= most) list_equal_ones();
     listed_layouts l{result_.layouts, {}};
-    for (auto const& c : open_) l.open.push_back({c.bound, meshes_[0].layouts[0][c.part[0]].choices});
+    for (auto const& c : open_) l.open.push_back(open_layout{c.bound, meshes_[0].layouts[0][c.part[0]].choices});
     return l;
   }
   /// A layout that is to be looked at: the listed one of this index.
@@ -85,7 +85,7 @@ class layout_search : layout_candidates {
     if (s.found) result_.best.push_back({{s.best}, *among_->completed, false, s.seconds, s.bytes_sent, s.memory});
     meshes_[0].layouts[0].reserve(l.count);
     open_.reserve(l.count);
-    for (std::size_t i = 0; i < l.count; ++i) meshes_[0].layouts[0].push_back({0, l.open[i].choices});
+    for (std::size_t i = 0; i < l.count; ++i) meshes_[0].layouts[0].push_back(part{0, l.open[i].choices});
     auto const candidate_of = [](waiting_layout const& w) {
       return candidate{
           .bound = w.bound, .refined = w.refined, .alike = true, .part = {static_cast<std::uint32_t>(w.index)}};
@@ -218,7 +218,7 @@ class layout_search : layout_candidates {
     stopped_ = !p.known;
     if (stopped_) return;
     ++result_.on_one_axis;
-    alone_.push_back({longest, sets, p.others, p.sums_alone, p.refused, p.why});
+    alone_.push_back(alone_of{longest, sets, p.others, p.sums_alone, p.refused, p.why});
   }
   [[nodiscard]] constexpr bool is_planned(int extent, std::array<dim_mask, max_layouts> const& sets) const {
     for (auto const& a : alone_)

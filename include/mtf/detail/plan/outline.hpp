@@ -86,7 +86,7 @@ class outline_recorder final : public trace_listener {
         w.seconds += seconds;
         return;
       }
-    to_->works.push_back({layout, all, backward, seconds});
+    to_->works.push_back(program_outline::work{layout, all, backward, seconds});
   }
   constexpr void differentiated(int i, sharding const& parameter, std::size_t element, std::uint64_t times,
                                 operation_tensors const& by) override {
@@ -103,7 +103,7 @@ class outline_recorder final : public trace_listener {
         g.count += count;
         return;
       }
-    to_->gradients.push_back({layout, own, result, bytes, count});
+    to_->gradients.push_back(program_outline::gradient{layout, own, result, bytes, count});
   }
 
  private:
@@ -128,7 +128,7 @@ class outline_recorder final : public trace_listener {
     for (std::size_t i = 0; i < dims.size(); ++i)
       if (dims[i].id == d.id) return i;
     if (dims.size() == 32) throw user_error("layouts are searched for programs of up to 32 dimensions; this has more");
-    dims.push_back({d.id, d.extent, d.name});
+    dims.push_back(program_outline::dimension_of{d.id, d.extent, d.name});
     return dims.size() - 1;
   }
   // All dimensions where an operation's tensors are not known: then its work may be divided by any.
