@@ -18,16 +18,13 @@
 #include <nlohmann/json.hpp>
 
 #include <mtf/checkpoint.hpp>
-#include <mtf/kokkos.hpp>
-#include <mtf/mtf.hpp>
-#include <mtf/threads.hpp>
 
 #include "scratch.hpp"
+#include "stored_models.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-using backend = mtf::kokkos_backend<Kokkos::Serial>;
 
 struct rows : mtf::dim<"rows", 8> {};
 struct columns : mtf::dim<"columns", 12> {};
@@ -76,47 +73,6 @@ struct others_model {
 
 template <class T, class Layout>
 using model_of = model<mtf::place<T, Layout, backend>::template tensor>;
-
-/// The tensors by name, whole.
-template <class Structure>
-std::map<std::string, std::vector<double>> all_of(Structure const& p) {
-  std::map<std::string, std::vector<double>> all;
-  mtf::for_each_tensor(
-      [&](std::string_view name, auto const& x) {
-        for (auto const e : mtf::to_global(x))
-          all[std::string(name)].push_back(static_cast<double>(static_cast<float>(e)));
-      },
-      p);
-  return all;
-}
-
-/// A model with numbers of its own in each place.
-template <class Model, class Backend>
-Model numbered(Backend& machine) {
-  Model p;
-  float next = 1;
-  mtf::for_each_tensor(
-      [&](auto, auto& x) {
-        using X = std::remove_reference_t<decltype(x)>;
-        std::vector<typename X::element_type> global(static_cast<std::size_t>(X::shape_type::size));
-        for (auto& e : global) e = static_cast<typename X::element_type>(next += 0.25F);
-        x = mtf::from_global<X>(machine, global);
-      },
-      p);
-  return p;
-}
-
-template <class Mesh, class F>
-void on_ranks(F const& f) {
-  mtf::rank_threads pool(Mesh::size);
-  pool.run(
-      Mesh::shape(),
-      [&](mtf::collectives& ranks) {
-        backend machine = backend::one_of_many(ranks);
-        f(machine);
-      },
-      Mesh::text());
-}
 
 template <mtf::fixed_string Mesh, mtf::fixed_string Rules>
 using layout_for = mtf::layout_of<Mesh, Rules, rows, columns, deep, wide>;

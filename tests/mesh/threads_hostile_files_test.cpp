@@ -22,16 +22,13 @@
 
 #include <mtf/checkpoint.hpp>
 #include <mtf/detail/checkpoint/read.hpp>
-#include <mtf/kokkos.hpp>
-#include <mtf/mtf.hpp>
-#include <mtf/threads.hpp>
 
 #include "scratch.hpp"
+#include "stored_models.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-using backend = mtf::kokkos_backend<Kokkos::Serial>;
 
 struct rows : mtf::dim<"rows", 64> {};
 struct columns : mtf::dim<"columns", 256> {};
@@ -48,32 +45,6 @@ using split_rows = mtf::layout_of<"a:2", "rows:a", rows, columns>;
 template <class Layout>
 using model_on = model<mtf::place<float, Layout, backend>::template tensor>;
 
-template <class Model>
-Model numbered(backend& machine) {
-  Model p;
-  float next = 0;
-  mtf::for_each_tensor(
-      [&](auto, auto& x) {
-        using X = std::remove_reference_t<decltype(x)>;
-        std::vector<float> global(static_cast<std::size_t>(X::shape_type::size));
-        for (auto& e : global) e = next += 0.5F;
-        x = mtf::from_global<X>(machine, global);
-      },
-      p);
-  return p;
-}
-
-template <class Mesh, class F>
-void on_ranks(F const& f) {
-  mtf::rank_threads pool(Mesh::size);
-  pool.run(
-      Mesh::shape(),
-      [&](mtf::collectives& ranks) {
-        backend machine = backend::one_of_many(ranks);
-        f(machine);
-      },
-      Mesh::text());
-}
 using one_rank = mtf::mesh_of<"a:1">;
 using two_ranks = mtf::mesh_of<"a:2">;
 

@@ -13,7 +13,6 @@
 #include <map>
 #include <random>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <unistd.h>
@@ -23,16 +22,13 @@
 #include <mtf/checkpoint.hpp>
 #include <mtf/detail/checkpoint/direct_file.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
-#include <mtf/kokkos.hpp>
-#include <mtf/mtf.hpp>
-#include <mtf/threads.hpp>
 
 #include "scratch.hpp"
+#include "stored_models.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-using backend = mtf::kokkos_backend<Kokkos::Serial>;
 
 struct rows : mtf::dim<"rows", 404> {};
 struct columns : mtf::dim<"columns", 770> {};
@@ -50,18 +46,6 @@ struct model {
 template <mtf::fixed_string Mesh, mtf::fixed_string Rules>
 using model_on = model<mtf::place<float, mtf::layout_of<Mesh, Rules, rows, columns, few>, backend>::template tensor>;
 
-template <class Mesh, class F>
-void on_ranks(F const& f) {
-  mtf::rank_threads pool(Mesh::size);
-  pool.run(
-      Mesh::shape(),
-      [&](mtf::collectives& ranks) {
-        backend machine = backend::one_of_many(ranks);
-        f(machine);
-      },
-      Mesh::text());
-}
-
 // Each layout's ranges: whole tensors, halves from the middle of a page on, rows of 1540 bytes, replicas.
 template <class F>
 void under_layouts(F const& f) {
@@ -70,26 +54,6 @@ void under_layouts(F const& f) {
   f.template operator()<"a:2", "rows:a">();
   f.template operator()<"a:2", "columns:a">();
   f.template operator()<"a:2;b:2", "rows:a">();
-}
-
-template <class X>
-std::vector<float> numbers(float seed) {
-  std::vector<float> all(static_cast<std::size_t>(X::shape_type::size));
-  for (auto& e : all) e = seed += 1;
-  return all;
-}
-/// A model with numbers of its own in each tensor.
-template <class Model, class Backend>
-Model numbered(Backend& machine) {
-  Model p;
-  float seed = 0;
-  mtf::for_each_tensor(
-      [&](auto, auto& x) {
-        using X = std::remove_reference_t<decltype(x)>;
-        x = mtf::from_global<X>(machine, numbers<X>(seed += 0.25F));
-      },
-      p);
-  return p;
 }
 
 }  // namespace
@@ -137,16 +101,10 @@ TEST_CASE("long tensors: every layout writes the same files, and reads them") {
     CAPTURE(Mesh.view());
     CAPTURE(Rules.view());
     on_ranks<mtf::mesh_of<Mesh>>([&](auto& machine) {
-      mtf::save(at.of("long"), numbered<model_on<Mesh, Rules>>(machine));
-      auto const again = mtf::load<model_on<Mesh, Rules>>(machine, at.of("long"));
-      float expected = 0;
-      mtf::for_each_tensor(
-          [&](auto, auto const& x) {
-            using X = std::remove_cvref_t<decltype(x)>;
-            auto const all = mtf::to_global(x);
-            if (machine.ranks().rank() == 0) CHECK(all == numbers<X>(expected += 0.25F));
-          },
-          again);
+      auto const p = numbered<model_on<Mesh, Rules>>(machine);
+      mtf::save(at.of("long"), p);
+      auto const again = all_of(mtf::load<model_on<Mesh, Rules>>(machine, at.of("long"))), want = all_of(p);
+      if (machine.ranks().rank() == 0) CHECK(again == want);
     });
     auto const written = bytes_of(at.of("long") + "/model.safetensors");
     if (first.empty()) first = written;

@@ -1,5 +1,5 @@
 #pragma once
-// What the records of plans and of collectives grow in. Of std::vector's comfort it has what they need, and so costs
+// What the records of plans, of searches and of collectives grow in. Of std::vector's comfort it has what they need, and so costs
 // little where std::vector costs much: compilers bound the steps of a constant expression, and every program includes
 // it.
 #include <cstddef>

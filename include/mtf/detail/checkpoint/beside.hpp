@@ -34,13 +34,14 @@ class pace {
   /// To be called by the thread, now and then: sleeps if it is ahead. (Once: to sleep and to wake up takes time of a
   /// core too, for which the next call sleeps. Who slept until nothing was left might never come to an end.)
   void keep() {
+    std::unique_lock lock(guard_);
+    if (hurry_) return;
     timespec used{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);  // NOLINT(misc-include-cleaner): its name is of <time.h>
     std::chrono::duration<double> const due(
         share * (static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec)));
     auto const ahead = due - (std::chrono::steady_clock::now() - begin_);
     if (ahead < std::chrono::milliseconds(5)) return;
-    std::unique_lock lock(guard_);
     hurries_.wait_for(lock, ahead, [this] { return hurry_; });
   }
   /// Somebody waits.

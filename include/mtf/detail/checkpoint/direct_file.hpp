@@ -2,7 +2,6 @@
 // Writing what nobody reads soon: past the system's page cache. A copy there would cost the time of a core to make and
 // to write back, and memory that the training or the file's later readers use better.
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

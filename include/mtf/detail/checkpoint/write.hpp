@@ -119,23 +119,22 @@ class checkpoint_writing {
     remainders_.resize(tensors_.size());
     shards_.resize(tensors_.size());
     std::size_t copied = 0;
-    auto const each_of_mine = [&](auto const& f) {
-      turns_of_replicas turns;
-      for (std::size_t i = 0; i < tensors_.size(); ++i)
-        if (turns.mine(tensors_[i], mesh_, rank_)) f(tensors_[i], shards_[i]);
-    };
-    each_of_mine([&](stored_tensor const& t, char const*& shard) {
-      if (kept == nullptr) shard = t.memory();
-      if (shard == nullptr) copied += t.shard_bytes(mesh_);
-    });
-    auto* const memory = (kept == nullptr ? own_copies_ : *kept).room_for(copied);
-    copied = 0;
-    each_of_mine([&](stored_tensor const& t, char const*& shard) {
-      if (shard != nullptr) return;
-      t.to_host(memory + copied);
-      shard = memory + copied;
+    std::vector<std::size_t> to_copy;
+    turns_of_replicas turns;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      auto const& t = tensors_[i];
+      if (!turns.mine(t, mesh_, rank_)) continue;
+      if (kept == nullptr) shards_[i] = t.memory();
+      if (shards_[i] != nullptr) continue;
+      to_copy.push_back(i);
       copied += t.shard_bytes(mesh_);
-    });
+    }
+    auto* memory = (kept == nullptr ? own_copies_ : *kept).room_for(copied);
+    for (auto const i : to_copy) {
+      tensors_[i].to_host(memory);
+      shards_[i] = memory;
+      memory += tensors_[i].shard_bytes(mesh_);
+    }
     if (kept == nullptr) pace_.hurry();
     thread_ = std::thread([this] {
       failure_ = failure_of([&] { write_shards(); });
