@@ -1,7 +1,7 @@
 #pragma once
-// What the records of plans, of searches and of collectives grow in. Of std::vector's comfort it has what they need, and
-// so costs little where std::vector costs much: compilers bound the steps of a constant expression, and every program
-// includes it.
+// What the records of plans, of searches and of collectives grow in. Of std::vector's comfort it has what they need,
+// and so costs little where std::vector costs much: compilers bound the steps of a constant expression, and every
+// program includes it.
 #include <cstddef>
 #include <type_traits>
 
