@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <ios>
-#include <iterator>
+#include <sstream>
 #include <string>
 #include <system_error>
 
@@ -34,5 +34,7 @@ inline void write_bytes(std::string const& path, std::string const& bytes) {
 }
 inline std::string bytes_of(std::string const& path) {
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream all;
+  all << in.rdbuf();
+  return all.str();
 }

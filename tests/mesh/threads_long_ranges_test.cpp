@@ -1,5 +1,5 @@
-// Long ranges of checkpoints, which are written past the page cache, between short ones; and who of several replicas
-// writes.
+// Long ranges of checkpoints, which are written past the page cache, between short ones, which are written as memory;
+// and who of several replicas writes.
 // ranks: threads
 // links: checkpoint
 // compilers: first
@@ -11,8 +11,10 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <unistd.h>
@@ -21,6 +23,8 @@
 
 #include <mtf/checkpoint.hpp>
 #include <mtf/detail/checkpoint/direct_file.hpp>
+#include <mtf/detail/checkpoint/file.hpp>
+#include <mtf/detail/checkpoint/mapped_window.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
 
 #include "scratch.hpp"
@@ -66,8 +70,8 @@ TEST_CASE("any ranges of a file, in any order, by two writers at once") {
   if (fs::exists("/dev/shm")) places.emplace_back("/dev/shm");  // of which older systems refuse O_DIRECT
   for (auto const& place : places) {
     auto const path = place + "/mtf-long-ranges-" + std::to_string(::getpid());
-    for (int round = 0; round < 2; ++round) {
-      std::string want((std::size_t{9} << 20U) + below(10000), '\0');
+    for (int round = 0; round < 4; ++round) {
+      std::string want((std::size_t{18} << 20U) + below(10000), '\0');
       for (std::size_t i = 0; i + 8 <= want.size(); i += 8) {
         auto const some = random();
         std::memcpy(want.data() + i, &some, 8);
@@ -78,20 +82,53 @@ TEST_CASE("any ranges of a file, in any order, by two writers at once") {
       for (int i = 0; i < 6; ++i)
         bounds.push_back(std::min(want.size(), bounds[static_cast<std::size_t>(i) + 2] + below(5000)));
       std::sort(bounds.begin(), bounds.end());
-      std::vector<std::size_t> order(bounds.size() - 1);
-      for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-      std::shuffle(order.begin(), order.end(), random);
-
-      mtf::detail::file::create(path, want.size());
-      {
-        std::array<mtf::detail::direct_file, 2> writers{mtf::detail::direct_file(path), mtf::detail::direct_file(path)};
-        for (auto const i : order) writers[i % 2].write(bounds[i], want.data() + bounds[i], bounds[i + 1] - bounds[i]);
-        for (auto& w : writers) w.sync();
+      // Every third interval is mixed: pieces of up to 3000 bytes, of both writers by turns.
+      std::vector<mtf::detail::file_part> mixed;
+      std::vector<std::uint64_t> lengths;
+      for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+        lengths.push_back(i % 3 == 0 ? 1 + below(3000) : 0);
+        if (i % 3 == 0) mixed.push_back({bounds[i], bounds[i + 1]});
       }
+      mtf::detail::file::create(path, want.size());
+      auto const write = [&](std::size_t writer) {
+        std::vector<std::size_t> order(lengths.size());
+        std::iota(order.begin(), order.end(), 0U);
+        std::shuffle(order.begin(), order.end(), std::mt19937(writer + 2));  // NOLINT: the same numbers in each run
+        mtf::detail::direct_file to(path, mixed);
+        for (auto const i : order) {
+          auto const length = lengths[i];
+          if (length == 0 && i % 2 == writer) to.write(bounds[i], want.data() + bounds[i], bounds[i + 1] - bounds[i]);
+          if (length == 0) continue;
+          for (auto b = bounds[i] + writer * length; b < bounds[i + 1]; b += 2 * length)
+            to.write(b, want.data() + b, std::min<std::uint64_t>(length, bounds[i + 1] - b));
+        }
+        to.sync();
+      };
+      std::thread other([&] { write(1); });
+      write(0);
+      other.join();
       CHECK(bytes_of(path) == want);
     }
     fs::remove(path);
   }
+}
+
+TEST_CASE("as memory that the file has lost, nothing is written: the caller is told, and writes it itself") {
+  scratch const at;
+  auto const path = at.of("shorter");
+  constexpr std::size_t page = 65536, pages = 4;
+  mtf::detail::file::create(path, pages * page);
+  auto const file = mtf::detail::file::to_write(path);
+  mtf::detail::mapped_window window(file, page, pages * page);
+  std::string const some(100, 'x');
+  if (!window.write(page, some.data(), some.size())) return;  // this file system maps nothing
+  CHECK(!window.write(page - 1, some.data(), some.size()));
+  CHECK(!window.write(pages * page - 99, some.data(), some.size()));
+  CHECK(window.write(pages * page - 100, some.data(), some.size()));
+  fs::resize_file(path, 2 * page);
+  CHECK(!window.write(3 * page, some.data(), some.size()));
+  CHECK(!window.write(page, some.data(), some.size()));
+  CHECK(bytes_of(path).substr(page, 100) == some);
 }
 
 TEST_CASE("long tensors: every layout writes the same files, and reads them") {

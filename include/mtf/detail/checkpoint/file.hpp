@@ -13,6 +13,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
 #include <unistd.h>
 
 #include <mtf/core/error.hpp>
@@ -59,7 +62,7 @@ class file {
   }
   /// One that is there, to write into.
   static file to_write(std::string const& path) {
-    return {path, ::open(path.c_str(), O_WRONLY | O_CLOEXEC), "written"};
+    return {path, ::open(path.c_str(), O_RDWR | O_CLOEXEC), "written"};  // mapping asks for both
   }
   /// The same, past the page cache; nothing where the system or the file system cannot.
   static std::optional<file> to_write_direct([[maybe_unused]] std::string const& path) {
@@ -91,6 +94,24 @@ class file {
     auto* const at = ::mmap(nullptr, static_cast<std::size_t>(size_), PROT_READ, MAP_PRIVATE, descriptor_, 0);
     if (at == MAP_FAILED) cannot(path_, "read");
     return at;
+  }
+  /// Some whole pages of one that is open to be written, as memory that is written; for munmap. Where the disk has no
+  /// room it is SIGBUS. Null where the system cannot, and where the file may be written from other computers, each with
+  /// a copy of its own: of a page it writes back whole.
+  // (fallocate would give the room, and make the pages cheaper. But ext4 has warnings in the system's log when it comes
+  // beside writes past the cache: Linux 6.18, ext4_convert_unwritten_extents_endio.)
+  [[nodiscard]] void* map_to_write([[maybe_unused]] std::uint64_t at, [[maybe_unused]] std::size_t bytes) const {
+#ifdef __linux__
+    struct statfs about{};
+    if (::fstatfs(descriptor_, &about) != 0) return nullptr;
+    auto const kind = static_cast<std::uint32_t>(about.f_type);
+    constexpr std::uint32_t ext4 = 0xef53, xfs = 0x58465342, tmpfs = 0x01021994;
+    if (kind != ext4 && kind != xfs && kind != tmpfs) return nullptr;
+    auto* const memory =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, static_cast<off_t>(at));
+    if (memory != MAP_FAILED) return memory;
+#endif
+    return nullptr;
   }
   void write(std::uint64_t at, void const* from, std::size_t bytes) const {
     auto const* next = static_cast<char const*>(from);

@@ -1,82 +1,18 @@
 #pragma once
 // A file's bytes as memory: ranges of a few hundred bytes, of which a shard may be, cost no system call each.
-#include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 
-#include <signal.h>  // NOLINT: <csignal> has no sigaction
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <mtf/detail/checkpoint/file.hpp>
+#include <mtf/detail/checkpoint/lost_pages.hpp>
 
 namespace mtf::detail {
-
-/// What a thread reads of a mapped file.
-struct mapped_range {
-  char const* begin;
-  std::size_t bytes;
-  bool lost;  // some of it is not in the file any more
-};
-
-/// While there is one, the signal SIGBUS ends no process whose thread reads a mapped file that has become shorter,
-/// or that the disk does not give: a page of zeros stands there instead, and the reader is told.
-class lost_pages_are_told {
- public:
-  lost_pages_are_told() {
-    std::scoped_lock const lock(guard());
-    if (users()++ > 0) return;
-    struct sigaction ours{};
-    ours.sa_sigaction = &told;
-    ours.sa_flags = SA_SIGINFO;
-    ::sigaction(SIGBUS, &ours, &before());
-  }
-  lost_pages_are_told(lost_pages_are_told const&) = delete;
-  lost_pages_are_told& operator=(lost_pages_are_told const&) = delete;
-  ~lost_pages_are_told() {
-    std::scoped_lock const lock(guard());
-    if (--users() == 0) ::sigaction(SIGBUS, &before(), nullptr);
-  }
-  /// What this thread reads now; null: nothing.
-  static mapped_range*& now() {
-    static thread_local mapped_range* range = nullptr;
-    return range;
-  }
-
- private:
-  static std::mutex& guard() {
-    static std::mutex m;
-    return m;
-  }
-  static int& users() {
-    static int n = 0;
-    return n;
-  }
-  static struct sigaction& before() {
-    static struct sigaction action{};
-    return action;
-  }
-  static void told(int, siginfo_t* about, void*) {  // NOLINT(misc-include-cleaner): of <signal.h>
-    auto* const range = now();
-    auto const at = reinterpret_cast<std::uintptr_t>(about->si_addr);  // NOLINT(misc-include-cleaner)
-    auto const begin = range == nullptr ? 0 : reinterpret_cast<std::uintptr_t>(range->begin);
-    if (range != nullptr && at >= begin && at - begin < range->bytes) {
-      auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-      int const error = errno;
-      auto* const zeros = ::mmap(static_cast<char*>(about->si_addr) - at % page, page, PROT_READ,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-      errno = error;
-      range->lost = true;
-      if (zeros != MAP_FAILED) return;
-    }
-    ::sigaction(SIGBUS, &before(), nullptr);  // not ours: it comes again when this returns
-  }
-};
 
 /// What a reader of a mapped file throws where it has become shorter, or the disk fails.
 struct lost_pages {};
@@ -114,18 +50,11 @@ class mapped_file {
   /// Calls f(data): the file's bytes, of which it reads what it wants. Throws `lost_pages` if some are gone.
   template <class F>
   void read(F const& f) const {
-    mapped_range range{data_, bytes_, false};
-    struct in_use {
-      explicit in_use(mapped_range& r) { lost_pages_are_told::now() = &r; }
-      in_use(in_use const&) = delete;
-      in_use& operator=(in_use const&) = delete;
-      ~in_use() { lost_pages_are_told::now() = nullptr; }
-    };
+    mapped_range range{.begin = data_, .bytes = bytes_, .protection = PROT_READ};
     {
       lost_pages_are_told const told;
-      in_use const now(range);
+      range_in_use const now(range);
       f(data_);
-      std::atomic_signal_fence(std::memory_order_seq_cst);
     }
     if (range.lost) throw lost_pages{};
   }

@@ -193,6 +193,11 @@ std::vector<stored_part> parts_to_read([[maybe_unused]] Backend& b, Part const&.
   return all;
 }
 
+/// Elements of each contiguous range of a shard that lies so in the whole tensor: all of a row, or one.
+inline index range_length(loops<1> const& l) {
+  auto const last = static_cast<std::size_t>(l.ndim - 1);
+  return l.stride[0][last] == 1 ? l.extent[last] : 1;
+}
 /// Calls f(at, mine, count) for each contiguous range of the rank's shard, in order: `count` elements from element `at`
 /// of the whole tensor on, and from `mine` of the shard on.
 template <class F>
@@ -200,7 +205,7 @@ void for_each_range(sharding const& s, mesh_shape const& mesh, int rank, F&& f) 
   auto const p = placement_of(s, mesh, rank);
   auto const& l = p.local;
   auto const last = static_cast<std::size_t>(l.ndim - 1);
-  index const count = l.stride[0][last] == 1 ? l.extent[last] : 1;
+  index const count = range_length(l);
   index const size = s.local_size(mesh);
   std::array<index, max_dims> position{};
   for (index at = p.offset, mine = 0; mine < size; mine += count) {

@@ -199,7 +199,7 @@ class checkpoint_writing {
   // By a thread of its own: it touches the shards' copies and the files, nothing else.
   void write_shards() {
     for (auto const& f : files_) {
-      direct_file out(path_of(f));
+      direct_file out(path_of(f), mixed_parts(f));
       for (auto const& a : f.header.arrays) {
         auto const i = f.tensor_of.at(a.name);
         if (shards_[i] == nullptr) continue;
@@ -208,20 +208,30 @@ class checkpoint_writing {
               static_cast<std::int32_t>(write_shard(out, f.header.data + a.begin, tensors_[i], shards_[i]));
         });
         if (!why.empty()) throw user_error(why + "; it was the tensor " + a.name);
-        out.begin_to_sync();
       }
       out.sync();
     }
+  }
+  // Tensors of which each rank has many short ranges. All ranks find the same.
+  [[nodiscard]] std::vector<file_part> mixed_parts(file_to_write const& f) const {
+    std::vector<file_part> parts;
+    for (auto const& a : f.header.arrays) {
+      auto const& t = tensors_[f.tensor_of.at(a.name)];
+      auto const range =
+          static_cast<std::size_t>(range_length(placement_of(t.where, mesh_, rank_).local)) * t.element_size();
+      if (range < direct_file::worth_it && t.shard_bytes(mesh_) >= many * range)
+        parts.push_back({f.header.data + a.begin, f.header.data + a.end});
+    }
+    return parts;
   }
   [[nodiscard]] std::uint32_t write_shard(direct_file& out, std::uint64_t at, stored_tensor const& t,
                                           char const* shard) {
     remainder_of_ranges remainder;
     auto const size = static_cast<std::uint64_t>(t.element_size());
-    constexpr std::uint64_t piece = direct_file::largest;
     for_each_range(t.where, mesh_, rank_, [&](std::uint64_t begin, std::uint64_t mine, std::uint64_t count) {
       auto const in_file = at + begin * size;
       for (std::uint64_t done = 0, bytes = count * size, some = 0; done < bytes; done += some) {
-        some = std::min(piece - (in_file + done) % piece, bytes - done);
+        some = direct_file::piece(in_file + done, bytes - done);
         auto const* const from = shard + mine * size + done;
         remainder.add(begin * size + done, from, static_cast<std::size_t>(some));
         out.write(in_file + done, from, static_cast<std::size_t>(some));
@@ -267,6 +277,8 @@ class checkpoint_writing {
     auto const above = fs::path(directory_).parent_path();
     sync_directory(above.empty() ? "." : above.string());
   }
+
+  static constexpr std::size_t many = 64;  // whose calls would take longer than to map the tensor
 
   std::string directory_, under_way_;
   checkpoint_notes notes_;
