@@ -120,6 +120,7 @@ constexpr axis_mask axes_over(state_split_over<Where...> const*, [[maybe_unused]
 /// Along which axes the state of a parameter is split further whose elements have this size.
 template <class Split>
 constexpr axis_mask further_axes(arrangement const& parameter, std::size_t element_size) {
+  if constexpr (std::is_same_v<Split, state_split_over<>>) return 0;
   auto const& layout = *parameter.layout;
   return further_split(layout.mesh.shape, parameter.spec, element_size,
                        axes_over(static_cast<Split const*>(nullptr), layout));

@@ -264,9 +264,12 @@ class trace {
   constexpr void to_host(void*, void const*, std::size_t) {}
   constexpr void from_host(void*, void const*, std::size_t) {}
 
+  /// From now on work is not recorded, for who asks only what is sent.
+  constexpr void record_no_work() { records_work_ = false; }
   /// Computes nothing, and adds up what it would cost.
   template <primitive P>
   constexpr void run(P const& p) {
+    if (!records_work_) return;
     auto const n = static_cast<double>(times_);
     auto const grade = primitives::grade_of(p);
     auto const flops = primitives::flops_of(p), bytes = p.bytes();
@@ -351,7 +354,7 @@ class trace {
 
   mesh_shape mesh_;
   int rank_;
-  bool layers_are_alike_, layers_differ_ = false;
+  bool layers_are_alike_, layers_differ_ = false, records_work_ = true;
   backend::growing_array<planned_collective> planned_;
   backend::growing_array<planned_loop> loops_;
   backend::growing_array<planned_work> work_;

@@ -174,7 +174,8 @@ inline constexpr std::size_t most_plans = 64;
 /// A search that stopped, or is done. Found, if any, is `best`.
 struct stopped_search {
   bool begun = false, done = false, found = false;
-  layout_value asked{};  // to be priced next
+  layout_value asked{};      // to be priced next
+  bool on_one_axis = false;  // and what is asked of it
   layout_value best{};
   double seconds = 0;
   std::uint64_t bytes_sent = 0, memory = 0, tried = 0, refused = 0;
@@ -219,12 +220,13 @@ struct search_by_compiler {
     auto const a = among();
     stopped_search next;
     bool asked = !s.begun;
-    auto const price = [&](std::vector<layout_value> const& layouts, completed_gradients, bool) {
+    auto const price = [&](std::vector<layout_value> const& layouts, asked_plan const& of) {
       if (!asked) {
         asked = true;
         return plan;
       }
       next.asked = layouts.front();
+      next.on_one_axis = of.on_one_axis;
       return priced_plan{.known = false};
     };
     layout_search search(program, Machine, best_machine, a, false);
@@ -239,7 +241,12 @@ struct search_by_compiler {
 
   template <std::size_t N>
   static constexpr priced_plan plan_it() {
-    return priced(plan_under<When, Split, Update>(F{}, state<N>.asked, In{}...), Machine);
+    if constexpr (state<N>.on_one_axis)
+      return priced(
+          plan_under<completed_gradients::later, state_split_over<>, backward_alone>(F{}, state<N>.asked, In{}...),
+          Machine);
+    else
+      return priced(plan_under<When, Split, Update>(F{}, state<N>.asked, In{}...), Machine);
   }
   /// What a rule refuses is no constant expression: it throws.
   template <std::size_t N>

@@ -104,6 +104,7 @@ struct planned_update<Params, Split, without_update> {
   constexpr explicit planned_update(trace&) {}
   constexpr void run(trace& b, Params& params, auto const& gradients) {
     global_norm<Split>(b, gradients);
+    if constexpr (std::is_same_v<Split, state_split_over<>>) return;
     during<trace> const update(b, pass::update);
     walk_tensors(
         b,
@@ -112,6 +113,13 @@ struct planned_update<Params, Split, without_update> {
         },
         params, gradients);
   }
+};
+/// Nothing: a plan of collectives up to the end of the backward pass.
+struct backward_alone {};
+template <class Params, class Split>
+struct planned_update<Params, Split, backward_alone> {
+  constexpr explicit planned_update(trace& b) { b.record_no_work(); }
+  constexpr void run(trace&, Params const&, auto const&) const {}
 };
 template <class Params, class Split, template <class...> class Optimizer>
 struct planned_update<Params, Split, updated_by<Optimizer>> {

@@ -60,12 +60,17 @@ constexpr searched_layouts search_layouts(F const& f, machine_description const&
   auto const best = detail::at_best(machine);
   auto const outline = detail::outline_of<Update, In...>(f, best, among.layouts);
   std::vector<std::string> sentences;
-  auto const price = [&](std::vector<layout_value> const& layouts, completed_gradients when, bool split) {
+  auto const price = [&](std::vector<layout_value> const& layouts, detail::asked_plan const& asked) {
     detail::priced_plan p;
     try {
-      detail::as_types<Split>(when, split, [&]<completed_gradients When, class S>() {
-        p = detail::priced(plan_under<When, S, Update>(f, layouts, in...), machine);
-      });
+      if (asked.on_one_axis)
+        p = detail::priced(
+            plan_under<completed_gradients::later, state_split_over<>, detail::backward_alone>(f, layouts, in...),
+            machine);
+      else
+        detail::as_types<Split>(asked.when, asked.splits_state, [&]<completed_gradients When, class S>() {
+          p = detail::priced(plan_under<When, S, Update>(f, layouts, in...), machine);
+        });
     } catch (user_error const& e) {
       std::string const text = e.what();
       auto const sentence = text.substr(0, text.find("; here: "));

@@ -31,15 +31,13 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
   double* total = backend::data_of<double>(memory);
   b.run(primitives::fill<double>{total, 1, 0.0});
   axis_mask split = 0;
-  detail::walk_tensors(
-      b,
-      [&](auto const&, auto const& g) {
-        if (!g.is_zero()) split |= detail::state_place<Split>(b, g.place()).spec().split_axes();
-      },
-      gradients);
   detail::completion<Backend> completing(b);
   detail::walk_tensors(
-      b, [&](detail::path const& name, auto const& g) { g.template complete_with<Split>(completing, name.names()); },
+      b,
+      [&](detail::path const& name, auto const& g) {
+        if (!g.is_zero()) split |= detail::state_place<Split>(b, g.place()).spec().split_axes();
+        g.template complete_with<Split>(completing, name.names());
+      },
       gradients);
   completing.finish();
   detail::walk_tensors(

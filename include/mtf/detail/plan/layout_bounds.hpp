@@ -21,7 +21,7 @@ namespace mtf::detail {
 // - Work. All ranks together do at least what one rank does alone, and all do equally much. Ranks along an axis that
 //   splits no dimension of an operation's operands or result do the same work again. So each rank does at least that of
 //   one rank, divided by the extents of the axes that split one of these dimensions; at the speed that the machine has
-//   at its best.
+//   at its best, in products at its best up to the smallest extent that the operands' dimensions allow.
 // - Gradients. An operation with a parameter adds to its gradient a sum over the dimensions of the operation's result
 //   that the parameter lacks. If an axis splits one of these and none of the parameter's own, its ranks have different
 //   terms. An all-reduce adds them up, or a reduce-scatter, after which an all-gather gives all ranks the updated
@@ -40,7 +40,7 @@ namespace mtf::detail {
 // A price below its bound ends the search with an error (tests/local/search_test.cpp holds both against enumeration).
 class layout_bounds {
  public:
-  /// `best`: the machine as fast at every size as at its best.
+  /// `best`: the machine as at_best makes it.
   constexpr layout_bounds(program_outline const& outline, machine_description const& best, mesh_shape const& mesh)
       : outline_(&outline), mesh_(mesh) {
     ranks_[0] = 1;
@@ -156,21 +156,23 @@ class layout_bounds {
   /// all_choices, without std::array: of a constant expression each call of [] is steps, and these are looked at most.
   struct split_sets {
     dim_mask by[max_layouts][max_axes] = {};  // under each layout, each axis
+    dim_mask any[max_axes] = {};
   };
   [[nodiscard]] constexpr split_sets sets_of(all_choices const& choices) const {
     split_sets s;
     for (std::size_t l = 0; l < outline_->layouts; ++l)
-      for (std::size_t a = 0; a < static_cast<std::size_t>(mesh_.ndim); ++a) s.by[l][a] = choices[l][a];
+      for (std::size_t a = 0; a < static_cast<std::size_t>(mesh_.ndim); ++a) {
+        s.by[l][a] = choices[l][a];
+        s.any[a] |= choices[l][a];
+      }
     return s;
   }
   /// The axes that split one of these dimensions under a layout, or under any.
   [[nodiscard]] constexpr axis_mask axes_on(dim_mask dims, int layout, split_sets const& split) const {
-    axis_mask m = 0;
-    bool const any = layout == program_outline::any;
-    auto const first = any ? 0 : static_cast<std::size_t>(layout), last = any ? outline_->layouts : first + 1;
-    for (auto l = first; l < last; ++l)
-      for (int a = 0; a < mesh_.ndim; ++a)
-        if ((split.by[l][a] & dims) != 0) m |= axis_mask{1} << static_cast<unsigned>(a);
+    axis_mask m = 0, bit = 1;
+    auto const* const sets = layout == program_outline::any ? split.any : split.by[layout];
+    for (int a = 0; a < mesh_.ndim; ++a, bit <<= 1U)
+      if ((sets[a] & dims) != 0) m |= bit;
     return m;
   }
 

@@ -23,7 +23,14 @@
 
 namespace mtf::detail {
 
-/// A search, of which the program is behind `price`: price(layouts, gradients, state is split) plans it under layouts.
+/// What plan a search asks for.
+struct asked_plan {
+  completed_gradients when = completed_gradients::later;
+  bool splits_state = false;
+  bool on_one_axis = false;  // of which only collectives other than gradients' are asked
+};
+
+/// A search, of which the program is behind `price`: price(layouts, asked_plan) plans it under layouts.
 class layout_search : layout_candidates {
  public:
   using layout_candidates::layout_candidates;
@@ -214,7 +221,7 @@ class layout_search : layout_candidates {
       if (mesh.extent[a] % extent == 0 && mesh.extent[a] > longest && !is_planned(mesh.extent[a], sets))
         longest = mesh.extent[a];
     auto const p =
-        price(layouts_on(named_mesh({1, {longest, 1, 1, 1, 1, 1}}), choices), completed_gradients::later, false);
+        price(layouts_on(named_mesh({1, {longest, 1, 1, 1, 1, 1}}), choices), asked_plan{.on_one_axis = true});
     stopped_ = !p.known;
     if (stopped_) return;
     ++result_.on_one_axis;
@@ -238,7 +245,7 @@ class layout_search : layout_candidates {
     for (bool const split : {false, true})
       for (auto const when : {completed_gradients::overlapped, completed_gradients::later}) {
         if ((split && !splits_state_) || when != among_->completed.value_or(when)) continue;
-        auto const p = price(layouts, when, split);
+        auto const p = price(layouts, asked_plan{when, split});
         stopped_ = !p.known;
         if (stopped_) return;
         if (p.refused) {

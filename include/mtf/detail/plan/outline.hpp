@@ -1,6 +1,7 @@
 #pragma once
 // What a program is made of, whatever its layout: its dimensions, the work and the parameters' gradients, each with the
 // dimensions that can divide it. Recorded once, on one rank; bounds of prices are computed from it.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -60,7 +61,7 @@ struct program_outline {
 /// Writes the outline of the program that a trace runs.
 class outline_recorder final : public trace_listener {
  public:
-  /// `at_best`: what works faster than the machine, at every size. `given`: the trace's.
+  /// `at_best`: the machine as at_best makes it. `given`: the trace's.
   constexpr outline_recorder(program_outline& to, machine_description const& at_best,
                              backend::layout_table const& given)
       : to_(&to), at_best_(&at_best), layouts_(&given) {
@@ -70,13 +71,14 @@ class outline_recorder final : public trace_listener {
   constexpr void step_begins() override { to_->works.keep_first(0); }
   constexpr void works_under(std::span<sharding const> operands, sharding const& result,
                              layout_value const& layout) override {
-    if (!operands.empty()) under_.push_back({operands.data(), &layout});
+    if (!operands.empty()) under_.push_back(under{operands.data(), &layout});
     for (auto const& s : operands) mask_of(s);  // dimensions are in the order in which the program meets them
     if (int const l = index_of(layout); l != program_outline::any) are_together(mask_of(result), l);
   }
   constexpr void happened(planned_event const& what, std::uint64_t times, operation_tensors const& of) override {
     if (what.what != planned_event::kind::work) return;
-    auto const& once = what.work;
+    auto once = what.work;
+    if (once.bound == limit::matrix) once.grade.size = largest_extent(once, of);
     int const layout = layout_of(of);
     dim_mask const all = mask_of(of, layout);
     auto const seconds = static_cast<double>(times) * at_best_->seconds(once);
@@ -107,9 +109,26 @@ class outline_recorder final : public trace_listener {
   }
 
  private:
+  /// What the smallest extent of a product is at most, under any layout. Splits make extents smaller; but where they
+  /// leave one element of a dimension, those beside it become one extent of a matrix product. It then has, forward and
+  /// backward, those dimensions that the one operand has, that the other has, or that both have and the result has not.
+  [[nodiscard]] static constexpr std::int64_t largest_extent(planned_work const& w, operation_tensors const& of) {
+    if (of.operands.size() < 2 || of.result == nullptr || !same_text(w.primitive, "mtf::contract")) return w.grade.size;
+    auto const &a = of.operands[0], &b = of.operands[1];
+    std::int64_t m = 1, n = 1, k = 1;
+    for (int d = 0; d < a.ndim; ++d) {
+      bool const in_b = b.find(a[d].id) >= 0;
+      if (!in_b) m *= a[d].extent;
+      if (in_b && of.result->find(a[d].id) < 0) k *= a[d].extent;
+    }
+    for (int d = 0; d < b.ndim; ++d)
+      if (a.find(b[d].id) < 0) n *= b[d].extent;
+    return std::max(w.grade.size, std::min({m, n, k}));
+  }
   [[nodiscard]] constexpr int layout_of(operation_tensors const& of) const {
+    auto const* const operands = of.operands.data();
     for (auto const& u : under_)
-      if (u.operands == of.operands.data())
+      if (u.operands == operands)
         if (int const i = index_of(*u.layout); i != program_outline::any) return i;
     return program_outline::any;
   }
@@ -125,8 +144,11 @@ class outline_recorder final : public trace_listener {
   }
   constexpr std::size_t index_of(dim_state const& d) {
     auto& dims = to_->dims;
-    for (std::size_t i = 0; i < dims.size(); ++i)
-      if (dims[i].id == d.id) return i;
+    std::size_t i = 0;
+    for (auto const& known : dims) {
+      if (known.id == d.id) return i;
+      ++i;
+    }
     if (dims.size() == 32) throw user_error("layouts are searched for programs of up to 32 dimensions; this has more");
     dims.push_back(program_outline::dimension_of{d.id, d.extent, d.name});
     return dims.size() - 1;
@@ -144,35 +166,46 @@ class outline_recorder final : public trace_listener {
   constexpr void are_together(dim_mask m, int layout) {
     auto const l = static_cast<std::size_t>(layout);
     auto& dims = to_->dims;
-    for (std::size_t i = 0; i < dims.size(); ++i)
-      if (((m >> i) & 1U) != 0) {
-        dims[i].there[l] = true;
-        dims[i].beside[l] |= m & ~(dim_mask{1} << i);
+    dim_mask bit = 1;
+    for (auto& d : dims) {
+      if ((m & bit) != 0) {
+        d.there[l] = true;
+        d.beside[l] |= m & ~bit;
       }
+      bit <<= 1U;
+    }
   }
 
   struct under {
     sharding const* operands;
     layout_value const* layout;
   };
-  std::vector<under> under_;
-  std::vector<int> differentiated_;  // parameters
+  backend::growing_array<under> under_;
+  backend::growing_array<int> differentiated_;  // parameters
   program_outline* to_;
   machine_description const* at_best_;
   backend::layout_table const* layouts_;
 };
 
-/// A machine that is as fast at every size as this one at its best.
+/// A machine that is as fast at every size as this one at its best; in products, as at its best up to that size.
 constexpr machine_description at_best(machine_description m) {
-  auto const flat = [](speed_table& t) {
+  auto const rising = [](speed_table& t) {
     double best = 0;
     for (int i = 0; i < t.count; ++i) {
-      double const s = t.at[static_cast<std::size_t>(i)].per_second;
-      best = s > best ? s : best;
+      auto& s = t.at[static_cast<std::size_t>(i)];
+      best = std::max(best, s.per_second);
+      s.per_second = best;
     }
-    if (t.count > 0) t = speed_table(best);
+    return best;
   };
-  for (auto& p : m.primitives) flat(p.speeds);
+  auto const flat = [&](speed_table& t) {
+    if (t.count > 0) t = speed_table(rising(t));
+  };
+  for (auto& p : m.primitives)
+    if (p.bound == limit::matrix)
+      rising(p.speeds);
+    else
+      flat(p.speeds);
   for (auto* links : {&m.in_node, &m.between_nodes})
     for (auto& l : *links) flat(l.speeds);
   return m;
