@@ -102,6 +102,8 @@ TEST_CASE("any ranges of a file, in any order, by two writers at once") {
           for (auto b = bounds[i] + writer * length; b < bounds[i + 1]; b += 2 * length)
             to.write(b, want.data() + b, std::min<std::uint64_t>(length, bounds[i + 1] - b));
         }
+        std::uint64_t place = 0;
+        to.write_later(place);
         to.sync();
       };
       std::thread other([&] { write(1); });

@@ -50,7 +50,7 @@ class direct_file {
     return bytes < some + worth_it ? bytes : some;
   }
 
-  /// The bytes stay until `sync`'s end.
+  /// Few bytes are written by `write_later`: until then they stay where they are.
   void write(std::uint64_t at, char const* from, std::size_t bytes) {
     auto const next = std::upper_bound(mixed_.begin(), mixed_.end(), at, [](auto b, auto& p) { return b < p.end; });
     if (next != mixed_.end() && next->begin <= at) return write_mixed(*next, at, from, bytes);
@@ -73,12 +73,18 @@ class direct_file {
     }
     write_cached(done, from + (done - at), static_cast<std::size_t>(end - done));
   }
+  /// What was put off. If it throws, `at` is where.
+  void write_later(std::uint64_t& at) {
+    for (auto const& l : later_) {
+      at = l.at;
+      cached_.write(l.at, l.from, l.bytes);
+    }
+    later_.clear();
+  }
   /// What was written is on the disk when this returns.
   void sync() {
     window_.reset();
     window_end_ = 0;
-    for (auto const& l : later_) cached_.write(l.at, l.from, l.bytes);
-    later_.clear();
     cached_.sync();
     // Small pieces in the page cache would keep a reader from having large ones around them.
     if (past_cache_) cached_.forget();
