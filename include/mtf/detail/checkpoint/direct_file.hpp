@@ -108,7 +108,7 @@ class direct_file {
       window_.emplace(cached_, (part.begin + page_ - 1) / page_ * page_, part.end / page_ * page_);
       window_end_ = part.end;
     }
-    if (!window_->write(at, from, bytes)) cached_.write(at, from, bytes);
+    if (!window_ || !window_->write(at, from, bytes)) cached_.write(at, from, bytes);
     begin_to_sync(bytes);
   }
   // The disk begins with what the cache has, beside what is done next.

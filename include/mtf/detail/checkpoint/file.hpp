@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #ifdef __linux__
-#include <sys/vfs.h>
+#include <sys/statfs.h>
 #endif
 #include <unistd.h>
 

@@ -26,6 +26,7 @@
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/manifest.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
+#include <mtf/detail/sharding/shard.hpp>
 
 namespace mtf::detail {
 

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include <mtf/backend/growing_array.hpp>
 #include <mtf/backend/layout_table.hpp>
+#include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/error.hpp>
