@@ -7,24 +7,11 @@
 #include <type_traits>
 #include <vector>
 
-#include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
-#include <mtf/threads.hpp>
 
-using backend = mtf::kokkos_backend<Kokkos::Serial>;
+#include "ranks_as_threads.hpp"
 
-/// Calls f(machine) on all ranks of a mesh.
-template <class Mesh, class F>
-void on_ranks(F const& f) {
-  mtf::rank_threads pool(Mesh::size);
-  pool.run(
-      Mesh::shape(),
-      [&](mtf::collectives& ranks) {
-        backend machine = backend::one_of_many(ranks);
-        f(machine);
-      },
-      Mesh::text());
-}
+using backend = thread_backend;
 
 /// A model with numbers of its own in each place.
 template <class Model>

@@ -96,7 +96,7 @@ void all_read(std::string const& path, std::map<std::string, std::vector<double>
   under_layouts([&]<mtf::fixed_string Mesh, mtf::fixed_string Rules>() {
     CAPTURE(Mesh.view());
     CAPTURE(Rules.view());
-    on_ranks<mtf::mesh_of<Mesh>>([&](auto& machine) {
+    on_ranks_of<mtf::mesh_of<Mesh>>([&](auto& machine) {
       auto const all = all_of(mtf::load<model_of<float, layout_for<Mesh, Rules>>>(machine, path));
       if (machine.ranks().rank() == 0) CHECK(all == want);
     });
@@ -110,11 +110,11 @@ using whole = layout_for<"one:1", "">;
 template <class T = float>
 std::string why_not(std::string const& path) {
   std::string text;
-  on_ranks<alone>([&](auto& machine) { text = error_of([&] { mtf::load<model_of<T, whole>>(machine, path); }); });
+  on_ranks_of<alone>([&](auto& machine) { text = error_of([&] { mtf::load<model_of<T, whole>>(machine, path); }); });
   return text;
 }
 void write_one(std::string const& path) {
-  on_ranks<alone>([&](auto& machine) { mtf::save(path, numbered<model_of<float, whole>>(machine)); });
+  on_ranks_of<alone>([&](auto& machine) { mtf::save(path, numbered<model_of<float, whole>>(machine)); });
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ TEST_CASE("every layout reads what every other wrote, and files do not tell whic
     CAPTURE(Rules.view());
     using mesh = mtf::mesh_of<Mesh>;
     using layout = layout_for<Mesh, Rules>;
-    on_ranks<mesh>([&](auto& machine) {
+    on_ranks_of<mesh>([&](auto& machine) {
       auto const p = numbered<model_of<float, layout>>(machine);
       if (auto const all = all_of(p); machine.ranks().rank() == 0 && want.empty()) want = all;
       mtf::save(at.path, p);
@@ -151,7 +151,7 @@ TEST_CASE("layouts that are values write and read the same") {
   write_one(at.path);
   auto const file = bytes_of(at.path + "/model.safetensors");
   using mesh = mtf::mesh_of<"a:2;b:2">;
-  on_ranks<mesh>([&](auto& machine) {
+  on_ranks_of<mesh>([&](auto& machine) {
     machine.layouts().add(mtf::value_of<layout_for<"a:2;b:2", "rows:a;columns:b">>);
     auto const p = mtf::load<model_of<float, mtf::any_layout<>>>(machine, at.path);
     mtf::save(at.path, p);
@@ -161,7 +161,7 @@ TEST_CASE("layouts that are values write and read the same") {
 
 TEST_CASE("element types are converted where they mean the same") {
   scratch const at;
-  on_ranks<alone>([&](auto& machine) {
+  on_ranks_of<alone>([&](auto& machine) {
     auto const p = numbered<model_of<mtf::bfloat16, whole>>(machine);
     mtf::save(at.path, p);
     CHECK(all_of(mtf::load<model_of<float, whole>>(machine, at.path)) == all_of(p));
@@ -181,7 +181,7 @@ TEST_CASE("an optimizer is restored with its counts, under another layout and wi
     for (int i = 0; i < steps; ++i) optimizer.update(machine, p, step(p).gradients, 0.01);
   };
   std::map<std::string, std::vector<double>> want;
-  on_ranks<alone>([&](auto& machine) {
+  on_ranks_of<alone>([&](auto& machine) {
     auto p = numbered<model_of<float, whole>>(machine);
     mtf::adamw<decltype(p)> optimizer(machine, {});
     train(machine, p, optimizer, 3);
@@ -191,7 +191,7 @@ TEST_CASE("an optimizer is restored with its counts, under another layout and wi
     want = all_of(p);
   });
   using mesh = mtf::mesh_of<"a:2;b:2">;
-  on_ranks<mesh>([&](auto& machine) {
+  on_ranks_of<mesh>([&](auto& machine) {
     using parameters = model_of<float, layout_for<"a:2;b:2", "columns:a">>;
     struct b_axis : mtf::axis<"b", 2> {};
     parameters p;
@@ -209,7 +209,7 @@ TEST_CASE("an optimizer is restored with its counts, under another layout and wi
 
 TEST_CASE("large structures are several files, which an index names") {
   scratch const at;
-  on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
+  on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
     auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
     mtf::checkpoints all(machine.ranks(), {.directory = at.path, .largest_file = 5000});
     all.write(7, {}, mtf::stored_as("model", p));
@@ -229,7 +229,7 @@ TEST_CASE("large structures are several files, which an index names") {
 
 TEST_CASE("the newest are kept, and each of some steps; incomplete ones are none") {
   scratch const at;
-  on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
+  on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
     auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
     mtf::checkpoints all(machine.ranks(), {.directory = at.path, .keep = 2, .keep_every = 10});
     CHECK_FALSE(all.newest().has_value());
@@ -244,7 +244,7 @@ TEST_CASE("the newest are kept, and each of some steps; incomplete ones are none
   for (auto const& e : fs::directory_iterator(at.path)) names.insert(e.path().filename().string());
   CHECK(names == std::set<std::string>{"step-00000010", "step-00000020", "step-00000025", "step-00000030",
                                        "step-00000035.writing"});
-  on_ranks<alone>([&](auto& machine) {
+  on_ranks_of<alone>([&](auto& machine) {
     mtf::checkpoints const all(machine.ranks(), {.directory = at.path});
     CHECK(all.newest() == 30);
   });
@@ -341,7 +341,7 @@ TEST_CASE("files of safetensors' own library are read, and ours are the same byt
   scratch const at;
   std::string const theirs = MTF_TEST_DIR "/reference/safetensors";
   using parts = mtf::layout_of<"a:2", "six:a", four, six>;
-  on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
+  on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
     using parameters = others_model<mtf::place<float, parts, backend>::template tensor>;
     auto const counted = [](std::size_t n, double from) {
       std::vector<double> all(n);
@@ -366,7 +366,7 @@ TEST_CASE("files of safetensors' own library are read, and ours are the same byt
 
 TEST_CASE("another model's file is refused") {
   scratch const at;
-  on_ranks<alone>([&](auto& machine) {
+  on_ranks_of<alone>([&](auto& machine) {
     using place = mtf::place<float, whole, backend>;
     block<place::tensor> other;
     other.w = mtf::zeros<decltype(other.w)>(machine);
@@ -385,7 +385,7 @@ TEST_CASE("what is there and no checkpoint is left alone") {
   scratch const at;
   fs::create_directories(at.path);
   write_bytes(at.path + "/thesis.tex", "years of work");
-  on_ranks<mtf::mesh_of<"a:2">>([&](auto& machine) {
+  on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
     auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
     CHECK(error_of([&] { mtf::save(at.path, p); }) ==
           at.path + " is there, and is no checkpoint that could be replaced: give another directory");

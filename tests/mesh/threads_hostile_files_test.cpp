@@ -55,12 +55,12 @@ void patch(std::string const& path, std::size_t at, std::string const& bytes) {
 }
 
 void save_to(std::string const& path) {
-  on_ranks<one_rank>([&](auto& machine) { mtf::save(path, numbered<model_on<alone>>(machine)); });
+  on_ranks_of<one_rank>([&](auto& machine) { mtf::save(path, numbered<model_on<alone>>(machine)); });
 }
 /// Why two ranks, which each read half of w and b, cannot read it: both say the same.
 std::string why_not(std::string const& path) {
   std::vector<std::string> said(2);
-  on_ranks<two_ranks>([&](auto& machine) {
+  on_ranks_of<two_ranks>([&](auto& machine) {
     said[static_cast<std::size_t>(machine.ranks().rank())] =
         error_of([&] { mtf::load<model_on<split>>(machine, path); });
   });
@@ -86,7 +86,7 @@ void forge(std::string const& path, F const& change) {
 /// What the ranks of a series of checkpoints are told, step by step; `between` is called before each, by one thread.
 std::vector<std::string> write_steps(std::string const& path, int steps, void (*between)(std::string const&, int)) {
   std::vector<std::string> told(static_cast<std::size_t>(steps));
-  on_ranks<two_ranks>([&](auto& machine) {
+  on_ranks_of<two_ranks>([&](auto& machine) {
     auto& ranks = machine.ranks();
     auto const p = numbered<model_on<split>>(machine);
     std::string why;
@@ -136,7 +136,7 @@ class disk {
 TEST_CASE("each bit of header and manifest, some of the arrays', and each length: refused by name") {
   scratch const at;
   save_to(at.path);
-  on_ranks<one_rank>([&](auto& machine) {
+  on_ranks_of<one_rank>([&](auto& machine) {
     auto const why = [&] { return error_of([&] { mtf::load<model_on<alone>>(machine, at.path); }); };
     for (std::string const name : {"model.safetensors", "manifest.json"}) {
       auto const path = at.path + "/" + name, good = bytes_of(path);
@@ -208,7 +208,7 @@ TEST_CASE_TEMPLATE("a file that becomes shorter while it is read", Layout, split
   scratch const at;
   save_to(at.path);
   auto const path = at.path + "/model.safetensors";
-  on_ranks<two_ranks>([&](auto& machine) {
+  on_ranks_of<two_ranks>([&](auto& machine) {
     model_on<Layout> p;
     auto& ranks = machine.ranks();
     auto const parts = mtf::detail::parts_to_read(machine, mtf::stored_as("model", p));
@@ -228,7 +228,7 @@ TEST_CASE("tensors are read on a backend of their type") {
   };
   scratch const at;
   save_to(at.path);
-  on_ranks<two_ranks>([&](auto& machine) {
+  on_ranks_of<two_ranks>([&](auto& machine) {
     model_on<split> p;
     another none_of_theirs{machine.ranks()};
     CHECK(error_of([&] { mtf::load_parts(none_of_theirs, at.path, mtf::stored_as("model", p)); }) ==
@@ -314,7 +314,7 @@ TEST_CASE("without a choice, what cannot be written ends the run, on all ranks")
   write_bytes(at.path + "/step-00000001.writing", "");
   fs::create_directory(at.path + "/step-00000001");
   write_bytes(at.path + "/step-00000001/thesis.tex", "years of work");
-  on_ranks<two_ranks>([&](auto& machine) {
+  on_ranks_of<two_ranks>([&](auto& machine) {
     auto const p = numbered<model_on<split>>(machine);
     mtf::checkpoints all(machine.ranks(), {.directory = at.path});
     says(error_of([&] { all.write(1, {}, mtf::stored_as("model", p)); }), "is no checkpoint that could be replaced");

@@ -139,7 +139,7 @@ TEST_CASE("long tensors: every layout writes the same files, and reads them") {
   under_layouts([&]<mtf::fixed_string Mesh, mtf::fixed_string Rules>() {
     CAPTURE(Mesh.view());
     CAPTURE(Rules.view());
-    on_ranks<mtf::mesh_of<Mesh>>([&](auto& machine) {
+    on_ranks_of<mtf::mesh_of<Mesh>>([&](auto& machine) {
       auto const p = numbered<model_on<Mesh, Rules>>(machine);
       mtf::save(at.of("long"), p);
       auto const again = all_of(mtf::load<model_on<Mesh, Rules>>(machine, at.of("long"))), want = all_of(p);
@@ -156,7 +156,7 @@ TEST_CASE("of the ranks that hold a shard one writes it, and none writes much mo
     CAPTURE(Mesh.view());
     CAPTURE(Rules.view());
     using mesh = mtf::mesh_of<Mesh>;
-    on_ranks<mesh>([&](auto& machine) {
+    on_ranks_of<mesh>([&](auto& machine) {
       auto const p = numbered<model_on<Mesh, Rules>>(machine);
       if (machine.ranks().rank() != 0) return;
       auto const all = mtf::detail::parts_to_write(mtf::stored_as("model", p)).at(0).tensors;

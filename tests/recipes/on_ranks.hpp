@@ -4,27 +4,18 @@
 
 #include <vector>
 
-#include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
-#include <mtf/threads.hpp>
+
+#include "ranks_as_threads.hpp"
 
 namespace recipes {
 
-using backend = mtf::kokkos_backend<Kokkos::Serial>;
+using backend = thread_backend;
 
-/// Calls f(machine) on all ranks of the layout's mesh. As mtf::run_threads does, but many times in one process, and
-/// what a rank throws is thrown here.
+/// Calls f(machine) on all ranks of the layout's mesh.
 template <class Layout, class F>
 void on_ranks(F const& f) {
-  using mesh = typename Layout::mesh_type;
-  mtf::rank_threads pool(mesh::size);
-  pool.run(
-      mesh::shape(),
-      [&](mtf::collectives& ranks) {
-        backend machine = backend::one_of_many(ranks);
-        f(machine);
-      },
-      mesh::text());
+  on_ranks_of<typename Layout::mesh_type>(f);
 }
 
 /// Random numbers, alike on all ranks.

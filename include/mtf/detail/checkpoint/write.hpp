@@ -212,8 +212,9 @@ class checkpoint_writing {
       }
       std::uint64_t at = 0;
       auto const why = failure_of([&] { out.write_later(at); });
-      for (auto const& a : f.header.arrays)
-        if (!why.empty() && at < f.header.data + a.end) throw user_error(why + "; it was the tensor " + a.name);
+      if (!why.empty())
+        for (auto const& a : f.header.arrays)
+          if (at < f.header.data + a.end) throw user_error(why + "; it was the tensor " + a.name);
       out.sync();
     }
   }

@@ -9,6 +9,7 @@
 
 #include <mtf/backend/growing_array.hpp>
 #include <mtf/backend/layout_table.hpp>
+#include <mtf/backend/primitives/contraction.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
@@ -113,7 +114,8 @@ class outline_recorder final : public trace_listener {
   /// leave one element of a dimension, those beside it become one extent of a matrix product. It then has, forward and
   /// backward, those dimensions that the one operand has, that the other has, or that both have and the result has not.
   [[nodiscard]] static constexpr std::int64_t largest_extent(planned_work const& w, operation_tensors const& of) {
-    if (of.operands.size() < 2 || of.result == nullptr || !same_text(w.primitive, "mtf::contract")) return w.grade.size;
+    if (of.operands.size() < 2 || of.result == nullptr || !same_text(w.primitive, primitives::contract<float>::name))
+      return w.grade.size;
     auto const &a = of.operands[0], &b = of.operands[1];
     std::int64_t m = 1, n = 1, k = 1;
     for (int d = 0; d < a.ndim; ++d) {
