@@ -6,14 +6,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include <mtf/detail/plan/layout_bounds.hpp>
+#include <mtf/detail/plan/layout_space.hpp>
+#include <mtf/detail/plan/priced_plan.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/plan/machines.hpp>
+#include <mtf/plan/plan_of.hpp>
 #include <mtf/plan/plan_under.hpp>
 #include <mtf/plan/search.hpp>
 
@@ -214,6 +219,50 @@ TEST_CASE("two layouts of one program: every pair that splits five dimensions") 
   agree<two_halves>("a:2", 5);
   agree<two_halves>("a:4", 5);
 }
+/// For every set of dimensions that one axis may split.
+template <class Program>
+int agree_between_extents(std::array<int, 3> const& extents) {
+  int agreed = 0;
+  for (unsigned set = 1; set < 1U << Program::dims.size(); ++set) {
+    auto const sent_on = [&](int extent) -> std::optional<mtf::detail::layout_bounds::collectives_sent> {
+      std::vector<mtf::layout_value> layout(1, {.mesh = mtf::detail::named_mesh({1, {extent, 1, 1, 1, 1, 1}})});
+      mtf::axis_list a;
+      a.push(0);
+      for (std::size_t d = 0; d < Program::dims.size(); ++d)
+        if ((set >> d & 1U) != 0) layout.front().split(Program::dims[d], a);
+      try {
+        return Program::apply([&](auto const& f, auto... in) {
+          using enum mtf::completed_gradients;
+          using whole = mtf::state_split_over<>;
+          auto const plan = mtf::plan_under<later, whole, mtf::detail::backward_alone>(f, layout, in...);
+          return mtf::detail::priced(plan, machines[0]).others;
+        });
+      } catch (mtf::user_error const&) {
+        return std::nullopt;
+      }
+    };
+    CAPTURE(set);
+    for (int const from : extents)
+      for (int const to : extents) {
+        auto const one = sent_on(from), other = sent_on(to);
+        if (!one || !other) continue;
+        auto const told = one->on_another(from, to);
+        CHECK(told.count == other->count);
+        CHECK(told.payload == other->payload);
+        CHECK(told.bytes_sent <= other->bytes_sent);
+        double calls = 0;
+        for (double const n : other->count) calls += n;
+        CHECK(told.bytes_sent >= other->bytes_sent - 4 * calls);
+        ++agreed;
+      }
+  }
+  return agreed;
+}
+TEST_CASE("what is sent along an axis of one extent tells what is along another") {
+  CHECK(agree_between_extents<small_transformer>({2, 4, 16}) > 0);
+  CHECK(agree_between_extents<small_mlp>({2, 3, 4}) > 0);
+}
+
 TEST_CASE("as many small spaces as were asked for") { CHECK(spaces >= 20); }
 
 TEST_CASE("all meshes of some ranks: the best of each mesh") {

@@ -92,15 +92,19 @@ class trace_listener {
   constexpr ~trace_listener() = default;
 };
 
+/// Of a stack of equal layers, those for which one that a trace visits is taken to stand. The more there are, the less
+/// a plan costs, and the less it is known of: `all` suffices for what is sent, not for memory.
+enum class alike_layers : std::uint8_t { some, all_but_last, all };
+
 /// Records what a program sends and allocates on one rank. Rank 0 stands for all: every rank sends the same, and none
 /// has more bytes of tensors.
 class trace {
  public:
   static constexpr bool holds_data = false;
 
-  /// `layers_are_alike`: as the function of this name says.
-  constexpr explicit trace(mesh_shape const& mesh, int rank = 0, bool layers_are_alike = false)
-      : mesh_(mesh), rank_(rank), layers_are_alike_(layers_are_alike) {
+  /// `alike`: the layers that are taken to be alike.
+  constexpr explicit trace(mesh_shape const& mesh, int rank = 0, alike_layers alike = alike_layers::some)
+      : mesh_(mesh), rank_(rank), alike_(alike) {
     planned_.reserve(64);
     scopes_.reserve(16);
   }
@@ -121,12 +125,12 @@ class trace {
   /// The rank that it is.
   [[nodiscard]] constexpr int rank() const { return rank_; }
 
-  /// Of a stack of equal layers one is taken to stand for all but the last.
-  [[nodiscard]] constexpr bool layers_are_alike() const { return layers_are_alike_; }
+  /// Of a stack of equal layers, those that are taken to be alike.
+  [[nodiscard]] constexpr alike_layers alike() const { return alike_; }
   /// In truth they differ: what was recorded is of no use. Else it is what a trace records that visits more of them.
   [[nodiscard]] constexpr bool layers_differ() const { return layers_differ_; }
   /// Something that is done otherwise in the layers that are not visited.
-  constexpr void found_layers_to_differ() { layers_differ_ = layers_are_alike_; }
+  constexpr void found_layers_to_differ() { layers_differ_ = alike_ != alike_layers::some; }
 
   /// The layouts that any_layout stands for.
   constexpr backend::layout_table& layouts() { return layouts_; }
@@ -354,7 +358,8 @@ class trace {
 
   mesh_shape mesh_;
   int rank_;
-  bool layers_are_alike_, layers_differ_ = false, records_work_ = true;
+  alike_layers alike_;
+  bool layers_differ_ = false, records_work_ = true;
   backend::growing_array<planned_collective> planned_;
   backend::growing_array<planned_loop> loops_;
   backend::growing_array<planned_work> work_;
@@ -371,17 +376,16 @@ class trace {
   std::uint64_t since_ = 0;                        // the peak since the last event
 };
 
-/// What `record` returns of a trace, on which it runs a program: of one whose layers are taken to be alike, which costs
-/// least, or if they are not, of one that visits more of them.
+/// What `record` returns of a trace, on which it runs a program: of one that takes these layers to be alike, or if they
+/// are not, of one that visits more of them.
 template <class Record>
-constexpr auto on_trace(mesh_shape const& mesh, bool layers_are_alike, Record const& record) {
-  if (layers_are_alike) {
-    trace b(mesh, 0, true);
+constexpr auto on_trace(mesh_shape const& mesh, alike_layers alike, Record const& record) {
+  for (;;) {
+    trace b(mesh, 0, alike);
     auto r = record(b);
     if (!b.layers_differ()) return r;
+    alike = alike == alike_layers::all ? alike_layers::all_but_last : alike_layers::some;
   }
-  trace b(mesh);
-  return record(b);
 }
 
 }  // namespace mtf

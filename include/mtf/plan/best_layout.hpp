@@ -314,7 +314,7 @@ using mesh_verdict_of = std::conditional_t<is_mesh<Mesh>, ok, error_not_a_mesh<M
 ///
 /// Each plan that the search makes takes the compiler about as long as mtf::plan_of, and as much of its memory: a third
 /// of a second and 36 MB for the example's model. The better a machine's speed at its best says what a program takes
-/// there, the fewer there are: on two axes some 6 where work takes most of the time, 17 where latencies do. Keep it in
+/// there, the fewer there are: on two axes some 4 where work takes most of the time, 16 where latencies do. Keep it in
 /// a translation unit of its own. Refused, besides what mtf::plan_of refuses: more than 1024 layouts, or 64 plans; a
 /// program that does not fit the machine's memory under any.
 template <class On, machine_description const& Machine, least Of = least::seconds,

@@ -139,6 +139,13 @@ constexpr void planned_training(trace& b, F const& f, Params& params, Rest const
 template <class... In>
 inline constexpr bool is_a_step = is_parameters<first_t<In..., void>>;
 
+/// The layers of which a plan may take one for the others.
+template <class Update, class... In>
+constexpr alike_layers layers_alike() {
+  if (!is_a_step<In...>) return alike_layers::some;
+  return std::is_same_v<Update, backward_alone> ? alike_layers::all : alike_layers::all_but_last;
+}
+
 /// Runs f on a trace. With parameters first it is a training step: backward, and what an optimizer sends; else a call.
 /// (A constructor, called with braces: so x are made in their order, when the program runs as in constant expressions.)
 template <completed_gradients When, class Split, class Update, class... In>
@@ -173,7 +180,7 @@ class planned_program {
     std::uint64_t peak = 0, reordered = 0;
     std::size_t unused_rule = 0;
   };
-  static constexpr recording run() { return on_trace(mesh_type::shape(), is_a_step<In...>, &record); }
+  static constexpr recording run() { return on_trace(mesh_type::shape(), layers_alike<Update, In...>(), &record); }
   static constexpr recording record(trace& b) {
     planned_step<When, Split, Update, In...>{b, F{}, stand_in<place<float, Layout, trace>, In>(b).value...};
     recording r;

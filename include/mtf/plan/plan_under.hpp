@@ -93,7 +93,7 @@ constexpr plan_value plan_under(F const& f, std::span<layout_value const> layout
   using checked [[maybe_unused]] = checked_t<verdict>;
   if constexpr (verdict::value) {
     auto const& mesh = layouts.front().mesh;
-    return on_trace(mesh.shape, detail::is_a_step<In...>, [&](trace& b) {
+    return on_trace(mesh.shape, detail::layers_alike<Update, In...>(), [&](trace& b) {
       detail::trace_under<When, Split, Update, F, In...>(b, f, layouts);
       return detail::plan_from<F>(b, mesh);
     });

@@ -30,7 +30,7 @@ template <class Update, class... In, class F>
 constexpr program_outline outline_of(F const& f, machine_description const& best, std::size_t layouts) {
   // One rank, under layouts that differ in nothing but a rule for what no tensor has.
   layout_value const whole{.mesh = named_mesh({1, {1, 1, 1, 1, 1, 1}})};
-  return on_trace(whole.mesh.shape, is_a_step<In...>, [&](trace& b) {
+  return on_trace(whole.mesh.shape, is_a_step<In...> ? alike_layers::all : alike_layers::some, [&](trace& b) {
     auto layout = whole;
     for (std::size_t i = 0; i < layouts && i < max_layouts; ++i) {
       b.layouts().add(layout);

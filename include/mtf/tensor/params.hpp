@@ -156,15 +156,19 @@ struct path {
 };
 
 /// Equal layers are an array. Where nothing is computed, a few stand for all of them, so that a plan's cost does not
-/// grow with depth: one for all but a few first and a few last ones, which are visited apart. If a trace takes layers
-/// to be alike, that is the last one; else the first and the two last.
+/// grow with depth: one for all but a few first and a few last ones, which are visited apart: as the trace takes layers
+/// to be alike none, the last one, or the first and the two last.
 class layer_groups {
  public:
   struct group {
     std::size_t at = 0, count = 0;
   };
   constexpr layer_groups(trace const& on, std::size_t layers)
-      : layers_(layers), first_(on.layers_are_alike() ? 0 : 1), last_(on.layers_are_alike() ? 1 : 2) {}
+      : layers_(layers),
+        first_(on.alike() == alike_layers::some ? 1 : 0),
+        last_(on.alike() == alike_layers::some           ? 2
+              : on.alike() == alike_layers::all_but_last ? 1
+                                                         : 0) {}
 
   [[nodiscard]] constexpr std::size_t size() const { return apart() ? layers_ : first_ + 1 + last_; }
   [[nodiscard]] constexpr group operator[](std::size_t i) const {

@@ -44,6 +44,10 @@ constexpr std::vector<contribution_state> contributions_of(ref<gradient_slot<tra
 /// If layers are taken to be alike, the first stands for those behind it too, whose input is made by a layer and held
 /// by nobody else. So of the first one's input either nothing must be left when the layer has run backwards, as of
 /// theirs; or, if a layer keeps its result, which is the next one's input, all of it: then the loop holds it.
+///
+/// If the last layer is taken to be alike too, the gradient enters as it leaves what follows the layers. Sums along
+/// axes must be complete then, here and between layers, for all to send the same. Memory may differ: if the others
+/// share theirs where this one does not, they copy what this one need not.
 template <class T>
 struct layer_loop {
   int references = 1;
@@ -67,7 +71,9 @@ struct layer_loop {
     held = {};
     if (count == 1) return;
     auto const leaving = contributions_of(in);
-    if (on->layers_are_alike()) {
+    if (on->alike() == alike_layers::all) {
+      if (!stands_for_others(leaving)) on->found_layers_to_differ();
+    } else if (on->alike() == alike_layers::all_but_last) {
       if (is_left || leaving != entering) on->found_layers_to_differ();
     } else if (in && !are_partial_alike(leaving)) {
       layers_send_different_things_backwards();
@@ -75,6 +81,13 @@ struct layer_loop {
   }
 
  private:
+  [[nodiscard]] constexpr bool stands_for_others(std::vector<contribution_state> const& leaving) const {
+    if (leaving.size() != entering.size()) return false;
+    for (std::size_t i = 0; i < leaving.size(); ++i)
+      if (leaving[i].partial != 0 || entering[i].partial != 0 || (entering[i].shared && !leaving[i].shared))
+        return false;
+    return true;
+  }
   [[nodiscard]] constexpr bool are_partial_alike(std::vector<contribution_state> const& leaving) const {
     if (leaving.size() != entering.size()) return false;
     for (std::size_t i = 0; i < leaving.size(); ++i)
@@ -126,7 +139,7 @@ constexpr X scan_traced(trace& b, Layers const& layers, X const& from, Body cons
     };
     mark(layer_loop_begin<T>{loop});
     b.begin_loop(count);
-    if (count > 1 && b.layers_are_alike()) {
+    if (count > 1 && b.alike() != alike_layers::some) {
       // By another handle it is seen whether the layer holds its input.
       auto const memory = x.value().memory;
       auto const input = part_of<T>(memory, 0);

@@ -32,7 +32,8 @@ namespace mtf::detail {
 // - All other collectives. Operations treat each axis apart: what has to be sent along one has to be sent whatever the
 //   others split, in shards that are smaller by at most their extents. So the collectives of a layout take at least
 //   those of its restriction to one axis, whose plan is made: its bytes divided by the extents of the other axes that
-//   split something, and all of its latencies. Since one collective may run along several axes, the greatest of these
+//   split something, and all of its latencies. (Of an axis' extent rules ask only whether it divides, so one plan does
+//   for axes of all extents that do.) Since one collective may run along several axes, the greatest of these
 //   bounds counts, not their sum.
 // - Collectives hide behind the backward pass only if they were started there, and only gradients' are: with W seconds
 //   of work there and G of gradients' collectives, of which a share o can hide, at least max(W + (1 - o) G, G) remain.
@@ -69,12 +70,19 @@ class layout_bounds {
     std::array<double, machine_description::kinds> count{}, payload{};
     double bytes_sent = 0;
 
-    /// The least on an axis of fewer ranks, if these are all-reduces. (Bytes are whole numbers, rounded down.)
-    [[nodiscard]] constexpr collectives_sent on_fewer(int ranks) const {
-      auto fewer = *this;
-      constexpr auto sum = static_cast<std::size_t>(collective::all_reduce);
-      fewer.bytes_sent = std::max(0.0, 2 * (payload[sum] * (ranks - 1) / ranks - count[sum]));
-      return fewer;
+    /// The same on an axis of `to` ranks, if this is on one of `from`: what is summed up is not split by it, the rest
+    /// is. (Bytes sent at the least: they are whole numbers, rounded down by less than 2 each.)
+    [[nodiscard]] constexpr collectives_sent on_another(int from, int to) const {
+      auto other = *this;
+      other.bytes_sent = 0;
+      for (std::size_t k = 0; k < payload.size(); ++k) {
+        auto const kind = static_cast<collective>(k);
+        if (kind != collective::all_reduce && kind != collective::reduce_scatter)
+          other.payload[k] = payload[k] * from / to;
+        auto const sent = mtf::bytes_sent(kind, static_cast<std::uint64_t>(other.payload[k]), to);
+        other.bytes_sent += std::max(0.0, static_cast<double>(sent) - 2 * count[k]);
+      }
+      return other;
     }
   };
 

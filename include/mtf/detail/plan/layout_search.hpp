@@ -78,7 +78,6 @@ class layout_search : layout_candidates {
     int extent = 1;
     std::array<dim_mask, max_layouts> sets{};
     layout_bounds::collectives_sent sent{};
-    bool sums_alone = false;  // then it is known of axes of which this one is a multiple as well (layout_bounds)
     bool refused = false;
     std::size_t why = 0;
   };
@@ -194,43 +193,33 @@ class layout_search : layout_candidates {
         count_refused(found->why);
         return false;
       }
-      alone[a] = found->extent == extent ? found->sent : found->sent.on_fewer(extent);
+      alone[a] = found->extent == extent ? found->sent : found->sent.on_another(found->extent, extent);
       c.refined |= axis_mask{1} << static_cast<unsigned>(a);
     }
     if (c.refined == before)
-      make_alone(on.mesh.shape, on.mesh.shape.extent[unknown], sets_on(unknown), price);
+      make_alone(on.mesh.shape.extent[unknown], sets_on(unknown), price);
     else
       c.bound = bound_of(on.bounds.refined(choices, alone), true);
     return !stopped_;
   }
-  /// What is known of an axis of this extent that splits these dimensions, if anything is.
+  /// What is known of an axis of this extent that splits these dimensions, or of one of another.
   [[nodiscard]] constexpr alone_of const* alone_on(int extent, std::array<dim_mask, max_layouts> const& sets) const {
     if (sets == no_splits_.sets) return &no_splits_;  // nothing is sent, however long it is
     for (auto const& a : alone_)
-      if (a.sets == sets && (a.extent == extent || (a.sums_alone && !a.refused && a.extent % extent == 0))) return &a;
+      if (a.sets == sets && (a.extent == extent || !a.refused)) return &a;
     return nullptr;
   }
-  /// Plans the program on one axis: the mesh's longest one whose plan may do, or if that does not, one of this extent.
+  /// Plans the program on one axis.
   template <class Price>
-  constexpr void make_alone(mesh_shape const& mesh, int extent, std::array<dim_mask, max_layouts> const& sets,
-                            Price const& price) {
+  constexpr void make_alone(int extent, std::array<dim_mask, max_layouts> const& sets, Price const& price) {
     all_choices choices{};
     for (std::size_t l = 0; l < among_->layouts; ++l) choices[l][0] = sets[l];
-    int longest = extent;
-    for (int a = 0; a < mesh.ndim; ++a)
-      if (mesh.extent[a] % extent == 0 && mesh.extent[a] > longest && !is_planned(mesh.extent[a], sets))
-        longest = mesh.extent[a];
     auto const p =
-        price(layouts_on(named_mesh({1, {longest, 1, 1, 1, 1, 1}}), choices), asked_plan{.on_one_axis = true});
+        price(layouts_on(named_mesh({1, {extent, 1, 1, 1, 1, 1}}), choices), asked_plan{.on_one_axis = true});
     stopped_ = !p.known;
     if (stopped_) return;
     ++result_.on_one_axis;
-    alone_.push_back(alone_of{longest, sets, p.others, p.sums_alone, p.refused, p.why});
-  }
-  [[nodiscard]] constexpr bool is_planned(int extent, std::array<dim_mask, max_layouts> const& sets) const {
-    for (auto const& a : alone_)
-      if (a.extent == extent && a.sets == sets) return true;
-    return false;
+    alone_.push_back(alone_of{extent, sets, p.others, p.refused, p.why});
   }
   constexpr void count_refused(std::size_t why) {
     ++result_.tried;

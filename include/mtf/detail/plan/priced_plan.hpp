@@ -18,7 +18,6 @@ struct priced_plan {
   double seconds = 0;
   std::uint64_t bytes_sent = 0, memory = 0;
   layout_bounds::collectives_sent others{};  // all collectives but gradients', if the mesh has one axis
-  bool sums_alone = true;                    // these are all-reduces
 };
 
 template <class Plan>
@@ -34,7 +33,6 @@ constexpr priced_plan priced(Plan const& plan, machine_description const& machin
         same_text(s.operation, "parameter"))
       continue;
     auto const times = plan.times(i);
-    p.sums_alone = p.sums_alone && s.kind == collective::all_reduce;
     p.others.count[static_cast<std::size_t>(s.kind)] += static_cast<double>(times);
     p.others.payload[static_cast<std::size_t>(s.kind)] += static_cast<double>(times * s.payload);
     p.others.bytes_sent += static_cast<double>(times * bytes_sent(s.kind, s.payload, plan.mesh.extent[0]));
