@@ -149,9 +149,7 @@ std::pair<std::size_t, int> share(mtf::mesh_shape const& mesh, mtf::axis_mask ov
         using X = std::remove_cvref_t<decltype(x)>;
         auto const of_all = static_cast<std::size_t>(X::local_size) * sizeof(T);
         auto const p = mesh.size(over & ~X::spec.split_axes());
-        bool divides = false;
-        for (int d = 0; d < X::spec.ndim; ++d) divides = divides || X::spec.local_extent(d, mesh) % p == 0;
-        divides = divides && of_all > 65536 && p > 1;
+        bool const divides = X::local_size % p == 0 && of_all > 65536 && p > 1;
         divided += divides ? 1 : 0;
         auto const part = divides ? of_all / static_cast<std::size_t>(p) : of_all;
         bytes += (part + 63) / 64 * 64;  // as the pool gives memory

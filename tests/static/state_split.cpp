@@ -50,6 +50,16 @@ static_assert(part<alone<odd_rows, six_rows, twelve_rows>, over_both>::spec[1].s
 static_assert(
     same<part<alone<odd_rows, three_rows, three_rows_more>, over_both>, alone<odd_rows, three_rows, three_rows_more>>);
 static_assert(same<part<parameter<where, hidden, digit>, over_rows>, parameter<where, hidden, digit>>);
+// An axis that divides none of them splits several: of GPT-2 XL's projection of queries, 64 parts and 2.
+struct many_hosts : mtf::axis<"many_hosts", 128> {};
+struct d_model_1600 : mtf::dim<"d_model_1600", 1600> {};
+struct heads_25 : mtf::dim<"heads_25", 25> {};
+struct d_head_64 : mtf::dim<"d_head_64", 64> {};
+using wq = part<parameter<mtf::layout<mtf::mesh<many_hosts>>, d_model_1600, heads_25, d_head_64>,
+                mtf::state_split_over<many_hosts>>;
+static_assert(wq::local_size == 1600 * 25 * 64 / 128 && wq::spec.local_extent(0, wq::mesh) == 25 &&
+              wq::spec.local_extent(1, wq::mesh) == 25 && wq::spec.local_extent(2, wq::mesh) == 32);
+static_assert(wq::spec.share(0, 0, wq::mesh).inner == 2 && wq::spec.share(2, 0, wq::mesh).inner == 1);
 // The example's output projection of 8 heads on a rank, on a mesh of 16 x 32, is split along d_head.
 struct hosts : mtf::axis<"hosts", 16> {};
 struct cores : mtf::axis<"cores", 32> {};

@@ -31,7 +31,7 @@ namespace mtf {
 namespace detail {
 
 /// Along which of `axes` a parameter's gradient and state are split further (split_further): those that do not split
-/// the parameter yet, if they divide its dimensions. 0 if the shard is small: such gradients go in one message.
+/// the parameter yet, if they divide its shard. 0 if the shard is small: such gradients go in one message.
 constexpr axis_mask further_split(mesh_shape const& mesh, sharding const& parameter, std::size_t element_size,
                                   axis_mask axes) {
   axis_mask const more = axes & ~parameter.split_axes();
@@ -75,9 +75,10 @@ struct axes_for<Mesh, Where> {
 /// send, and state, updates and complete gradients are divided by the number of ranks (ZeRO; Rajbhandari et al. 2020).
 ///
 /// Split is the first dimension whose extent on a rank all of these axes divide that do not split the tensor yet; if
-/// there is none, the first for each of them. (If it is not the first dimension, parts are copied to and from
-/// messages.) State stays like the parameter where they divide no dimensions, and where a shard has up to 64 KiB in the
-/// compute type. Refused: an axis that the parameters' mesh lacks.
+/// there is none, the first for each of them; and an axis that divides none splits several, which it divides together.
+/// (If it is not the first dimension, parts are copied to and from messages.) State stays like the parameter where an
+/// axis does not divide the shard's elements, and where a shard has up to 64 KiB in the compute type. Refused: an axis
+/// that the parameters' mesh lacks.
 template <class... Where>
   requires((mesh_axis<Where> || dimension<Where>) && ...)
 struct state_split_over {};

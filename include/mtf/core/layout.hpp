@@ -53,6 +53,14 @@ struct split<Dim, Axes...> {
 
 namespace detail {
 
+/// One of which an axis splits several dimensions of one tensor: how an optimizer's state may lie, and nothing else.
+template <class Dim, class... Axes>
+struct shared_split : split<Dim, Axes...> {
+  static constexpr int processors = 1;  // they need not divide the dimension
+};
+template <class Layout>
+inline constexpr bool shares_axes = false;
+
 struct rule {
   std::uint64_t dim = 0;
   axis_list axes;
@@ -162,6 +170,17 @@ struct layout<Mesh, Splits...> {
     return {};
   }
 };
+
+namespace detail {
+
+template <class S>
+inline constexpr bool is_shared_split = false;
+template <class Dim, class... Axes>
+inline constexpr bool is_shared_split<shared_split<Dim, Axes...>> = true;
+template <class Mesh, class... Splits>
+inline constexpr bool shares_axes<layout<Mesh, Splits...>> = (is_shared_split<Splits> || ...);
+
+}  // namespace detail
 
 /// A layout, or what has its members.
 template <class L>

@@ -45,7 +45,15 @@ struct dim_state {
   constexpr bool operator==(dim_state const& o) const { return id == o.id && extent == o.extent && split == o.split; }
 };
 
-/// A tensor's dimensions, outermost first, and the axes over which it is partial.
+/// What one axis does to one dimension that it splits.
+struct axis_share {
+  std::int64_t parts = 1;  // of the dimension
+  std::int64_t inner = 1;  // the rank with coordinate c along the axis has part c / inner % parts
+};
+
+/// A tensor's dimensions, outermost first, and the axes over which it is partial. An axis splits one dimension. Only of
+/// an optimizer's state may it split several, of which it divides none (detail::split_further): each then into as many
+/// parts as divide both what is left of the dimension and what the outer ones leave of the axis.
 struct sharding {
   int ndim = 0;
   dim_state dim[max_dims];  // GCC 12 does not convert `{}` to what has an array with an initializer
@@ -75,7 +83,26 @@ struct sharding {
   /// The extent of a dimension on one rank.
   [[nodiscard]] constexpr std::int64_t local_extent(int d, mesh_shape const& mesh) const {
     dim_state const& state = dim[d];
-    return state.split.size == 0 ? state.extent : state.extent / mesh.size(state.split.mask());
+    if (state.split.size == 0) return state.extent;
+    std::int64_t const parts = mesh.size(state.split.mask());
+    return state.extent % parts == 0 ? state.extent / parts : extent_within(d, state.split.size, mesh);
+  }
+  /// What the i-th axis of a dimension's split does to it.
+  [[nodiscard]] constexpr axis_share share(int d, int i, mesh_shape const& mesh) const {
+    int const axis = dim[d].split[i];
+    std::int64_t const of = extent_within(d, i, mesh);
+    std::int64_t left = mesh.extent[axis];
+    if (of % left == 0) return {left, 1};
+    for (int e = 0; e < d; ++e)
+      for (int k = 0; k < dim[e].split.size; ++k)
+        if (dim[e].split[k] == axis) left /= share(e, k, mesh).parts;
+    std::int64_t parts = left, rest = of % parts;
+    while (rest != 0) {
+      std::int64_t const next = parts % rest;
+      parts = rest;
+      rest = next;
+    }
+    return {parts, left / parts};
   }
   /// The number of elements on one rank.
   [[nodiscard]] constexpr std::int64_t local_size(mesh_shape const& mesh) const {
@@ -100,6 +127,12 @@ struct sharding {
     std::int64_t n = 1;
     for (int e = d + 1; e < ndim; ++e) n *= dim[e].extent;
     return n;
+  }
+  /// The extent of dimension d that its first n axes leave.
+  [[nodiscard]] constexpr std::int64_t extent_within(int d, int n, mesh_shape const& mesh) const {
+    std::int64_t left = dim[d].extent;
+    for (int i = 0; i < n; ++i) left /= share(d, i, mesh).parts;
+    return left;
   }
   constexpr bool operator==(sharding const& o) const {
     if (ndim != o.ndim || partial != o.partial) return false;

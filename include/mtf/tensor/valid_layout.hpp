@@ -27,8 +27,8 @@ struct tensor_verdict {
   static auto find() {
     constexpr finding f = check_sharding(spec);
     constexpr int i = indivisible();
-    if constexpr (!Shape::checked::value || !Layout::checked::value) {
-      return ok{};  // refused before; one error is enough
+    if constexpr (!Shape::checked::value || !Layout::checked::value || shares_axes<Layout>) {
+      return ok{};  // refused before; one error is enough. Or an optimizer's state
     } else if constexpr (f.what == finding::kind::none && i < spec.ndim) {
       return not_divisible<typename Shape::template at<static_cast<std::size_t>(i)>, mesh.size(spec[i].split.mask())>{};
     } else if constexpr (f.what == finding::kind::none) {

@@ -20,8 +20,11 @@
 #include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/sharding/execute.hpp>
+#include <mtf/detail/sharding/relayout_rule.hpp>
 #include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/tensor/arranged.hpp>
+#include <mtf/detail/tensor/result.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/math/fast_math.hpp>
 #include <mtf/math/updates.hpp>
@@ -72,20 +75,26 @@ inline constexpr factored_dims factored_of = factored_dims_of(X::shape_type::ext
 template <class Shape, std::size_t Gone, std::size_t... I>
 shape<typename Shape::template at<(I < Gone ? I : I + 1)>...> shape_without(std::index_sequence<I...>);
 
-/// For any_layout: a moment lies like the part of the parameter of which it is, without one of its dimensions.
+// A moment lies like the part of the parameter of which it is, without one of its dimensions. Where axes split several
+// dimensions of the part, it is of what these leave whole: sums over one dimension would need some of their ranks.
+
+/// For any_layout.
 template <class X, class Split, std::size_t Gone>
 struct moment_of_part {
   static constexpr arrangement const& arranged(layout_table& table, mesh_shape const& mesh, arrangement const& as) {
     auto const& parameter = arranged_under<typename X::shape_type>(table, *as.layout);
     auto const& part = split_as_state<Split, state_element_size<X>>::arranged(table, mesh, parameter);
-    return arranged_result(table, without(part.spec, std::array{part.spec[static_cast<int>(Gone)].id}, 1),
-                           std::array{&part});
+    auto const lies = without_shared_axes(part.spec);
+    return arranged_result(table, without(lies, std::array{lies[static_cast<int>(Gone)].id}, 1), std::array{&part});
   }
 };
-template <class X, class Split, std::size_t Gone>
-struct moment_layout {
-  using type = typename state_split<X, Split>::layout_type;
+template <class X, class Split>
+struct moments_lie {
+  static constexpr sharding out = without_shared_axes(split_further(X::spec, state_split<X, Split>::axes, X::mesh));
 };
+template <class X, class Split, std::size_t Gone>
+struct moment_layout
+    : result_layout<typename X::mesh_type, typename X::shape_type, moments_lie<X, Split>, typename X::layout_type> {};
 template <class X, class Split, std::size_t Gone>
   requires(by_value<X>)
 struct moment_layout<X, Split, Gone> {
@@ -131,16 +140,18 @@ struct adafactor_rule {
     auto const place = place_of(g);
     sharding const& spec = place.spec();
     index const n = place.local_size();
-    auto const memory = make_buffer<A>(b, n);
-    A* const x = data_of<A>(memory);
     double decay = 0;
     if constexpr (Backend::holds_data) decay = 1 - math::library_pow(u.updates, -u.options.decay_exponent);
-    if constexpr (factored_of<Part>.factored)
-      factored(b, u, factored_of<Part>, spec, n, x, g, rows, columns, static_cast<A>(decay));
-    else
+    buffer<Backend> memory;
+    if constexpr (factored_of<Part>.factored) {
+      memory = factored(b, u, factored_of<Part>, spec, g, rows, columns, static_cast<A>(decay));
+    } else {
+      memory = make_buffer<A>(b, n);
       b.run(primitives::adafactor_whole<typename Part::element_type>{
-          n, x, whole.value().data(), g.value().data(), static_cast<A>(u.grad_scale),
+          n, data_of<A>(memory), whole.value().data(), g.value().data(), static_cast<A>(u.grad_scale),
           static_cast<A>(u.options.epsilon1), static_cast<A>(decay)});
+    }
+    A const* const x = data_of<A>(memory);
     // The sums of the squares of the update and of the parameter, over all of the tensor.
     auto const sums = make_buffer<double>(b, 2);
     double *const of_x = data_of<double>(sums), *const of_p = data_of<double>(sums, 1);
@@ -155,20 +166,26 @@ struct adafactor_rule {
   }
 
  private:
-  /// x = g / sqrt(moments), the moments as products of those of rows and of columns. Sends sums of rows over the axes
-  /// that split their largest dimension, sums of columns over those that split the second, and the rows' mean over
-  /// the latter.
+  /// g / sqrt(moments), the moments as products of those of rows and of columns. `part`: how g lies. Sends sums of rows
+  /// over the axes that split their largest dimension, sums of columns over those that split the second, and the rows'
+  /// mean over the latter; g, where an axis splits several dimensions.
   template <class Backend, class A, class Part, class Rows, class Columns>
-  static constexpr void factored(Backend& b, one_update<options> const& u, factored_dims const& f, sharding const& spec,
-                                 index n, A* x, Part const& g, Rows& rows, Columns& columns, A decay) {
+  static constexpr buffer<Backend> factored(Backend& b, one_update<options> const& u, factored_dims const& f,
+                                            sharding const& part, Part const& g, Rows& rows, Columns& columns,
+                                            A decay) {
     using G = typename Part::element_type;
     mesh_shape const& mesh = b.ranks().mesh();
+    sharding const spec = without_shared_axes(part);
+    auto const all_of_g = execute<G>(b, derive_relayout(mesh, part, spec), g.value().memory);
+    G const* const from = data_of<G>(all_of_g);
+    auto const memory = make_buffer<A>(b, spec.local_size(mesh));
+    A* const x = data_of<A>(memory);
     auto const &largest = spec[static_cast<int>(f.largest)], &second = spec[static_cast<int>(f.second)];
     sharding const by_row = without(spec, std::array{largest.id}, 1);
     sharding const by_column = without(spec, std::array{second.id}, 1);
     sharding const by_neither = without(by_row, std::array{second.id}, 1);
     A const scale = static_cast<A>(u.grad_scale);
-    b.run(primitives::adafactor_squares<G>{n, x, g.value().data(), scale, static_cast<A>(u.options.epsilon1)});
+    b.run(primitives::adafactor_squares<G>{spec.local_size(mesh), x, from, scale, static_cast<A>(u.options.epsilon1)});
     auto const mean_into = [&](auto& moment, sharding const& lies, dim_state const& gone) {
       index const size = lies.local_size(mesh);
       auto const sum = make_buffer<A>(b, size);
@@ -180,9 +197,10 @@ struct adafactor_rule {
     mean_into(columns, by_column, second);
     auto const sum = make_buffer<A>(b, by_neither.local_size(mesh));
     total(b, data_of<A>(sum), by_neither, rows.value().data(), by_row, second.split.mask());
-    b.run(primitives::adafactor_factored<G>{aligned<3>(mesh, spec, {by_row, by_column, by_neither}), x,
-                                            g.value().data(), rows.value().data(), columns.value().data(),
-                                            data_of<A>(sum), scale, static_cast<A>(second.extent)});
+    b.run(primitives::adafactor_factored<G>{aligned<3>(mesh, spec, {by_row, by_column, by_neither}), x, from,
+                                            rows.value().data(), columns.value().data(), data_of<A>(sum), scale,
+                                            static_cast<A>(second.extent)});
+    return execute<A>(b, derive_relayout(mesh, spec, part), memory);
   }
   /// to = the sum of `from` over the dimensions that `lies` lacks, which these axes split.
   template <class Backend, class A>
@@ -199,12 +217,12 @@ struct adafactor_rule {
 
 /// Adafactor (Shazeer & Stern 2018) as Mesh-TensorFlow has it, without its first moment. A tensor whose two largest
 /// dimensions have extents of at least 128 keeps the means of its gradient's squares along each of the two, another one
-/// the moments of all elements. Moments lie as their parameter's state does, with `Split` too; they are of
-/// the compute type. An update's root mean square is clipped to clip_rms; the rate is multiplied by the
-/// parameter's root mean square, and comes from the schedule relative_step in the paper. For each tensor it sends,
-/// beside what every optimizer does: two numbers over the axes that split it, and where those split a factored
-/// dimension the sums along it. `Decay` and copies as for adamw; a group's decay is multiplied by the same rate as its
-/// update.
+/// the moments of all elements. Moments lie as their parameter's state does, with `Split` too, but are not split by an
+/// axis that would split several of its dimensions; they are of the compute type. An update's root mean square is
+/// clipped to clip_rms; the rate is multiplied by the parameter's root mean square, and comes from the schedule
+/// relative_step in the paper. For each tensor it sends, beside what every optimizer does: two numbers over the axes
+/// that split it, and where those split a factored dimension the sums along it. `Decay` and copies as for adamw; a
+/// group's decay is multiplied by the same rate as its update.
 template <class Params, class Decay = decay_weights, class Split = state_split_over<>>
 class adafactor : public detail::optimizer<detail::adafactor_rule, Params, Decay, Split> {
  public:

@@ -44,17 +44,20 @@ constexpr sharding block_of(sharding const& before, sharding const& after) {
   return s;
 }
 
-/// The distance in a shard between a block and the next one along an axis; 0 if the axis does not divide the shard.
-constexpr index block_stride(mesh_shape const& mesh, int axis, sharding const& shard, sharding const& block) {
+/// Calls f(share, stride) for each dimension of a shard that an axis splits into blocks, outermost first. `stride`: the
+/// distance in the shard between a block and the next one.
+template <class F>
+constexpr void each_split_into_blocks(mesh_shape const& mesh, int axis, sharding const& shard, sharding const& block,
+                                      F const& f) {
   for (int d = 0; d < block.ndim; ++d) {
     auto const& split = block[d].split;
     index stride = shard.local_stride(d, mesh) * block.local_extent(d, mesh);
     for (int i = split.size - 1; i >= shard[d].split.size; --i) {
-      if (split[i] == axis) return stride;
-      stride *= mesh.extent[static_cast<std::size_t>(split[i])];
+      axis_share const share = block.share(d, i, mesh);
+      if (split[i] == axis) f(share, stride);
+      stride *= share.parts;
     }
   }
-  return 0;
 }
 
 /// The copy from a shard, from `pack_offset` on, into a message (`pack`), or from a message into a shard. The message's
@@ -68,9 +71,14 @@ constexpr loops<2> block_copy(mesh_shape const& mesh, axis_mask axes, sharding c
   index in_message = block.local_size(mesh) * mesh.size(axes);
   for (int a = 0; a < mesh.ndim; ++a)
     if ((axes >> static_cast<unsigned>(a)) & 1U) {
-      index const extent = mesh.extent[static_cast<std::size_t>(a)];
-      in_message /= extent;
-      push(extent, in_message, block_stride(mesh, a, shard, block));
+      index left = mesh.extent[a];
+      each_split_into_blocks(mesh, a, shard, block, [&](axis_share const& share, index stride) {
+        in_message /= share.parts;
+        left /= share.parts;
+        push(share.parts, in_message, stride);
+      });
+      in_message /= left;
+      push(left, in_message, 0);
     }
   for (int d = 0; d < block.ndim; ++d)
     push(block.local_extent(d, mesh), block.local_stride(d, mesh), shard.local_stride(d, mesh));
@@ -83,7 +91,9 @@ constexpr index pack_offset(mesh_shape const& mesh, axis_mask axes, sharding con
   index at = 0;
   for (int a = 0; a < mesh.ndim; ++a)
     if (((axes >> static_cast<unsigned>(a)) & 1U) == 0)
-      at += mesh.coordinate(rank, a) * block_stride(mesh, a, shard, block);
+      each_split_into_blocks(mesh, a, shard, block, [&](axis_share const& share, index stride) {
+        at += mesh.coordinate(rank, a) / share.inner % share.parts * stride;
+      });
   return at;
 }
 

@@ -5,20 +5,65 @@
 #include <cstdint>
 
 #include <mtf/backend/work.hpp>
+#include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 
 namespace mtf::detail {
 
+/// The axes that split several dimensions of a tensor: an optimizer's state.
+constexpr axis_mask shared_axes(sharding const& s) {
+  axis_mask seen = 0, shared = 0;
+  for (int d = 0; d < s.ndim; ++d) {
+    if (s[d].split.size == 0) continue;
+    axis_mask const here = s[d].split.mask();
+    shared |= seen & here;
+    seen |= here;
+  }
+  return shared;
+}
+
+/// The sharding without splits from the first on, in each dimension, that is by an axis which splits several.
+constexpr sharding without_shared_axes(sharding s) {
+  axis_mask const shared = shared_axes(s);
+  for (int d = 0; d < s.ndim; ++d)
+    for (int i = 0; i < s[d].split.size; ++i)
+      if ((shared >> static_cast<unsigned>(s[d].split[i])) & 1U)
+        while (s[d].split.size > i) s[d].split.pop();
+  return s;
+}
+
 /// The sharding with some dimensions split over these axes too, inside the splits that they have: the first dimension
-/// that all of the axes divide, or else for each axis the first that it divides. `whole`: there is
-/// none.
+/// that all of the axes divide, or else for each axis the first that it divides; or if there is none, all of which it
+/// has a divisor in common, until all its ranks have parts (sharding::share). `whole`: an axis does not divide the
+/// shard, or too many dimensions would be split for messages to be packed by one loop nest.
 struct further_splits {
   sharding out;
   bool whole = false;
   int first = 0;    // the first dimension that is split further
   bool one = true;  // and the only one
 };
+/// Splits by one axis the dimensions with which it has a divisor in common. False: it does not divide their product.
+constexpr bool split_several(further_splits& f, int axis, mesh_shape const& mesh) {
+  index left = mesh.extent[axis];
+  for (int d = 0; d < f.out.ndim && left > 1; ++d) {
+    auto& split = f.out[d].split;
+    split.push(axis);
+    index const parts = f.out.share(d, split.size - 1, mesh).parts;
+    if (parts == 1) split.pop();
+    if (parts > 1 && d < f.first) f.first = d;
+    left /= parts;
+  }
+  return left == 1;
+}
+/// Can one loop nest copy the parts of a shard to a message? It has a loop for each further split, one for each
+/// dimension that has some, and one for all that is outside.
+constexpr bool packs_by_one_copy(sharding const& shard, sharding const& part) {
+  int loops = 1;
+  for (int d = 0; d < shard.ndim; ++d)
+    if (int const more = part[d].split.size - shard[d].split.size; more > 0) loops += more + 1;
+  return loops <= max_dims;
+}
 constexpr further_splits split_further_where_it_divides(sharding const& s, axis_mask axes, mesh_shape const& mesh) {
   further_splits f{s};
   auto const split = [&](int d, axis_mask over) {
@@ -41,10 +86,14 @@ constexpr further_splits split_further_where_it_divides(sharding const& s, axis_
     auto const over = axis_mask{1} << static_cast<unsigned>(a);
     if ((axes & over) == 0) continue;
     int const d = divided(over);
-    if (d < 0) return {s, true};
-    split(d, over);
-    if (d < f.first) f.first = d;
+    if (d >= 0) {
+      split(d, over);
+      if (d < f.first) f.first = d;
+    } else if (!split_several(f, a, mesh)) {
+      return {s, true};
+    }
   }
+  if (!packs_by_one_copy(s, f.out)) return {s, true};
   return f;
 }
 /// The sharding that is split further over `axes`, which divide it.
@@ -84,8 +133,10 @@ constexpr axis_mask axes_of_others(sharding const& x, sharding const& all) {
 constexpr index shard_offset(sharding const& s, int d, mesh_shape const& mesh, int of_rank) {
   index at = 0;
   auto const& split = s[d].split;
-  for (int i = 0; i < split.size; ++i)
-    at = at * mesh.extent[static_cast<std::size_t>(split[i])] + mesh.coordinate(of_rank, split[i]);
+  for (int i = 0; i < split.size; ++i) {
+    axis_share const share = s.share(d, i, mesh);
+    at = at * share.parts + mesh.coordinate(of_rank, split[i]) / share.inner % share.parts;
+  }
   return at * s.local_extent(d, mesh);
 }
 

@@ -13,6 +13,7 @@
 #include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/sharding/shard.hpp>
 #include <mtf/tensor/tensor.hpp>
 
 namespace mtf::detail {
@@ -50,8 +51,11 @@ using shape_of_rule =
     decltype(shape_from<Dims, Rule>(std::make_index_sequence<static_cast<std::size_t>(Rule::out.ndim)>{}));
 
 template <class Mesh, class Dim, class Rule, int D, std::size_t... I>
-split<Dim, typename Mesh::template at<static_cast<std::size_t>(Rule::out[D].split[static_cast<int>(I)])>...> split_from(
-    std::index_sequence<I...>);
+auto split_from(std::index_sequence<I...>) -> std::conditional_t<
+    (shared_axes(Rule::out) & Rule::out[D].split.mask()) == 0,
+    split<Dim, typename Mesh::template at<static_cast<std::size_t>(Rule::out[D].split[static_cast<int>(I)])>...>,
+    shared_split<Dim,
+                 typename Mesh::template at<static_cast<std::size_t>(Rule::out[D].split[static_cast<int>(I)])>...>>;
 
 /// A new layout with the splits of `Rule::out` and no others.
 template <class Mesh, class Shape, class Rule>
