@@ -42,7 +42,7 @@ struct mesh_shape {
   }
   /// The index of the rank's group along `axes`: its position along all other axes. Ranks of one group share it.
   [[nodiscard]] constexpr int group_of(int of_rank, axis_mask axes) const {
-    return index_within(of_rank, ~axes & ((1U << ndim) - 1U));
+    return index_within(of_rank, ~axes & ((1U << static_cast<unsigned>(ndim)) - 1U));
   }
   bool operator==(mesh_shape const&) const = default;
 };

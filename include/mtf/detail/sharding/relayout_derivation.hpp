@@ -12,7 +12,6 @@
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/detail/sharding/axis_roles.hpp>
-#include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/sharding/steps.hpp>
 
 namespace mtf::detail {
