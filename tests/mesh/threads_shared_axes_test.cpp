@@ -93,7 +93,7 @@ outcome train(backend& machine, Params& p, Optimizer& optimizer, int from, int t
   return out;
 }
 template <class Params>
-Params initial(backend& machine) {
+Params initial(auto& machine) {
   Params p;
   mtf::for_each_tensor(
       [&](auto name, auto& x) {
@@ -218,12 +218,7 @@ void has_planned_memory(mtf::layout_value const& layout, Options const& options)
     backend machine(ranks, Kokkos::Serial(Kokkos::NewInstance{}));
     machine.layouts().add(layout);
     {
-      params p;
-      mtf::for_each_tensor(
-          [&](auto name, auto& x) {
-            x = mtf::random_normal<std::remove_cvref_t<decltype(x)>>(machine, mtf::random_key(3).of(name), 0, 0.05);
-          },
-          p);
+      auto p = initial<params>(machine);
       Optimizer<params, mtf::decay_weights, over> optimizer(machine, options);
       auto const x = mtf::random_normal<input>(machine, mtf::random_key(5));
       machine.forget_peak();
