@@ -48,7 +48,10 @@ struct dim_state {
 /// What one axis does to one dimension that it splits.
 struct axis_share {
   std::int64_t parts = 1;  // of the dimension
-  std::int64_t inner = 1;  // the rank with coordinate c along the axis has part c / inner % parts
+  std::int64_t inner = 1;  // ranks in a row along the axis that have the same part
+
+  /// Which part the rank with this coordinate along the axis has.
+  [[nodiscard]] constexpr std::int64_t part_of(std::int64_t coordinate) const { return coordinate / inner % parts; }
 };
 
 /// A tensor's dimensions, outermost first, and the axes over which it is partial. An axis splits one dimension. Only of
