@@ -112,6 +112,8 @@ class array {
   T* data_;
 };
 
+inline std::size_t size(index n) { return static_cast<std::size_t>(n); }
+
 /// Numbers in [-2, 2) that all element types hold exactly.
 inline std::vector<double> numbers(index n, unsigned seed) {
   std::mt19937 engine(seed);

@@ -338,4 +338,41 @@ TEST_CASE_TEMPLATE("contract: strides, batches, accumulation, bias", T, float, d
         }
 }
 
+/// On devices, rows of bfloat16 that begin anywhere are copied to others, and large products are made of parts.
+TEST_CASE_TEMPLATE("contract: large matrices whose rows begin anywhere", T, float, bfloat16) {
+  constexpr index m = 777, n = 1031, k = 1000, samples = 500;
+  array<T> const a(numbers(m * k, 1)), b(numbers(k * n, 2)), bias(numbers(n, 3));
+  auto const ah = a.host(), bh = b.host(), bias_h = bias.host();
+  for (bool const ta : {false, true})
+    for (bool const tb : {false, true})
+      for (bool const biased : {false, true})
+        for (bool const accumulate : {false, !biased}) {
+          mtf::backend::contraction const w{.batch = {},
+                                            .m = m,
+                                            .n = n,
+                                            .k = k,
+                                            .a_m = ta ? 1 : k,
+                                            .a_k = ta ? m : 1,
+                                            .b_k = tb ? 1 : n,
+                                            .b_n = tb ? k : 1,
+                                            .c_m = n,
+                                            .c_n = 1};
+          array<T> c(numbers(m * n, 4));
+          auto const before = c.host();
+          device().run(primitives::contract{w, a.get(), b.get(), c.get(), accumulate, biased ? bias.get() : nullptr});
+          auto const after = c.host();
+          std::vector<double> found, expected;
+          for (index s = 0; s < samples; ++s) {
+            index const i = s == 0 ? m - 1 : s * 37 % m, j = s == 0 ? n - 1 : s * 101 % n;
+            double sum = biased ? bias_h[size(j)] : accumulate ? before[size(i * n + j)] : 0.0;
+            for (index q = 0; q < k; ++q) sum += ah[size(i * w.a_m + q * w.a_k)] * bh[size(q * w.b_k + j * w.b_n)];
+            found.push_back(after[size(i * n + j)]);
+            expected.push_back(sum);
+          }
+          CAPTURE(ta);
+          CAPTURE(tb);
+          check_close(found, expected, tolerance<T>);
+        }
+}
+
 }  // namespace kernels

@@ -14,16 +14,14 @@ namespace mtf::kokkos {
 
 template <class To, class From>
 struct copy_kernel {
+  static constexpr int operands = 2;
   nest<2> where;
   index n;
   To* out;
   From const* in;
 
-  KOKKOS_FUNCTION void element(index i) const {
-    index at[2];
-    where.locate(i, at);
-    out[at[0]] = convert<To>(in[at[1]]);
-  }
+  KOKKOS_FORCEINLINE_FUNCTION To value(index /*i*/, index const (&at)[2]) const { return convert<To>(in[at[1]]); }
+  KOKKOS_FORCEINLINE_FUNCTION void put(index /*i*/, index const (&at)[2], To x) const { out[at[0]] = x; }
   void block(index b) const {
     index const to_stride = where.inner_stride(0), from_stride = where.inner_stride(1);
     bool const streams = exceeds_caches<To>(n);

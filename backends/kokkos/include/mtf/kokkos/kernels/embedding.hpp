@@ -68,19 +68,53 @@ struct add_rows_by_columns {
   }
 };
 
+/// For devices: link[r] is the next row with r's id, 0 if there is none; inverted (~) where an earlier row has that id.
+struct link_rows_body {
+  index count;
+  std::int32_t const* id;
+  std::int32_t* link;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
+    std::int32_t const* const ids = id;
+    std::int32_t const mine = ids[r];
+    index const rows = count, later = r + 1;
+    index const from_end = team.template max<index>(
+        rows - later, [=](index j) { return ids[later + j] == mine ? rows - later - j : index(0); });
+    index const before = team.template max<index>(r, [=](index j) { return index(ids[j] == mine ? 1 : 0); });
+    std::int32_t* const to = link + r;
+    team.once([=] {
+      auto const next = static_cast<std::int32_t>(from_end > 0 ? rows - from_end : 0);
+      *to = before > 0 ? ~next : next;
+    });
+  }
+};
+
+/// The first row with an id takes all that have it, in their order: the host's sums to the bit. (Atomic additions would
+/// come in any order, and ranks that hold the same table would drift apart.)
 template <class A, class T>
-struct add_rows_atomic {
+struct add_linked_rows {
   table_ids ids;
+  std::int32_t const* link;
   A* table;
   T const* dy;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    index const begin = ids.begin(r);
-    if (begin < 0) return;
+    index const begin = ids.begin(r), width = ids.width;
+    std::int32_t const *const linked = link, next = linked[r];
+    if (begin < 0 || next < 0) return;
     A* const to = table + begin;
-    T const* const from = dy + r * ids.width;
-    team.each(ids.width, [=](index j) { Kokkos::atomic_add(to + j, load(from[j])); });
+    T const *const all = dy, *const first = all + r * width;
+    team.each(width, [=](index j) {
+      A sum = to[j] + load(first[j]);
+      for (index s = next; s > 0;) {
+        sum += load(all[s * width + j]);
+        std::int32_t const after = linked[s];
+        s = after < 0 ? ~after : after;
+      }
+      to[j] = sum;
+    });
   }
 };
 
@@ -92,7 +126,9 @@ void add_rows_computed(device<Exec>& on, table_ids const& ids, index count, A* t
     launch_on_host("mtf::add_rows", on.exec, ceil_div(ids.width, body::strip), count * ids.width,
                    body{ids, count, table, dy});
   } else {
-    for_rows("mtf::add_rows", on.exec, count, ids.width, add_rows_atomic<A, T>{ids, table, dy});
+    workspace<std::int32_t, Exec> const link(on, count);
+    for_rows("mtf::add_rows", on.exec, count, count, link_rows_body{count, ids.id, link.get()});
+    for_rows("mtf::add_rows", on.exec, count, ids.width, add_linked_rows<A, T>{ids, link.get(), table, dy});
   }
 }
 

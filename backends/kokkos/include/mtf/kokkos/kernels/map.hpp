@@ -65,12 +65,10 @@ struct map_kernel<std::index_sequence<I...>, F, R, T...> {
   R* out;
   void const* in[sizeof...(T)];
 
-  /// One element: what a device thread does.
-  KOKKOS_FUNCTION void element(index i) const {
-    index at[operands];
-    where.locate(i, at);
-    out[at[0]] = convert<R>(f(load(static_cast<T const*>(in[I])[at[I + 1]])...));
+  KOKKOS_FORCEINLINE_FUNCTION R value(index /*i*/, index const (&at)[operands]) const {
+    return convert<R>(f(load(static_cast<T const*>(in[I])[at[I + 1]])...));
   }
+  KOKKOS_FORCEINLINE_FUNCTION void put(index /*i*/, index const (&at)[operands], R x) const { out[at[0]] = x; }
 
   /// One block of elements: what a host thread does.
   void block(index b) const {
@@ -96,6 +94,14 @@ struct map_kernel<std::index_sequence<I...>, F, R, T...> {
   }
 };
 
+/// What one element adds to the gradient of the J-th operand.
+template <std::size_t J, class A>
+struct map_term {
+  A of;
+};
+template <class... Terms>
+struct map_terms : Terms... {};
+
 template <class Indices, class F, class R, class... T>
 struct map_vjp_kernel;
 
@@ -111,12 +117,13 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
   index block_elements = host_grain;
   void* row_sums[sizeof...(T)] = {};  // where the sum over rows is wanted: of each block; on devices its terms
 
-  KOKKOS_FUNCTION void element(index i) const {
-    index at[operands];
-    where.locate(i, at);
+  using terms = map_terms<map_term<I, compute_t<T>>...>;
+  KOKKOS_FORCEINLINE_FUNCTION terms value(index /*i*/, index const (&at)[operands]) const {
     auto const g = load(dy[at[0]]);
-    (element_of_operand<I>(static_cast<T*>(row_sums[I] == nullptr ? dx[I] : row_sums[I]),
-                           row_sums[I] == nullptr ? at[0] : i, g, load(static_cast<T const*>(in[I])[at[I + 1]])...),
+    return terms_of(g, load(static_cast<T const*>(in[I])[at[I + 1]])...);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void put(index i, index const (&at)[operands], terms const& x) const {
+    (put_one<I>(static_cast<T*>(row_sums[I] == nullptr ? dx[I] : row_sums[I]), row_sums[I] == nullptr ? at[0] : i, x),
      ...);
   }
 
@@ -162,10 +169,14 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
     else
       return {};
   }
-  template <std::size_t J, class D, class G, class... X>
-  KOKKOS_FORCEINLINE_FUNCTION void element_of_operand(D* d, index at, G g, X... x) const {
+  template <class G, class... X>
+  KOKKOS_FORCEINLINE_FUNCTION terms terms_of(G g, X... x) const {
+    return {{term<I, T>(f, g, x...)}...};
+  }
+  template <std::size_t J, class D>
+  KOKKOS_FORCEINLINE_FUNCTION static void put_one(D* d, index at, map_term<J, compute_t<D>> const& x) {
     if constexpr (is_floating<D>)
-      if (d != nullptr) d[at] = convert<D>(term<J, D>(f, g, x...));
+      if (d != nullptr) d[at] = convert<D>(x.of);
   }
 
   // A single gradient is computed right where it is stored.

@@ -189,11 +189,12 @@ struct norm_vjp_body {
 template <bool Centered, class Exec, class T>
 void norm_backward(device<Exec>& on, norm_vjp_body<Centered, T> body, T* dgamma, T* dbeta) {
   using A = compute_t<T>;
-  index const blocks = std::clamp<index>(body.count / 8, 1, runs_on_host<Exec> ? 64 : 512);
+  index const blocks =
+      runs_on_host<Exec> ? std::clamp<index>(body.count / 8, 1, 64) : std::clamp<index>(body.count / 4, 1, 2048);
   body.block_rows = std::max<index>(1, ceil_div(body.count, blocks));
   workspace<A, Exec> partial(on, blocks * 2 * body.n);
   body.partial = partial.get();
-  for_rows("mtf::norm_vjp", on.exec, blocks, body.n, body);
+  for_blocks_of_rows("mtf::norm_vjp", on.exec, blocks, body.n, body);
 
   if (dgamma != nullptr) add_rows_up(on, blocks, 2 * body.n, body.n, dgamma, static_cast<A const*>(partial.get()));
   if constexpr (Centered)

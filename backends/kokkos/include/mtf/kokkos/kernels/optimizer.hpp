@@ -91,6 +91,7 @@ struct adafactor_squares_body {
 template <class G>
 struct adafactor_factored_kernel {
   using A = compute_t<G>;
+  static constexpr int operands = 4;
   nest<4> where;
   index n;
   A* x;
@@ -100,21 +101,18 @@ struct adafactor_factored_kernel {
   A const* row_sum;
   A grad_scale, count;
 
-  KOKKOS_FORCEINLINE_FUNCTION void at(index i, index row, index column, index sum) const {
+  KOKKOS_FORCEINLINE_FUNCTION A at(index i, index row, index column, index sum) const {
     A const r = fast_sqrt(row_sum[sum] / (rows[row] * count)), c = fast_sqrt(columns[column]);
-    x[i] = load(g[i]) * grad_scale * r / c;
+    return load(g[i]) * grad_scale * r / c;
   }
-  KOKKOS_FUNCTION void element(index i) const {
-    index o[4];
-    where.locate(i, o);
-    at(i, o[1], o[2], o[3]);
-  }
+  KOKKOS_FORCEINLINE_FUNCTION A value(index i, index const (&o)[4]) const { return at(i, o[1], o[2], o[3]); }
+  KOKKOS_FORCEINLINE_FUNCTION void put(index i, index const (& /*o*/)[4], A value) const { x[i] = value; }
   void block(index b) const {
     index i = b * host_grain;
     index const row = where.inner_stride(1), column = where.inner_stride(2), sum = where.inner_stride(3);
     where.for_runs(i, std::min(n, i + host_grain), [&](index const(&o)[4], index m) {
       MTF_SIMD
-      for (index j = 0; j < m; ++j) at(i + j, o[1] + j * row, o[2] + j * column, o[3] + j * sum);
+      for (index j = 0; j < m; ++j) x[i + j] = at(i + j, o[1] + j * row, o[2] + j * column, o[3] + j * sum);
       i += m;
     });
   }

@@ -148,17 +148,17 @@ struct truncated_normal_numbers {
 
 template <class T, class Numbers>
 struct random_kernel {
+  static constexpr int operands = 1;
   nest<1> where;
   index n, offset;
   std::uint64_t key;
   T* out;
   Numbers numbers;
 
-  KOKKOS_FUNCTION void element(index i) const {
-    index at[1];
-    where.locate(i, at);
-    out[i] = convert<T>(number(static_cast<std::uint64_t>(offset + at[0]), 0));
+  KOKKOS_FUNCTION T value(index /*i*/, index const (&at)[1]) const {
+    return convert<T>(number(static_cast<std::uint64_t>(offset + at[0]), 0));
   }
+  KOKKOS_FUNCTION void put(index i, index const (& /*at*/)[1], T x) const { out[i] = x; }
   void block(index b) const {
     index i = b * host_grain;
     index const stride = where.inner_stride(0);
@@ -217,6 +217,7 @@ void generate(device<Exec>& on, placement const& p, std::uint64_t key, T* out, N
 template <class T>
 struct dropout_kernel {
   using A = compute_t<T>;
+  static constexpr int operands = 1;
   nest<1> where;
   index n, offset;
   std::uint64_t key;
@@ -225,11 +226,8 @@ struct dropout_kernel {
   T* y;
   T const* x;
 
-  KOKKOS_FUNCTION void element(index i) const {
-    index at[1];
-    where.locate(i, at);
-    put(i, offset + at[0]);
-  }
+  KOKKOS_FUNCTION T value(index i, index const (&at)[1]) const { return one(i, offset + at[0]); }
+  KOKKOS_FUNCTION void put(index i, index const (& /*at*/)[1], T kept) const { y[i] = kept; }
   void block(index b) const {
     index i = b * host_grain;
     index const stride = where.inner_stride(0);
@@ -237,10 +235,10 @@ struct dropout_kernel {
       index const g = offset + at[0];
       index j = 0;
       if (stride == 1) {
-        for (; j < m && (g + j) % neighbours != 0; ++j) put(i + j, g + j);
+        for (; j < m && (g + j) % neighbours != 0; ++j) y[i + j] = one(i + j, g + j);
         for (; j + batch <= m; j += batch) put_batch(i + j, (g + j) / neighbours);
       }
-      for (; j < m; ++j) put(i + j, g + j * stride);
+      for (; j < m; ++j) y[i + j] = one(i + j, g + j * stride);
       i += m;
     });
   }
@@ -248,10 +246,10 @@ struct dropout_kernel {
  private:
   static constexpr index neighbours = 8, batch = neighbours * philox_batch;
 
-  KOKKOS_FORCEINLINE_FUNCTION void put(index i, index g) const {
+  KOKKOS_FORCEINLINE_FUNCTION T one(index i, index g) const {
     auto const w = philox(key, static_cast<std::uint64_t>(g) / neighbours, 0);
     auto const half = w.word[g % neighbours / 2] >> (g % 2 == 0 ? 0U : 16U) & 0xffffU;
-    y[i] = half >= threshold ? convert<T>(load(x[i]) * factor) : T(0);
+    return half >= threshold ? convert<T>(load(x[i]) * factor) : T(0);
   }
   void put_batch(index i, index first_counter) const {
     alignas(64) std::uint64_t counter[philox_batch], first[philox_batch], second[philox_batch];

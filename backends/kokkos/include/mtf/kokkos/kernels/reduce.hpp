@@ -174,12 +174,20 @@ struct reduce_columns {
     index const begin = s * job.slice_terms;
     index const end = begin + job.slice_terms < job.terms ? begin + job.slice_terms : job.terms;
     term value = op::template neutral<term>();
-    for (index j = begin; j < end; ++j) {
-      index offset[1];
-      job.reduced.locate(j, offset);
-      value = op::of(value, job_type::term_of(job.in[at[1] + offset[0]]));
+    index j = begin;
+    for (; j + 4 <= end; j += 4) {  // four loads at a time
+      term const x[] = {term_at(at[1], j), term_at(at[1], j + 1), term_at(at[1], j + 2), term_at(at[1], j + 3)};
+      value = op::of(value, op::of(op::of(x[0], x[1]), op::of(x[2], x[3])));
     }
+    for (; j < end; ++j) value = op::of(value, term_at(at[1], j));
     job.finish(k, at[0], s, value);
+  }
+
+ private:
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION term term_at(index from, index j) const {
+    index offset[1];
+    job.reduced.locate(j, offset);
+    return job_type::term_of(job.in[from + offset[0]]);
   }
 };
 
@@ -219,11 +227,12 @@ void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool
   bool const by_rows = job.kept.inner_stride(1) != 1 || inner_kept < 4 ||
                        (job.reduced.inner_stride(0) == 1 && inner_reduced >= inner_kept);
 
-  // Enough independent pieces for all threads, but none too short.
-  constexpr index pieces = runs_on_host<Exec> ? 64 : 4096, least_terms = runs_on_host<Exec> ? 16384 : 1024;
-  index const strips = runs_on_host<Exec> ? reduce_strips<By, T>::strips(job.kept) : inner_kept;
+  // Enough independent pieces for all threads, but none too short. On a device a row has a team, a column one thread.
+  constexpr bool host = runs_on_host<Exec>;
+  index const pieces = host ? 64 : by_rows ? 4096 : 131072, least_terms = host ? 16384 : by_rows ? 1024 : 16;
+  index const strips = host ? reduce_strips<By, T>::strips(job.kept) : inner_kept;
   index const items = by_rows ? job.results : job.results / inner_kept * strips;
-  index const item_terms = by_rows || !runs_on_host<Exec> ? job.terms : job.terms * std::min(inner_kept, index(512));
+  index const item_terms = by_rows || !host ? job.terms : job.terms * std::min(inner_kept, index(512));
   job.slices = std::clamp<index>(std::min(pieces / items, item_terms / least_terms), 1, std::max<index>(job.terms, 1));
   job.slice_terms = ceil_div(job.terms, job.slices);
   workspace<typename reduce_job<By, T>::term, Exec> partial(on, job.slices > 1 ? job.slices * job.results : 0);
@@ -231,7 +240,7 @@ void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool
 
   if (by_rows)
     for_rows("mtf::reduce_rows", on.exec, items * job.slices, job.slice_terms, reduce_rows<By, T>{job});
-  else if constexpr (runs_on_host<Exec>)
+  else if constexpr (host)
     launch_on_host("mtf::reduce_columns", on.exec, items * job.slices, job.results * job.terms,
                    reduce_strips<By, T>{job});
   else

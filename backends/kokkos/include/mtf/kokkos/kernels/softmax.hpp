@@ -78,17 +78,21 @@ struct softmax_row {
   }
 };
 
-/// dx = scale * y * (dy - dot), dot = sum(y dy).
+/// dx = scale * y * (dy - dot), dot = sum(y dy); 0 where y is, in what the rule hides.
 template <class T>
 struct softmax_vjp_row {
   using A = compute_t<T>;
   A scale;
   A const* dot = nullptr;
+  causal_rule rule{};
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* y, T const* dy) const {
-    A const s = scale, d = dot != nullptr ? dot[r] : dot_of(team, n, y, dy);
-    team.each(n, [=](index j) { out[j] = convert<T>(s * load(y[j]) * (load(dy[j]) - d)); });
+    index const seen = visible(rule, r, n);
+    T* const hidden = out + seen;
+    team.each(n - seen, [=](index j) { hidden[j] = T(0); });
+    A const s = scale, d = dot != nullptr ? dot[r] : dot_of(team, seen, y, dy);
+    team.each(seen, [=](index j) { out[j] = convert<T>(s * load(y[j]) * (load(dy[j]) - d)); });
   }
 };
 

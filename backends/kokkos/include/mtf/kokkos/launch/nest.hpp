@@ -1,5 +1,6 @@
 #pragma once
 // Walking loop nests (mtf::backend::loops) inside kernels, without separate code for each number of loops.
+#include <type_traits>
 #include <utility>
 
 #include <mtf/kokkos/runtime/device.hpp>
@@ -11,26 +12,13 @@ template <int Operands>
 struct nest {
   loops<Operands> l;
 
-  /// offset[o] of the linear index i (row-major over the extents).
-  KOKKOS_FORCEINLINE_FUNCTION void locate(index i, index (&offset)[Operands]) const {
+  /// offset[o] of the linear index i (row-major over the extents); returns i's place in the innermost loop. With Width,
+  /// i counts groups of so many neighbours there, of which the last one of each loop may have fewer.
+  template <int Width = 1>
+  KOKKOS_FORCEINLINE_FUNCTION index locate(index i, index (&offset)[Operands]) const {
     for (int o = 0; o < Operands; ++o) offset[o] = 0;
     // 32-bit division is several times faster on every device
-    if (i <= 0x7fffffff) {
-      auto rest = static_cast<unsigned>(i);
-      for (int d = l.ndim - 1; d > 0; --d) {
-        auto const extent = static_cast<unsigned>(l.extent[static_cast<std::size_t>(d)]);
-        step(d, static_cast<index>(rest % extent), offset);
-        rest /= extent;
-      }
-      step(0, static_cast<index>(rest), offset);
-    } else {
-      for (int d = l.ndim - 1; d > 0; --d) {
-        index const extent = l.extent[static_cast<std::size_t>(d)];
-        step(d, i % extent, offset);
-        i /= extent;
-      }
-      step(0, i, offset);
-    }
+    return i <= 0x7fffffff ? find<Width>(static_cast<unsigned>(i), offset) : find<Width>(i, offset);
   }
 
   /// Calls body(offsets, length) for the pieces of innermost loops that make up [begin, end).
@@ -77,6 +65,21 @@ struct nest {
   }
 
  private:
+  template <int Width, class Number>
+  KOKKOS_FORCEINLINE_FUNCTION index find(Number i, index (&offset)[Operands]) const {
+    Number place = i;
+    for (int d = l.ndim - 1; d > 0; --d) {
+      bool const innermost = d == l.ndim - 1;
+      auto extent = static_cast<Number>(l.extent[static_cast<std::size_t>(d)]);
+      if (innermost) extent = (extent + Width - 1) / Width;
+      Number const at = i % extent;
+      i /= extent;
+      if (innermost) place = at;
+      step(d, static_cast<index>(at) * (innermost ? Width : 1), offset);
+    }
+    step(0, static_cast<index>(i) * (l.ndim == 1 ? Width : 1), offset);
+    return static_cast<index>(place) * Width;
+  }
   KOKKOS_FORCEINLINE_FUNCTION void step(int d, index by, index (&offset)[Operands]) const {
     for (int o = 0; o < Operands; ++o) offset[o] += by * stride(o, d);
   }
@@ -101,10 +104,41 @@ loops<Operands> ordered_by(std::size_t operand, loops<Operands> l) {
   return collapsed(l);
 }
 
+/// A few neighbours of the innermost loop: what a device's thread does. All are computed before the first is stored, so
+/// that none waits for what another loads.
 template <class Kernel>
-struct by_element {
+struct by_neighbours {
+  static constexpr int operands = Kernel::operands, width = 4;
   Kernel kernel;
-  KOKKOS_FUNCTION void operator()(index i) const { kernel.element(i); }
+
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index inner() const {
+    return kernel.where.l.extent[static_cast<std::size_t>(kernel.where.l.ndim - 1)];
+  }
+  [[nodiscard]] index groups() const { return kernel.n / inner() * ceil_div(inner(), width); }
+
+  KOKKOS_FUNCTION void operator()(index group) const {
+    index at[operands];
+    index const place = kernel.where.template locate<width>(group, at), length = inner(), left = length - place;
+    index const first =
+        length % width == 0 ? group * width : (group - place / width) / ((length + width - 1) / width) * length + place;
+    std::remove_cvref_t<decltype(kernel.value(first, at))> value[width];
+    for (int j = 0; j < width; ++j)
+      if (j < left) {
+        value[j] = kernel.value(first + j, at);
+        step(at, 1);
+      }
+    step(at, -(left < width ? left : width));
+    for (int j = 0; j < width; ++j)
+      if (j < left) {
+        kernel.put(first + j, at, value[j]);
+        step(at, 1);
+      }
+  }
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION void step(index (&at)[operands], index by) const {
+    for (int o = 0; o < operands; ++o) at[o] += by * kernel.where.inner_stride(o);
+  }
 };
 template <class Kernel>
 struct by_block {
@@ -112,14 +146,17 @@ struct by_block {
   void operator()(index b) const { kernel.block(b); }
 };
 
-/// Runs a kernel over its n elements: by `element(i)` on devices, by `block(b)`, host_grain elements each, on the host.
+/// Runs a kernel over its n elements. On the host by `block(b)`, host_grain elements each. On devices by `value(i, at)`
+/// and `put(i, at, value)` of element i, whose operands are `at` in `where`.
 template <class Exec, class Kernel>
 void launch_nest(char const* label, Exec const& exec, Kernel const& kernel) {
   if (kernel.n == 0) return;
   if constexpr (runs_on_host<Exec>)
     launch_on_host(label, exec, ceil_div(kernel.n, host_grain), kernel.n, by_block<Kernel>{kernel});
-  else
-    Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, kernel.n), by_element<Kernel>{kernel});
+  else {
+    by_neighbours<Kernel> const all{kernel};
+    Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, all.groups()), all);
+  }
 }
 
 }  // namespace mtf::kokkos

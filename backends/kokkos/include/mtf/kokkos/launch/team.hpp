@@ -1,8 +1,8 @@
 #pragma once
 // Kernels over rows, written once: the body gets a team and a row, and spells its inner loops with the team's `each`,
 // `sum` and `max`. On the host the team is one thread and the loops are SIMD loops; on a device the loops are spread
-// over the threads of a block. Thread t of a team always has the same elements j of a row, so a body may read in one
-// loop what it wrote at the same j in an earlier one.
+// over the lanes of a warp, those of long rows over the threads of a block. Thread t of a team always has the same
+// elements j of a row, so a body may read in one loop what it wrote at the same j in an earlier one.
 //
 // A sum that computes more than it loads may name rows that are accessed next (`next`). The host prefetches them
 // meanwhile; otherwise the memory would be idle during the sum, and the processor at the start of the next row. Rows
@@ -30,14 +30,12 @@ struct two {
 struct sum_op {
   template <class A>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr A neutral() {
-    return A(0);
+    return {};
   }
   template <class A>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr A of(A a, A b) {
     return a + b;
   }
-  template <class A>
-  using reducer = Kokkos::Sum<A>;
 };
 struct max_op {
   template <class A>
@@ -49,8 +47,6 @@ struct max_op {
   KOKKOS_FORCEINLINE_FUNCTION static constexpr A of(A a, A b) {
     return b > a ? b : a;
   }
-  template <class A>
-  using reducer = Kokkos::Max<A>;
 };
 
 // Inlined by force, and with the function object by value: GCC vectorizes a reduction only where it sees that nothing
@@ -149,19 +145,49 @@ struct host_team {
   }
 };
 
-template <class Member>
+/// How Kokkos combines what threads have.
+template <class Op, class A>
+class combined_by {
+ public:
+  using reducer = combined_by;
+  using value_type = A;
+  using result_view_type = Kokkos::View<A, Kokkos::AnonymousSpace, Kokkos::MemoryUnmanaged>;
+
+  KOKKOS_FUNCTION explicit combined_by(A& value) : value_(&value) {}
+  KOKKOS_FUNCTION void join(A& to, A const& from) const { to = Op::of(to, from); }
+  KOKKOS_FUNCTION void init(A& value) const { value = Op::template neutral<A>(); }
+  [[nodiscard]] KOKKOS_FUNCTION A& reference() const { return *value_; }
+  [[nodiscard]] KOKKOS_FUNCTION result_view_type view() const { return result_view_type(value_); }
+  [[nodiscard]] KOKKOS_FUNCTION bool references_scalar() const { return true; }
+
+ private:
+  A* value_;
+};
+
+/// A row's threads on a device: a whole team, or, with Lanes, the vector lanes of one of its threads, a warp, which
+/// wait for no other.
+template <class Member, bool Lanes>
 struct device_team {
   Member const& member;
 
   template <class F>
   KOKKOS_FUNCTION void each(index n, F const& f) const {
-    for (index j = member.team_rank(); j < n; j += member.team_size()) f(j);
+    if constexpr (Lanes)
+      Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, n), f);
+    else
+      for (index j = member.team_rank(); j < n; j += member.team_size()) f(j);
   }
   template <class Op, class A, class F, class... T>
   [[nodiscard]] KOKKOS_FUNCTION A reduce(index n, F const& f, T*... /*next*/) const {
     A s = Op::template neutral<A>();
-    for (index j = member.team_rank(); j < n; j += member.team_size()) s = Op::of(s, f(j));
-    member.team_reduce(typename Op::template reducer<A>(s));
+    combined_by<Op, A> const all(s);
+    if constexpr (Lanes) {
+      Kokkos::parallel_reduce(
+          Kokkos::ThreadVectorRange(member, n), [&](index j, A& part) { part = Op::of(part, f(j)); }, all);
+    } else {
+      for (index j = member.team_rank(); j < n; j += member.team_size()) s = Op::of(s, f(j));
+      member.team_reduce(all);
+    }
     return s;
   }
   template <class A, class F, class... T>
@@ -174,15 +200,14 @@ struct device_team {
   }
   template <class A, class F, class... T>
   [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f, T*... /*next*/) const {
-    two<A> s{A(0), A(0)};
-    for (index j = member.team_rank(); j < n; j += member.team_size()) s += f(j);
-    member.team_reduce(Kokkos::Sum<A>(s.first));
-    member.team_reduce(Kokkos::Sum<A>(s.second));
-    return s;
+    return reduce<sum_op, two<A>>(n, f);
   }
   template <class F>
   KOKKOS_FUNCTION void once(F const& f) const {
-    Kokkos::single(Kokkos::PerTeam(member), f);
+    if constexpr (Lanes)
+      Kokkos::single(Kokkos::PerThread(member), f);
+    else
+      Kokkos::single(Kokkos::PerTeam(member), f);
   }
 };
 
@@ -192,14 +217,29 @@ struct host_row_kernel {
   void operator()(index row) const { body(host_team{}, row); }
 };
 
-template <class Exec, class Body>
+template <class Exec, class Body, bool Lanes>
 struct device_row_kernel {
   using member = typename Kokkos::TeamPolicy<Exec>::member_type;
   Body body;
+  index count;
+
   KOKKOS_FUNCTION void operator()(member const& m) const {
-    body(device_team<member>{m}, static_cast<index>(m.league_rank()));
+    index row = m.league_rank();
+    if constexpr (Lanes) row = row * m.team_size() + m.team_rank();
+    if (row < count) body(device_team<member, Lanes>{m}, row);
   }
 };
+
+/// Calls a body for `count` rows on a device, by teams of `threads` with `lanes` vector lanes each, or as many as fit.
+template <bool Lanes, class Exec, class Body>
+void for_rows_on_device(char const* label, Exec const& exec, index count, int threads, int lanes, Body const& body) {
+  using policy = Kokkos::TeamPolicy<Exec>;
+  device_row_kernel<Exec, Body, Lanes> const kernel{body, count};
+  int const most = policy(exec, 1, 1, lanes).team_size_max(kernel, Kokkos::ParallelForTag{});
+  while (threads > most) threads /= 2;
+  auto const teams = static_cast<int>(Lanes ? ceil_div(count, threads) : count);
+  Kokkos::parallel_for(label, policy(exec, teams, threads, lanes), kernel);
+}
 
 /// Calls body(team, row) for `count` rows whose inner loops run to about n. The body is a class with a templated
 /// KOKKOS_FUNCTION call operator.
@@ -209,14 +249,21 @@ void for_rows(char const* label, Exec const& exec, index count, index n, Body co
   if constexpr (runs_on_host<Exec>) {
     launch_on_host(label, exec, count, count * n, host_row_kernel<Exec, Body>{body});
   } else {
-    device_row_kernel<Exec, Body> const kernel{body};
-    using policy = Kokkos::TeamPolicy<Exec>;
-    int team = 32;
-    while (team < 512 && index{4} * team < n) team *= 2;
-    int const most = policy(exec, static_cast<int>(count), 1).team_size_max(kernel, Kokkos::ParallelForTag{});
-    while (team > most) team /= 2;
-    Kokkos::parallel_for(label, policy(exec, static_cast<int>(count), team), kernel);
+    // A warp for each row, unless few rows are long.
+    if (n <= 256 || (n <= 4096 && count >= 1024))
+      for_rows_on_device<true>(label, exec, count, 8, 32, body);
+    else
+      for_rows_on_device<false>(label, exec, count, n <= 1024 ? 256 : 512, 1, body);
   }
+}
+
+/// The same for a body that runs its inner loops many times: a whole team on a device.
+template <class Exec, class Body>
+void for_blocks_of_rows(char const* label, Exec const& exec, index count, index n, Body const& body) {
+  if constexpr (runs_on_host<Exec>)
+    for_rows(label, exec, count, n, body);
+  else if (count > 0)
+    for_rows_on_device<false>(label, exec, count, n <= 512 ? 128 : 256, 1, body);
 }
 
 }  // namespace mtf::kokkos
