@@ -51,6 +51,7 @@ def arguments():
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--eager", action="store_true", help="PyTorch: without torch.compile")
     parser.add_argument("--bfloat16", action="store_true", help="PyTorch: under autocast")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="PyTorch: where it computes")
     parser.add_argument("--program", help="llm.c: its train_gpt2")
     return parser.parse_args()
 

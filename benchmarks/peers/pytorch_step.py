@@ -1,5 +1,6 @@
 """The training step of benchmarks/train-step in PyTorch, compiled or eager: forward, backward, AdamW; fp32, or bfloat16 by
-autocast, which keeps parameters, their gradients and the state in fp32."""
+autocast, which keeps parameters, their gradients and the state in fp32. On the host, or on CUDA's first device, where fp32
+products are taken in fp32 (no TF32, as ours)."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -59,17 +60,19 @@ class Model(nn.Module):
 def main():
     options = arguments()
     s = options.start
+    device = options.device
     model = Model(s)
     model.start(s)
+    model.to(device)
     matrices, rest = ([p for p in model.parameters() if (p.dim() > 1) == many] for many in (True, False))
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0}],
                                   lr=1e-4, fused=True)
     run = model if options.eager else torch.compile(model)
-    ids, labels = torch.tensor(s.ids, dtype=torch.long), torch.tensor(s.labels, dtype=torch.long)
+    ids, labels = (torch.tensor(x, dtype=torch.long, device=device) for x in (s.ids, s.labels))
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
+        with torch.autocast(device, torch.bfloat16, enabled=options.bfloat16):
             loss = run(ids, labels)
         loss.backward()
         optimizer.step()

@@ -12,10 +12,16 @@
 
 namespace transformer {
 
+/// The extents of products, and the megabytes of arrays, that show what a machine can do: of a GPU larger ones.
+template <class Backend>
+inline constexpr mtf::backend::index telling_extent = Backend::memory_is_the_hosts ? 2048 : 8192;
+template <class Backend>
+inline constexpr mtf::backend::index telling_megabytes = Backend::memory_is_the_hosts ? 384 : 3072;
+
 /// Flops a second of matrix products of n^3 of elements T through the backend's library, all ranks at once, added up:
 /// the best of a few.
 template <class T = float, class Backend>
-double matrix_peak(Backend& machine, mtf::backend::index n = 2048) {
+double matrix_peak(Backend& machine, mtf::backend::index n = telling_extent<Backend>) {
   mtf::backend::contraction const c{
       .batch = {}, .m = n, .n = n, .k = n, .a_m = n, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
   std::array<mtf::backend::buffer<Backend>, 3> matrix;
@@ -42,7 +48,7 @@ double matrix_peak(Backend& machine, mtf::backend::index n = 2048) {
 /// The same for a program that computes in T: of a type narrower than float the better of T's and float's, as its
 /// products run in float where a processor multiplies that faster.
 template <class T, class Backend>
-double best_matrix_peak(Backend& machine, mtf::backend::index n = 2048) {
+double best_matrix_peak(Backend& machine, mtf::backend::index n = telling_extent<Backend>) {
   double const peak = matrix_peak<T>(machine, n);
   if constexpr (sizeof(T) < sizeof(float)) return std::max(peak, matrix_peak<float>(machine, n));
   return peak;
@@ -51,7 +57,7 @@ double best_matrix_peak(Backend& machine, mtf::backend::index n = 2048) {
 /// Bytes a second that one rank moves while all do, adding two arrays into a third (STREAM's add), `megabytes` in all:
 /// the best of a few.
 template <class Backend>
-double memory_bandwidth(Backend& machine, mtf::backend::index megabytes = 384) {
+double memory_bandwidth(Backend& machine, mtf::backend::index megabytes = telling_megabytes<Backend>) {
   mtf::backend::index const n = megabytes * 1'000'000 / (3 * static_cast<mtf::backend::index>(sizeof(float)));
   using mtf::backend::extents;
   mtf::backend::loops<3> const flat{.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}, extents{1}}};

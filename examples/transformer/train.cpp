@@ -114,7 +114,8 @@ int train(Backend& machine, options const& o) {
   double const unigram = asked.about.reference.second;
   mtf::training_loop loop(machine, p, optimizer, std::move(asked));
 
-  double const peak = best_matrix_peak<computed_on<Backend>>(machine, o.ranks_as_threads ? 512 : 2048);
+  double const peak =
+      best_matrix_peak<computed_on<Backend>>(machine, o.ranks_as_threads ? 512 : telling_extent<Backend>);
   mtf::machine_limits const limits{peak / machine.ranks().mesh().size(),
                                    o.profile || !o.report.empty() ? memory_bandwidth(machine) : 0};
   loop.compare_with(limits);
