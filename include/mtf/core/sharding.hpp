@@ -51,7 +51,7 @@ struct axis_share {
   std::int64_t inner = 1;  // ranks in a row along the axis that have the same part
 
   /// Which part the rank with this coordinate along the axis has.
-  [[nodiscard]] constexpr std::int64_t part_of(std::int64_t coordinate) const { return coordinate / inner % parts; }
+  [[nodiscard]] constexpr std::int64_t part_at(std::int64_t coordinate) const { return coordinate / inner % parts; }
 };
 
 /// A tensor's dimensions, outermost first, and the axes over which it is partial. An axis splits one dimension. Only of

@@ -10,10 +10,12 @@ namespace mtf::machines {
 
 /// Nodes of eight H100 SXM GPUs, a rank each, over InfiniBand NDR, 400 Gbit/s a GPU.
 ///
-/// Peaks (dense tensor cores; TF32 for float), 3.35 TB/s and 80 GB: NVIDIA H100 Tensor Core GPU datasheet. In a node
-/// 370 GB/s, what NCCL leaves of NVLink's 450 in each direction: github.com/NVIDIA/nccl-tests, issue 212. Latencies:
-/// the model by which NCCL chooses its algorithms (github.com/NVIDIA/nccl, src/graph/tuning.cc): 4.4 us and 14 steps of
-/// 0.52 in a node, which are three rounds of 3.9; 10 us for a doubling of the nodes.
+/// Peaks (bfloat16 and double: dense tensor cores; float: not TF32, as the Kokkos backend multiplies floats as floats),
+/// 3.35 TB/s and 80 GB: NVIDIA H100 Tensor Core GPU datasheet. (On one of them products of 8192^3 through the backend
+/// reached 890 and 51.5 TFLOP/s, sums of arrays 3.0 TB/s.) In a node 370 GB/s, what NCCL leaves of NVLink's 450 in each
+/// direction: github.com/NVIDIA/nccl-tests, issue 212. Latencies: the model by which NCCL chooses its algorithms
+/// (github.com/NVIDIA/nccl, src/graph/tuning.cc): 4.4 us and 14 steps of 0.52 in a node, which are three rounds of 3.9;
+/// 10 us for a doubling of the nodes.
 constexpr machine_description h100_nodes() {
   machine_description m;
   m.name = short_name("h100_nodes");
@@ -21,7 +23,7 @@ constexpr machine_description h100_nodes() {
   m.memory = 80'000'000'000;
   constexpr double bandwidth = 3.35e12;
   m.add({short_name(""), limit::matrix, 2, speed_table::roofline(989.4e12, bandwidth, 2)});
-  m.add({short_name(""), limit::matrix, 4, speed_table::roofline(494.7e12, bandwidth, 4)});
+  m.add({short_name(""), limit::matrix, 4, speed_table::roofline(66.9e12, bandwidth, 4)});
   m.add({short_name(""), limit::matrix, 8, speed_table::roofline(66.9e12, bandwidth, 8)});
   m.add({short_name(""), limit::memory, 0, speed_table(bandwidth)});
   m.in_node = machine_description::links(3.9e-6, 370e9);

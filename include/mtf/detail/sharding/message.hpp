@@ -92,7 +92,7 @@ constexpr index pack_offset(mesh_shape const& mesh, axis_mask axes, sharding con
   for (int a = 0; a < mesh.ndim; ++a)
     if (((axes >> static_cast<unsigned>(a)) & 1U) == 0)
       each_split_into_blocks(mesh, a, shard, block, [&](axis_share const& share, index stride) {
-        at += share.part_of(mesh.coordinate(rank, a)) * stride;
+        at += share.part_at(mesh.coordinate(rank, a)) * stride;
       });
   return at;
 }

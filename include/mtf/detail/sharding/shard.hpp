@@ -135,7 +135,7 @@ constexpr index shard_offset(sharding const& s, int d, mesh_shape const& mesh, i
   auto const& split = s[d].split;
   for (int i = 0; i < split.size; ++i) {
     axis_share const share = s.share(d, i, mesh);
-    at = at * share.parts + share.part_of(mesh.coordinate(of_rank, split[i]));
+    at = at * share.parts + share.part_at(mesh.coordinate(of_rank, split[i]));
   }
   return at * s.local_extent(d, mesh);
 }
