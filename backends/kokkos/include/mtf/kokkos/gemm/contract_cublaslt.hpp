@@ -138,11 +138,11 @@ class contractor {
 
   /// The alignment in bytes, at most 16, that all matrices of all operands have.
   static unsigned alignment(contraction const& w, void const* a, void const* b, void const* c, std::size_t size) {
-    auto bits = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
-                reinterpret_cast<std::uintptr_t>(c) | whole_row;
+    auto bits =
+        reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) | reinterpret_cast<std::uintptr_t>(c);
     for (std::size_t d = 0; d < static_cast<std::size_t>(w.batch.ndim); ++d)
       for (std::size_t o = 0; o < 3; ++o) bits |= static_cast<std::uintptr_t>(w.batch.stride[o][d]) * size;
-    return static_cast<unsigned>(bits & (~bits + 1));
+    return alignment_of(bits);
   }
 
   static cublasLtMatrixLayout_t layout(cudaDataType_t type, column_operand const& x, index batch, index batch_stride) {

@@ -17,11 +17,12 @@ constexpr index whole_elements(index n) {
   constexpr index step = whole_row / sizeof(bfloat16);
   return ceil_div(n, step) * step;
 }
-/// In bytes, at most 16.
-inline unsigned alignment_of(void const* p) {
-  auto const bits = reinterpret_cast<std::uintptr_t>(p) | whole_row;
+/// Of all addresses and strides in bytes whose bits these are: in bytes, at most 16.
+inline unsigned alignment_of(std::uintptr_t bits) {
+  bits |= whole_row;
   return static_cast<unsigned>(bits & (~bits + 1));
 }
+inline unsigned alignment_of(void const* p) { return alignment_of(reinterpret_cast<std::uintptr_t>(p)); }
 
 /// A matrix by its strides, one of which is 1.
 struct strided_matrix {

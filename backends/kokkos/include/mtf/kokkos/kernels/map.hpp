@@ -94,7 +94,7 @@ struct map_kernel<std::index_sequence<I...>, F, R, T...> {
   }
 };
 
-/// What one element adds to the gradient of the J-th operand.
+/// What map_vjp_kernel::term gives for the J-th operand, and for all.
 template <std::size_t J, class A>
 struct map_term {
   A of;
@@ -171,7 +171,7 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
   }
   template <class G, class... X>
   KOKKOS_FORCEINLINE_FUNCTION terms terms_of(G g, X... x) const {
-    return {{term<I, T>(f, g, x...)}...};
+    return {{dx[I] != nullptr || row_sums[I] != nullptr ? term<I, T>(f, g, x...) : compute_t<T>{}}...};
   }
   template <std::size_t J, class D>
   KOKKOS_FORCEINLINE_FUNCTION static void put_one(D* d, index at, map_term<J, compute_t<D>> const& x) {
