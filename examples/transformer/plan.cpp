@@ -177,8 +177,9 @@ mtf::searched_layouts search(question const& q, mtf::machine_description const& 
 
 std::string describe(mtf::searched_layouts const& found, question const& q) {
   auto const count = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
-  auto text = text_of("%zu layouts of the least %s on %s:\n%11s %11s %11s  %s\n", found.best.size(), q.choose.c_str(),
-                      q.machine.c_str(), "step ms", "sent MB", "memory MB", "under");
+  auto text = text_of("%zu layout%s of the least %s on %s:\n%11s %11s %11s  %s\n", found.best.size(),
+                      found.best.size() == 1 ? "" : "s", q.choose.c_str(), q.machine.c_str(), "step ms", "sent MB",
+                      "memory MB", "under");
   for (auto const& f : found.best) {
     auto const &lower = f.layouts.front(), &upper = f.layouts.back();
     text += text_of("%11.4g %11.4g %11.4g  ", 1e3 * f.seconds, static_cast<double>(f.bytes_sent) / 1e6,
@@ -189,15 +190,34 @@ std::string describe(mtf::searched_layouts const& found, question const& q) {
             (f.state_is_split ? ", state split" : ", state as the parameters") + "\n";
   }
   text += text_of(
-      "searched: %llu layouts on %llu meshes; %llu tried in %llu plans (and %llu on one axis, for bounds); %llu are "
+      "searched: %llu layouts on %llu mesh%s; %llu tried in %llu plans (and %llu on one axis, for bounds); %llu are "
       "bounded: no plan of them can be better; %llu are the same as others\n",
-      count(found.layouts), count(found.meshes), count(found.tried), count(found.priced), count(found.on_one_axis),
-      count(found.bounded), count(found.elsewhere));
+      count(found.layouts), count(found.meshes), found.meshes == 1 ? "" : "es", count(found.tried), count(found.priced),
+      count(found.on_one_axis), count(found.bounded), count(found.elsewhere));
   if (found.parameters_too_large > 0)
     text += text_of("layouts whose parameters alone need more memory: %llu\n", count(found.parameters_too_large));
   if (found.too_large > 0) text += text_of("plans that need more memory: %llu\n", count(found.too_large));
   for (auto const& [why, n] : found.refused) text += text_of("refused %llu: ", count(n)) + why + "\n";
   return text;
+}
+
+/// Why a search found nothing, as a user_error.
+[[noreturn]] void tell_why_none(mtf::searched_layouts const& found, question const& q,
+                                mtf::machine_description const& machine) {
+  if (!q.pinned.empty()) {  // if these are wrong, in the compiler's words
+    options o;
+    o.mesh = q.meshes.front();
+    o.layout = q.pinned;
+    answer_to({o}, machine);
+  }
+  if (!found.refused.empty())
+    throw mtf::user_error("--choose: all layouts that fit are refused: " + found.refused.front().first);
+  auto const has = static_cast<double>(machine.memory) / 1e9;
+  throw mtf::user_error(text_of(
+      "--choose: no layout fits into the %.4g GB of a rank: the parameters alone do not under %llu of %llu, and "
+      "%llu plans need more",
+      q.memory > 0 ? std::min(q.memory, has) : has, static_cast<unsigned long long>(found.parameters_too_large),
+      static_cast<unsigned long long>(found.layouts), static_cast<unsigned long long>(found.too_large)));
 }
 
 /// What the files have: all answers, the machine, the model.
@@ -246,20 +266,26 @@ std::string run(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--json", q.json, "write plans, prices and timelines into this file");
   app.add_option("--html", q.html, "draw the same as a page in this file, for any browser, without a network");
+  CLI::Validator const positive(
+      [](std::string const& text) {
+        double x = 0;
+        return CLI::detail::lexical_cast(text, x) && x > 0 ? "" : "expected a number above 0, found " + text;
+      },
+      "POSITIVE");
   auto* const choose = app.add_option("--choose", q.choose, "find the layouts of the least seconds, bytes or memory")
                            ->check(CLI::IsMember({"seconds", "bytes", "memory"}))
                            ->excludes(layout)
                            ->excludes(upper);
   app.add_option("--ranks", q.ranks, "--choose: on all meshes of so many ranks, of up to three axes")
-      ->check(CLI::PositiveNumber)
+      ->check(positive)
       ->needs(choose);
   app.add_option("--pin", q.pinned, "--choose: rules that each layout has, such as \"vocab:model\"")->needs(choose);
   app.add_option("--whole", q.whole, "--choose: dimensions that are not split")->needs(choose);
   app.add_option("--memory", q.memory, "--choose: gigabytes that a rank may hold, if less than the machine has")
-      ->check(CLI::PositiveNumber)
+      ->check(positive)
       ->needs(choose);
   app.add_option("--wanted", q.wanted, "--choose: how many layouts")
-      ->check(CLI::PositiveNumber)
+      ->check(positive)
       ->capture_default_str()
       ->needs(choose);
   app.add_flag("--two-layouts", q.two_layouts, "--choose: the upper half of the layers may have a layout of its own")
@@ -276,9 +302,7 @@ std::string run(int argc, char** argv) {
   std::vector<inquiry> asked;
   if (!q.choose.empty()) {
     auto const found = search(q, machine);
-    if (found.best.empty())
-      throw mtf::user_error("--choose: no layout needs as little memory as a rank has; " +
-                            std::to_string(found.too_large) + " plans were too large");
+    if (found.best.empty()) tell_why_none(found, q, machine);
     text = describe(found, q);
     if (q.json.empty() && q.html.empty()) return text;
     asked = inquiries_of(found, q);

@@ -32,12 +32,20 @@ fails("--machine: expected h100, tpu-v2 or a .json file .*found \"abacus\"" --me
 
 # The best layouts.
 prints("3 layouts of the least seconds on h100.*mesh \"a:4 b:2\", layout \"batch:a\".*searched: [0-9]+ layouts on 3 meshes; [0-9]+ tried" --choose seconds --ranks 8)
-prints("1 layouts of the least memory on tpu-v2.*mesh \"data:2 model:2\", layout \"[^\"]*d_ff:model" --choose memory --mesh "data:2,model:2" --pin d_ff:model --whole vocab --wanted 1 --machine tpu-v2)
+prints("1 layout of the least memory on tpu-v2.*mesh \"data:2 model:2\", layout \"[^\"]*d_ff:model" --choose memory --mesh "data:2,model:2" --pin d_ff:model --whole vocab --wanted 1 --machine tpu-v2)
 prints("upper half \"" --choose seconds --ranks 2 --two-layouts --wanted 8)
 fails("--choose: expected --ranks .* or one --mesh" --choose seconds)
 fails("--pin names axes" --choose seconds --ranks 2 --pin batch:a)
 fails("no tensor of the program has the dimension hedas; it has .*heads" --choose seconds --ranks 2 --whole hedas)
-fails("no layout needs as little memory" --choose seconds --ranks 2 --memory 0.0001)
+fails("no layout fits into the 0.0001 GB of a rank: the parameters alone do not under [0-9]+ of [0-9]+, and [0-9]+ plans" --choose seconds --ranks 2 --memory 0.0001)
+fails("processors that split a dimension do not divide its extent.*batch 32, 32, 3" --choose seconds --mesh data:3 --pin batch:data)
+fails("not injective.*batch 32, sequence 128, data 2" --choose seconds --mesh data:2 --pin "batch:data,sequence:data")
+foreach(number IN ITEMS 0 -1 nan)
+  fails("--ranks: expected a number above 0, found ${number}" --choose seconds --ranks ${number})
+  fails("--memory: expected a number above 0, found ${number}" --choose seconds --ranks 2 --memory ${number})
+endforeach()
+fails("no number of processors.*data" --mesh data:9999999999999999999999 --layout batch:data)
+fails("a mesh has at most 2147483647 ranks" --mesh "data:100000,model:100000" --layout batch:data)
 
 foreach(flag IN ITEMS --ranks --pin --whole --memory --wanted)
   fails("${flag} requires --choose" --mesh data:2 ${flag} 1)

@@ -89,6 +89,11 @@ TEST_CASE("what is wrong with a layout is said in the compiler's words") {
         "processors, nearest extents that fit>; here: batch 16, 16, 3, [15, 18]");
   CHECK(refusal_of("", "data") ==
         "a textual mesh gives an axis no number of processors: write data:2;model:4; here: data");
+  CHECK(refusal_of("", "data:9999999999999999999") ==
+        "a textual mesh gives an axis no number of processors: write data:2;model:4; here: data");
+  CHECK(refusal_of("", "data:65536;model:32768") ==
+        "a mesh has at most 2147483647 ranks, but 'data:65536;model:32768' has more");
+  CHECK(mtf::mesh_from("data:65536;model:32767").shape.size() == 65536 * 32767);
   CHECK(refusal_of("", "data:2;data:2") ==
         "a mesh, or one split, names an axis twice: each axis may appear once; here: data");
 }

@@ -124,7 +124,7 @@ constexpr std::string_view text_at(std::string_view text, piece p) { return text
 }  // namespace detail
 
 /// The mesh that a text such as "data:2;model:4" names, in the notation of `mesh_of`. A user_error, in the compiler's
-/// words: an axis twice, or without a number of ranks; more than max_axes of them.
+/// words: an axis twice, or without a number of ranks; more than max_axes of them, or max_ranks ranks.
 constexpr mesh_value mesh_from(std::string_view text) {
   mesh_value m;
   for (std::size_t i = 0; i < detail::entry_count(text); ++i) {
@@ -136,7 +136,11 @@ constexpr mesh_value mesh_from(std::string_view text) {
     if (m.shape.ndim == max_axes)
       throw user_error("a mesh has at most " + std::to_string(max_axes) + " axes, but '" + std::string(text) +
                        "' has more");
+    int const before = m.shape.size();
     auto const at = static_cast<std::size_t>(m.shape.ndim++);
+    if (ranks > max_ranks / before)
+      throw user_error("a mesh has at most " + std::to_string(max_ranks) + " ranks, but '" + std::string(text) +
+                       "' has more");
     m.shape.extent[at] = ranks;
     m.names[at] = short_name(name);
   }

@@ -8,6 +8,8 @@ namespace mtf {
 inline constexpr int max_dims = 8;
 /// Axes of a mesh.
 inline constexpr int max_axes = 6;
+/// Ranks of a mesh: MPI counts them in int.
+inline constexpr int max_ranks = 2'147'483'647;
 /// Rules of a layout that is a value.
 inline constexpr int max_rules = 32;
 /// Layouts of one program that are values: any_layout<0> to any_layout<7>.

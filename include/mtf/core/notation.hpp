@@ -14,6 +14,7 @@
 #include <mtf/core/dim.hpp>
 #include <mtf/core/fixed_string.hpp>
 #include <mtf/core/layout.hpp>
+#include <mtf/core/limits.hpp>
 #include <mtf/core/mesh.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
@@ -67,14 +68,15 @@ constexpr entry entry_at(std::string_view s, std::size_t wanted) {
     --wanted;
   }
 }
-/// 0 if it is not a number.
+/// 0 if it is not a number of ranks.
 constexpr int number_in(std::string_view s, piece p) {
-  int n = 0;
+  std::int64_t n = 0;
   for (std::size_t i = p.begin; i < p.end; ++i) {
     if (s[i] < '0' || s[i] > '9') return 0;
     n = n * 10 + (s[i] - '0');
+    if (n > max_ranks) return 0;
   }
-  return n;
+  return static_cast<int>(n);
 }
 constexpr std::size_t part_count(std::string_view s, piece p) {
   std::size_t n = 1;
