@@ -17,7 +17,7 @@ case "${1:-}" in
 esac
 
 packages=(
-  g++-12 clang-19 libomp-19-dev cmake ninja-build ca-certificates          # compilers and build
+  g++-12 clang-19 libomp-19-dev cmake ninja-build ccache ca-certificates   # compilers and build
   clang-format-19 clang-tidy-19                                            # scripts/check-format.sh, scripts/check-tidy.sh
   libclang-rt-19-dev                                                       # scripts/fuzz-files.sh
   doxygen                                                                  # the API reference, scripts/api-reference.sh
