@@ -1,5 +1,5 @@
 #pragma once
-// What the backends between ranks share: how two elements combine, and meshes in the text of errors.
+// What the backends between ranks share: how two elements combine, and calls in the text of errors.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -30,14 +30,6 @@ constexpr T combined(T a, T b) {
     return T(math::larger(x, y));
   else
     return T(math::smaller(x, y));
-}
-
-/// A mesh whose axes have no names: "0:2 1:4".
-inline std::string mesh_text(mesh_shape const& mesh) {
-  std::string s;
-  for (int a = 0; a < mesh.ndim; ++a)
-    s += (a > 0 ? " " : "") + std::to_string(a) + ":" + std::to_string(mesh.extent[static_cast<std::size_t>(a)]);
-  return s;
 }
 
 /// What is called, and over which axes of which mesh: "MPI_Allreduce over data:2 of mesh data:2 model:4".

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include <mtf/backend/growing_array.hpp>
@@ -47,6 +48,18 @@ constexpr std::size_t payload_count(collective kind, std::size_t count, int p) {
   bool const divided = kind == collective::reduce_scatter || kind == collective::all_to_all;
   return divided ? count * static_cast<std::size_t>(p) : count;
 }
+
+namespace backend {
+
+/// A mesh whose axes have no names: "0:2 1:4".
+inline std::string mesh_text(mesh_shape const& mesh) {
+  std::string s;
+  for (int a = 0; a < mesh.ndim; ++a)
+    s += (a > 0 ? " " : "") + std::to_string(a) + ":" + std::to_string(mesh.extent[static_cast<std::size_t>(a)]);
+  return s;
+}
+
+}  // namespace backend
 
 /// What was sent with one kind of collective over one set of axes. `payload`: input bytes, summed over calls;
 /// `sent`: bytes_sent(), summed over calls.
@@ -95,6 +108,8 @@ class collectives {
 
   /// The mesh of which it is a rank.
   [[nodiscard]] mesh_shape const& mesh() const { return mesh_; }
+  /// The mesh in the text of errors, such as "data:2 model:4".
+  [[nodiscard]] virtual std::string mesh_text() const { return backend::mesh_text(mesh_); }
   /// This rank's number, row-major over the mesh.
   [[nodiscard]] int rank() const { return rank_; }
 

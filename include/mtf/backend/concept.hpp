@@ -4,6 +4,7 @@
 // the host.
 #include <concepts>
 #include <cstddef>
+#include <string>
 
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/layout_table.hpp>
@@ -37,6 +38,7 @@ concept backend_memory = requires(B& b, void* p, void const* from, std::size_t b
 template <class B>
 concept backend_collectives = requires(B& b, axis_mask axes, float const* in, float* out, std::size_t n) {
   { b.ranks().mesh() } -> std::convertible_to<mesh_shape const&>;
+  { b.ranks().mesh_text() } -> std::convertible_to<std::string>;
   { b.ranks().rank() } -> std::convertible_to<int>;
   b.all_reduce(axes, combine::sum, in, out, n);
   b.reduce_scatter(axes, in, out, n);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <mtf/backend/collectives.hpp>
@@ -122,6 +123,8 @@ class trace {
   constexpr trace& ranks() { return *this; }
   /// The mesh of the planned program.
   [[nodiscard]] constexpr mesh_shape const& mesh() const { return mesh_; }
+  /// The same in the text of errors.
+  [[nodiscard]] std::string mesh_text() const { return backend::mesh_text(mesh_); }
   /// The rank that it is.
   [[nodiscard]] constexpr int rank() const { return rank_; }
 

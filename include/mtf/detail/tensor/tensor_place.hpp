@@ -65,27 +65,38 @@ struct as_given {
 };
 
 /// Not constexpr: a plan on such a mesh ends here.
-[[noreturn]] inline void mesh_is_not_the_backends(layout_value const& layout, mesh_shape const& mesh) {
-  throw user_error("a layout is on a mesh of " + std::to_string(layout.mesh.shape.size()) + " ranks, [" +
-                   layout.mesh.text() + "], but the backend on another, of " + std::to_string(mesh.size()) +
-                   ": make its collectives with the layout's mesh");
+[[noreturn]] inline void mesh_is_not_the_backends(std::string const& layouts, std::string const& backends) {
+  throw user_error("a tensor's layout is on the mesh [" + layouts + "], but the program runs on the mesh [" + backends +
+                   "]: run it on the layout's mesh, such as mtf::run<my_layout::mesh_type, my_backend>, or make the "
+                   "backend's collectives with that mesh");
+}
+/// Refuses a backend on another mesh than a tensor's: shards would be of another size, and groups other ranks. Of one
+/// rank all meshes are alike.
+template <class Backend, class Text>
+constexpr void check_mesh(Backend& b, mesh_shape const& layouts, Text const& text) {
+  auto const& backends = b.ranks().mesh();
+  if (layouts == backends || (layouts.size() == 1 && backends.size() == 1)) return;
+  mesh_is_not_the_backends(text(), b.ranks().mesh_text());
 }
 
-template <class Shape, std::size_t I, class Further>
-constexpr arrangement const& arranged_as(layout_table& table, mesh_shape const& mesh, any_layout<I, Further> const*) {
+template <class Shape, std::size_t I, class Further, class Backend>
+constexpr arrangement const& arranged_as(Backend& b, any_layout<I, Further> const*) {
+  auto& table = b.layouts();
   auto const& layout = table[I];
-  if (!(layout.mesh.shape == mesh)) mesh_is_not_the_backends(layout, mesh);
+  check_mesh(b, layout.mesh.shape, [&] { return layout.mesh.text(); });
   return Further::arranged(table, layout.mesh.shape, arranged_under<Shape>(table, layout));
 }
-/// How a tensor of this type lies that is made on a backend. A layout under which it cannot exist, or one that the
-/// backend was not given, is a user_error.
+/// How a tensor of this type lies that is made on a backend. A layout under which it cannot exist, one that the
+/// backend was not given, or one on another mesh than the backend's is a user_error.
 template <class X, class Backend>
-constexpr tensor_place<X> place_for([[maybe_unused]] Backend& b) {
-  if constexpr (by_value<X>)
-    return tensor_place<X>(arranged_as<typename X::shape_type>(b.layouts(), b.ranks().mesh(),
-                                                               static_cast<typename X::layout_type const*>(nullptr)));
-  else
+constexpr tensor_place<X> place_for(Backend& b) {
+  if constexpr (by_value<X>) {
+    return tensor_place<X>(
+        arranged_as<typename X::shape_type>(b, static_cast<typename X::layout_type const*>(nullptr)));
+  } else {
+    check_mesh(b, X::mesh, [] { return X::mesh_type::text(); });
     return {};
+  }
 }
 
 /// Another value in x's place.

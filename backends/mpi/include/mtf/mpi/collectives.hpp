@@ -45,6 +45,7 @@ class mpi_collectives final : public collectives {
   mpi_collectives(mpi_collectives const&) = delete;
   mpi_collectives& operator=(mpi_collectives const&) = delete;
 
+  [[nodiscard]] std::string mesh_text() const override { return text_; }
   MTF_MPI_CODE void barrier() override;
   MTF_MPI_CODE bool any(bool mine) override;
 

@@ -21,6 +21,7 @@ class thread_collectives final : public collectives {
     inputs_.reserve(static_cast<std::size_t>(mesh().size()));
   }
 
+  [[nodiscard]] std::string mesh_text() const override { return world_->text(); }
   void barrier() override { together(world_->wide_, {.name = "barrier"}); }
   bool any(bool mine) override {
     bool theirs = false;
