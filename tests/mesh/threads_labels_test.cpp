@@ -1,7 +1,11 @@
 // Labels and ids that mean nothing: negative ones are ignored, however unequal the ranks' shares of what counts are;
 // those beyond the classes are an error where the data comes in, and NaN after it.
 // ranks: threads
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +15,8 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/threads.hpp>
+
+#include "../error_of.hpp"
 
 namespace {
 
@@ -134,6 +140,99 @@ TEST_CASE("negative labels are ignored and the mean is that of the others, under
     REQUIRE(found.gradients.size() == want.gradients.size());
     for (std::size_t i = 0; i < want.gradients.size(); ++i)
       CHECK(found.gradients[i] == doctest::Approx(want.gradients[i]).epsilon(1e-6));
+  });
+}
+
+/// A quarter of the batch: the labels' dimension of a micro-batch.
+struct part : mtf::dim<"part", 2> {};
+constexpr auto part_loss = [](auto const& m, auto const& ids, auto const& labels) {
+  auto const scores = mtf::einsum<part, place, word>(mtf::embedding<word>(m.table, ids), m.out);
+  return mtf::weighted_mean(mtf::cross_entropy<word>(scores, labels), labels >= 0);
+};
+double count_of(std::vector<std::int32_t> const& labels, std::size_t i) {
+  auto const first = labels.begin() + static_cast<std::ptrdiff_t>(i * 6);
+  return static_cast<double>(std::count_if(first, first + 6, [](auto label) { return label >= 0; }));
+}
+
+template <class Layout>
+result accumulated(mtf::rank_threads& pool, std::vector<std::int32_t> const& ids,
+                   std::vector<std::int32_t> const& labels) {
+  result r;
+  pool.run(Layout::mesh_type::shape(), [&](mtf::collectives& ranks) {
+    backend machine = backend::one_of_many(ranks);
+    using here = mtf::place<double, Layout, backend>;
+    using tokens = typename mtf::place<std::int32_t, Layout, backend>::template tensor<part, place>;
+    model<here::template tensor> const m{
+        mtf::from_global<typename here::template tensor<word, width>>(machine, table),
+        mtf::from_global<typename here::template tensor<width, word>>(machine, weights)};
+    auto const read = [&](std::vector<std::int32_t> const& from) {
+      return [&](std::size_t i) {
+        return mtf::from_global<tokens>(machine, std::span<std::int32_t const>(from).subspan(i * 6, 6));
+      };
+    };
+    auto const weight = [&](std::size_t i) { return count_of(labels, i); };
+    auto const batch_loss = mtf::accumulated(part_loss, 4, weight);
+    for (auto const when : {mtf::completed_gradients::later, mtf::completed_gradients::overlapped}) {
+      auto const [value, gradients] = mtf::value_and_grad(batch_loss, when)(m, read(ids), read(labels));
+      auto const number = mtf::item(value);
+      CHECK(mtf::item(batch_loss(m, read(ids), read(labels))) == number);
+      auto const first = mtf::to_global(gradients.table.complete()), second = mtf::to_global(gradients.out.complete());
+      if (ranks.rank() > 0) continue;
+      r.loss = number;
+      r.gradients = first;
+      r.gradients.insert(r.gradients.end(), second.begin(), second.end());
+    }
+  });
+  return r;
+}
+
+TEST_CASE("micro-batches by their numbers of labels are one batch, however the labels are spread") {
+  mtf::rank_threads pool(2);
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 24; ++i) ids.push_back(i * 5 % 6);
+  for (int const spread : {1, 2, 3, 4}) {
+    CAPTURE(spread);
+    std::vector<std::int32_t> labels;
+    for (int i = 0; i < 24; ++i) {
+      bool const counts = spread == 1   ? true
+                          : spread == 2 ? i >= 6                      // none in the first micro-batch
+                          : spread == 3 ? i < 17 && i % 6 <= i / 6    // one, two, three, and none in the last
+                                        : i == 13;                    // one alone
+      labels.push_back(counts ? i * i % 6 : -1);
+    }
+    auto const want = expected(ids, labels);
+    auto const check = [&](result const& found) {
+      CHECK(found.loss == doctest::Approx(want.loss).epsilon(1e-12));
+      REQUIRE(found.gradients.size() == want.gradients.size());
+      for (std::size_t i = 0; i < want.gradients.size(); ++i)
+        CHECK(found.gradients[i] == doctest::Approx(want.gradients[i]).epsilon(1e-6));
+    };
+    check(accumulated<mtf::layout<mtf::mesh<>>>(pool, ids, labels));
+    check(accumulated<on_two<mtf::split<part, p>>>(pool, ids, labels));
+    check(accumulated<on_two<mtf::split<word, p>>>(pool, ids, labels));
+  }
+}
+
+TEST_CASE("weights of micro-batches that mean nothing are refused") {
+  mtf::rank_threads pool(1);
+  std::vector<std::int32_t> const tokens(24, 1);
+  pool.run({}, [&](mtf::collectives& ranks) {
+    backend machine = backend::one_of_many(ranks);
+    using here = mtf::place<double, mtf::layout<mtf::mesh<>>, backend>;
+    model<here::template tensor> const m{mtf::from_global<here::tensor<word, width>>(machine, table),
+                                         mtf::from_global<here::tensor<width, word>>(machine, weights)};
+    auto const ids = mtf::from_global<here::rebound<std::int32_t>::tensor<part, place>>(
+        machine, std::span<std::int32_t const>(tokens).first(6));
+    auto const said = [&](double first, double other) {
+      auto const weight = [&](std::size_t i) { return i == 0 ? first : other; };
+      return error_of([&] { return mtf::value_and_grad(mtf::accumulated(part_loss, 3, weight))(m, ids, ids).value; });
+    };
+    CHECK(said(1, 2).empty());
+    CHECK(said(0, 2).empty());
+    CHECK(said(0, 0).find("all 3 micro-batches of a batch have the weight 0") != std::string::npos);
+    CHECK(said(1, -1).find("the weight of micro-batch 1 is -1.0") != std::string::npos);
+    CHECK(said(std::nan(""), 1).find("the weight of micro-batch 0 is ") != std::string::npos);
+    CHECK(said(1, INFINITY).find("the weight of micro-batch 1 is inf") != std::string::npos);
   });
 }
 

@@ -210,6 +210,8 @@ TEST_CASE("micro-batches of layers that are computed again") {
           machine, layout, mtf::accumulated(loss<inputs_of_layers, true>{}, n));
       as_planned<step<mtf::precision<float, mtf::bfloat16, float>, mtf::bfloat16, 6, by_value, later, whole>>(
           machine, layout, mtf::accumulated(loss<inputs_of_layers, true>{}, n));
+      as_planned<step<mtf::mixed_bfloat16, mtf::bfloat16, 6, by_value, overlapped, split>>(
+          machine, layout, mtf::accumulated(loss<inputs_of_layers, true>{}, n));
     }
   });
 }

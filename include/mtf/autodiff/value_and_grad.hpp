@@ -244,15 +244,19 @@ constexpr void keep_auxiliary(value_and_gradients<Value, Gradients, Auxiliary>& 
   detach(to.auxiliary);
 }
 
-/// Runs f forward and backward. see(found) is told what it found before the backward pass. The gradients, times
-/// `weight`, are added to `gradients`; with `overlapped` the sums are completed.
-template <class Split, class F, class Params, class Gradients, class See, class... Args>
-constexpr void run_both_ways(completed_gradients when, double weight, F const& f, Params const& params,
+/// Gradients that are summed over many batches.
+template <class Params>
+using summed_gradients_t = typename gradients_of<typename as_summed<typename model_types<Params>::completed>::type>::type;
+
+/// Runs f forward and backward. see(found) is told what it found before the backward pass. `gradients` become those of
+/// f, times `weight`, and the sum `before`, which may be the same object, or be empty then; with `overlapped` the sums
+/// are completed.
+template <class Split, class F, class Params, class Before, class Gradients, class See, class... Args>
+constexpr void run_both_ways(completed_gradients when, double weight, F const& f, Params const& params, Before& before,
                              Gradients& gradients, See const& see, Args const&... args) {
   using loss_type = typename found_loss<found_t<F, Params, Args...>>::loss;
   using backend_type = typename loss_type::backend_type;
   using T = typename loss_type::element_type;
-  constexpr bool widens = !std::is_same_v<typename model_types<Params>::completed, as_computed_t<Params>>;
   backend_type& backend = backend_of_each<backend_type>(params);
   tape<backend_type> recorded(backend, when == completed_gradients::overlapped);
   ref<gradient_slot<backend_type, T>> result;
@@ -261,8 +265,9 @@ constexpr void run_both_ways(completed_gradients when, double weight, F const& f
     as_computed_t<Params> tracked;
     walk_each(
         backend,
-        [&](path const& name, auto const& p, auto& t, auto& s, auto& g) {
+        [&](path const& name, auto const& p, auto& t, auto& s, auto& b, auto const& g) {
           using U = typename std::remove_cvref_t<decltype(t)>::element_type;
+          constexpr bool widens = !std::is_same_v<U, typename std::remove_cvref_t<decltype(g)>::element_type>;
           if (tape_of(p.value()) != nullptr) gradient_of_a_gradient();
           auto const computed = cast_call<U>{}(p);
           auto const place = place_of(computed);
@@ -270,13 +275,13 @@ constexpr void run_both_ways(completed_gradients when, double weight, F const& f
               computed.value().memory,
               recorded.template parameter<U>(place.spec(), state_axes<Split>(place), name.names(), widens)));
           s.at = t.value().slot.get();
-          if (g.is_zero()) return;
-          if constexpr (std::is_same_v<U, typename std::remove_cvref_t<decltype(g)>::element_type>)
-            s.at->add(g.take());
+          if (b.is_zero()) return;
+          if constexpr (std::is_same_v<U, typename std::remove_cvref_t<decltype(b)>::element_type>)
+            s.at->add(b.take());
           else
-            recorded.begin_last_with(g.take());
+            recorded.begin_last_with(b.take());
         },
-        params, tracked, slots, gradients);
+        params, tracked, slots, before, gradients);
     auto const found = call_with(f, std::as_const(tracked), args...);
     see(found);
     auto const& loss = loss_in(found);
@@ -317,20 +322,28 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
   if constexpr (is_accumulated<F>) {
     auto const& each = f.each();
     using loss = found_t<std::remove_cvref_t<decltype(each)>, Params, of_micro_batch_t<Args>...>;
-    auto const n = f.size();
-    sum_of_losses<loss> sum;
-    for_each_micro_batch(backend_of_each<typename loss::backend_type>(params), n, [&](std::size_t i) {
+    using weight = std::remove_cvref_t<decltype(f.weight())>;
+    mean_of_losses<loss, weight> mean;
+    summed_gradients_t<Params> sums;
+    auto const run = [&](micro_batch const& m, completed_gradients completed, auto& gradients) {
       run_both_ways<Split>(
-          i + 1 == n ? when : completed_gradients::later, 1 / static_cast<double>(n), each, params, to.gradients,
-          [&](loss const& found) { sum.add(found); }, of_micro_batch(args, i)...);
-    });
-    to.value = sum.mean(n);
+          completed, m.share, each, params, sums, gradients, [&](loss const& found) { mean.add(found, m.share); },
+          of_micro_batch(args, m.number)...);
+    };
+    for_each_micro_batch(backend_of_each<typename loss::backend_type>(params), f.weight(), f.size(),
+                         [&](micro_batch const& m) {
+                           if (m.last)
+                             run(m, when, to.gradients);
+                           else
+                             run(m, completed_gradients::later, sums);
+                         });
+    to.value = mean.value(f.size());
   } else {
     auto const see = [&](auto const& found) {
       to.value = stop_gradient(complete(loss_in(found)));
       keep_auxiliary(to, found);
     };
-    run_both_ways<Split>(when, 1, f, params, to.gradients, see, args...);
+    run_both_ways<Split>(when, 1, f, params, to.gradients, to.gradients, see, args...);
   }
 }
 

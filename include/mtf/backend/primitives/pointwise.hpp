@@ -83,15 +83,15 @@ constexpr map_vjp<F, R, T...> map_vjp_of(F f, loops<1 + static_cast<int>(sizeof.
   return {f, of, dx, dy, {in...}};
 }
 
-/// inout += x.
-template <class T>
+/// inout += x; X is T, or what is computed in T.
+template <class T, class X = T>
 struct add {
   static constexpr char const* name = "mtf::add";
   index n;
   T* inout;
-  T const* x;
+  X const* x;
 
-  [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(n); }
+  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(n) + bytes_moved<X>(n); }
 };
 
 /// out[o, j, i] = j + offset, over r's [outer, n, inner]; T also an integer.

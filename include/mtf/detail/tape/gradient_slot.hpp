@@ -28,7 +28,7 @@ class gradient_slot final : public kept_by<Backend>, public contributions<Backen
   }
   /// Nothing more is added: hands the gradient to the tape.
   constexpr void finalize() {
-    owner().template is_final<T>(std::exchange(parameter, -1), this->together(), this->where());
+    owner().template is_final<T>(std::exchange(parameter, -1), *this);
   }
   constexpr void let_go() {
     this->clear();

@@ -121,33 +121,36 @@ class tape {
                                                      bool widens = false) {
     auto const slot = make_ref<gradient_slot<Backend, T>>(*backend_, *this, where);
     slot->parameter = static_cast<int>(parameters_.size());
+    slot->sum_in_compute_type();
     parameters_.push_back({.index = &slot->parameter, .split = split, .name = name, .widens = widens});
     if constexpr (!Backend::holds_data) parameters_.back().times = backend_->times();
     return slot;
   }
-  /// The gradient of the parameter that was made last, which is widened, begins with this, in the wider type.
+  /// The gradient of the parameter that was made last begins with this, in the type that it is computed in.
   constexpr void begin_last_with(cotangent<Backend>&& g) { parameters_.back().before = std::move(g); }
   /// The i-th parameter's gradient is final: its slot calls this.
   template <class T>
-  constexpr void is_final(int i, cotangent<Backend>&& g, sharding const& where) {
+  constexpr void is_final(int i, contributions<Backend, T>& sum) {
     auto& p = parameters_[static_cast<std::size_t>(i)];
     p.index = nullptr;
-    p.g = std::move(g);
     using A = compute_t<T>;
     if constexpr (!std::is_same_v<A, T>) {
-      if (p.widens) {
-        if (p.g.memory) p.g.memory = widened<T>(p.g.memory, where, p.name);
-        if (p.before.memory) {
-          contributions<Backend, A> sum(*backend_, where);
-          sum.add(std::move(p.before));
-          if (p.g.memory) sum.add(std::move(p.g));
-          p.g = sum.together();
+      if (p.widens || p.before.memory) {
+        {
+          operation<Backend> const here(*backend_, {"gradient", p.name}, sum.where());
+          p.g = sum.template together<A>();
+          if (p.before.memory) p.g = with_before<T>(p, sum.where());
         }
-        if (completes_) completion_.template add<A>(p.g, where, p.split, p.name);
+        if (!completes_) return;
+        if (p.widens)
+          completion_.template add<A>(p.g, sum.where(), p.split, p.name);
+        else
+          completion_.template add<T>(p.g, sum.where(), p.split, p.name);
         return;
       }
     }
-    if (completes_) completion_.template add<T>(p.g, where, p.split, p.name);
+    p.g = sum.together();
+    if (completes_) completion_.template add<T>(p.g, sum.where(), p.split, p.name);
   }
   /// The gradient of the i-th parameter. `slot` is read only if the gradient is not final, that is if the user's
   /// function keeps the tensor.
@@ -175,16 +178,23 @@ class tape {
     bool widens;
     std::uint64_t times = 1;  // stands_for
     cotangent<Backend> g{};
-    cotangent<Backend> before{};  // of earlier batches, where it is widened
+    cotangent<Backend> before{};  // of earlier batches, where T is not what it is computed in
   };
+  /// The gradient with that of earlier batches: in the type that T is computed in if it widens, else rounded to T once.
   template <class T>
-  constexpr buffer<Backend> widened(buffer<Backend> const& x, sharding const& where, parameter_path const& name) {
-    operation<Backend> const here(*backend_, {"gradient", name}, where);
+  constexpr cotangent<Backend> with_before(parameter_gradient& p, sharding const& where) {
+    using A = compute_t<T>;
+    contributions<Backend, A> both(*backend_, where);
+    both.add(std::exchange(p.before, {}));
+    if (p.g.memory) both.add(std::move(p.g));
+    auto all = both.together();
+    if (p.widens) return all;
     index const n = where.local_size(backend_->ranks().mesh());
-    auto wide = make_buffer<compute_t<T>>(*backend_, n);
-    backend_->run(primitives::copy<compute_t<T>, T>{
-        {.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, data_of<compute_t<T>>(wide), data_of<T>(x)});
-    return wide;
+    auto rounded = make_buffer<T>(*backend_, n);
+    backend_->run(primitives::copy<T, A>{
+        {.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, data_of<T>(rounded), data_of<A>(all.memory)});
+    all.memory = std::move(rounded);
+    return all;
   }
   constexpr ref<node> take_last() {
     auto last = std::move(last_);

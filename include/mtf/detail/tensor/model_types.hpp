@@ -56,6 +56,20 @@ struct model_types<Structure<Tensor>> {
   using completed = of<typename precision::completed>;
 };
 
+/// The structure whose tensors have the type that those of S are computed in: long sums are taken in it.
+template <class S>
+struct as_summed;
+template <template <template <class...> class> class Structure, template <class...> class Tensor>
+struct as_summed<Structure<Tensor>> {
+  using element = typename Tensor<>::element_type;
+  using type = std::conditional_t<std::is_same_v<element, compute_t<element>>, Structure<Tensor>,
+                                  Structure<of_elements<Tensor, compute_t<element>>::template tensor>>;
+};
+template <class... S>
+struct as_summed<std::tuple<S...>> {
+  using type = std::tuple<typename as_summed<S>::type...>;
+};
+
 /// Of several structures, as std::tie gives them.
 template <class... S>
 struct model_types<std::tuple<S&...>> {

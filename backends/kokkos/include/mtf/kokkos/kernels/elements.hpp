@@ -15,10 +15,10 @@ struct fill_body {
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const { out[j] = value; }
 };
 
-template <class T>
+template <class T, class X>
 struct add_body {
   T* inout;
-  T const* x;
+  X const* x;
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const { inout[j] = convert<T>(load(inout[j]) + load(x[j])); }
 };
 
@@ -34,9 +34,9 @@ template <class Exec, class T>
 void compute(device<Exec>& on, primitives::fill<T> const& p) {
   for_elements(p.name, on.exec, p.n, fill_body<T>{p.out, p.value});
 }
-template <class Exec, class T>
-void compute(device<Exec>& on, primitives::add<T> const& p) {
-  for_elements(p.name, on.exec, p.n, add_body<T>{p.inout, p.x});
+template <class Exec, class T, class X>
+void compute(device<Exec>& on, primitives::add<T, X> const& p) {
+  for_elements(p.name, on.exec, p.n, add_body<T, X>{p.inout, p.x});
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::iota<T> const& p) {
