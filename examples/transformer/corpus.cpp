@@ -38,7 +38,7 @@ void corpus::training(int step, std::int64_t i, example_part part, std::int64_t 
     auto const key = o_.seed.of("batch").of(static_cast<std::uint64_t>(step)).of(static_cast<std::uint64_t>(i));
     file_.read(static_cast<std::int64_t>(key.bits() % places) + column + (labels ? 1 : 0), to);
   } else {
-    auto const row = step * o_.in_step + i;
+    auto const row = row_of(step, i);
     labels ? training_->labels(row, column, to) : training_->ids(row, column, to);
   }
 }

@@ -38,6 +38,10 @@ class corpus {
 
   /// Example `i` of a training step, from a column on, as much as `to` has room for.
   void training(int step, std::int64_t i, example_part part, std::int64_t column, std::span<std::int32_t> to) const;
+  /// How many labels that example has.
+  [[nodiscard]] std::int64_t training_labels(int step, std::int64_t i) const {
+    return file_.plain_text() ? o_.sequence : training_->labels_in(row_of(step, i));
+  }
   /// The same of the k-th of `count` examples spread evenly over the validation part.
   void validation(std::int64_t k, std::int64_t count, example_part part, std::int64_t column,
                   std::span<std::int32_t> to) const;
@@ -58,6 +62,7 @@ class corpus {
   [[nodiscard]] std::string written(std::span<std::int32_t const> ids) const;
 
  private:
+  [[nodiscard]] std::int64_t row_of(int step, std::int64_t i) const { return step * o_.in_step + i; }
   /// The first bytes of a text's validation part, and behind its training part.
   [[nodiscard]] std::int64_t first_of_validation() const;
   [[nodiscard]] std::int64_t full_validation_rows() const { return (validation_->tokens() - 1) / o_.sequence; }

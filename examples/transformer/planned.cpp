@@ -16,7 +16,8 @@ mtf::plan_value plan_of(options const& o) {
                                                                  planned_tokens, planned_tokens);
   };
   training_loss const loss{o.recompute};
-  return o.accumulate == 1 ? of(loss) : of(mtf::accumulated(loss, static_cast<std::size_t>(o.accumulate)));
+  auto const not_asked = [](std::size_t) { return 1.0; };
+  return o.accumulate == 1 ? of(loss) : of(mtf::accumulated(loss, static_cast<std::size_t>(o.accumulate), not_asked));
 }
 
 }  // namespace transformer

@@ -142,10 +142,16 @@ int train(Backend& machine, options const& o) {
         auto const ids = [&](std::size_t i) { return batches[i].ids; };
         auto const labels = [&](std::size_t i) { return batches[i].labels; };
         auto const noise = [&](std::size_t i) { return noise_of(o.dropout, i == 0 ? key : key.of(i)); };
+        auto const weight = [&](std::size_t i) {
+          std::int64_t labels = 0;
+          for (std::int64_t row = 0; row < batch; ++row)
+            labels += data.training_labels(step, static_cast<std::int64_t>(i) * batch + row);
+          return static_cast<double>(labels);
+        };
         // Only where a program takes any layout, whose plan is made when it runs, may there be several.
         if constexpr (MTF_EXAMPLE_ANY_LAYOUT)
           if (several > 1)
-            return mtf::value_and_grad<state_split>(mtf::accumulated(loss, several), gradients_are_completed)(
+            return mtf::value_and_grad<state_split>(mtf::accumulated(loss, several, weight), gradients_are_completed)(
                 q, ids, labels, noise);
         return step_function(q, ids(0), labels(0), noise(0));
       });

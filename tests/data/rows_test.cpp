@@ -136,6 +136,8 @@ TEST_CASE("an epoch's rows have each token once; labels are the tokens after the
         for (std::int64_t r = 0; r < rows.rows_in_epoch(); ++r) {
           rows.ids(epoch * rows.rows_in_epoch() + r, 0, ids);
           rows.labels(epoch * rows.rows_in_epoch() + r, 0, labels);
+          CHECK(rows.labels_in(epoch * rows.rows_in_epoch() + r) ==
+                std::count_if(labels.begin(), labels.end(), [](std::int32_t label) { return label >= 0; }));
           for (std::size_t c = 0; c + 1 < ids.size(); ++c)
             if (labels[c] >= 0) CHECK(labels[c] == ids[c + 1]);
           for (std::size_t c = 0; c < ids.size(); ++c) {

@@ -46,12 +46,13 @@ class backend : public mtf::backend::host {
   }
 
   void run(fill<float> const& p) { std::fill_n(p.out, p.n, p.value); }
-  void run(copy<float, float> const& p) {
-    each(p.of, [&](auto const& at) { p.out[at[0]] = p.in[at[1]]; });
+  template <class To, class From>
+  void run(copy<To, From> const& p) {
+    each(p.of, [&](auto const& at) { p.out[at[0]] = static_cast<To>(p.in[at[1]]); });
   }
   void run(add<float> const& p) { std::transform(p.x, p.x + p.n, p.inout, p.inout, std::plus<>()); }
-  template <class F, class... T>
-  void run(map<F, float, T...> const& p) {
+  template <class F, class R, class... T>
+  void run(map<F, R, T...> const& p) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       each(p.of, [&](auto const& at) { p.out[at[0]] = p.f(std::get<I>(p.in)[at[1 + I]]...); });
     }(std::index_sequence_for<T...>{});

@@ -195,9 +195,9 @@ TEST_CASE("micro-batches by their numbers of labels are one batch, however the l
     std::vector<std::int32_t> labels;
     for (int i = 0; i < 24; ++i) {
       bool const counts = spread == 1   ? true
-                          : spread == 2 ? i >= 6                      // none in the first micro-batch
-                          : spread == 3 ? i < 17 && i % 6 <= i / 6    // one, two, three, and none in the last
-                                        : i == 13;                    // one alone
+                          : spread == 2 ? i >= 6                    // none in the first micro-batch
+                          : spread == 3 ? i < 17 && i % 6 <= i / 6  // one, two, three, and none in the last
+                                        : i == 13;                  // one alone
       labels.push_back(counts ? i * i % 6 : -1);
     }
     auto const want = expected(ids, labels);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 
@@ -56,6 +57,62 @@ double update(recipes::backend& machine, Parameters& p, Optimizer& optimizer, Re
   auto const [value, gradients] = step(p, [&](std::size_t i) { return read(i); });
   optimizer.update(machine, p, gradients, 1e-2);
   return mtf::item(value);
+}
+
+// Labels spread unevenly: the mean over what has one, of all micro-batches together.
+constexpr auto masked = [](auto const& p, auto const& x, auto const& target, auto const& counts) {
+  auto const y = mtf::scan(p.layers, x, [](auto const& each, auto const& before, std::size_t) {
+    return mtf::recompute(one_layer{}, each, before);
+  });
+  return mtf::weighted_mean(mtf::mean<features>(mtf::square(y - target)), counts);
+};
+template <class Parameters, class Optimizer, class Read>
+double weighted_update(recipes::backend& machine, Parameters& p, Optimizer& optimizer, Read const& read) {
+  // Known on every rank before the first: how many examples of each micro-batch count.
+  auto const weight = [&](std::size_t i) { return read.how_many(i); };
+  auto const step = mtf::value_and_grad(mtf::accumulated(masked, 8, weight));
+  auto const [value, gradients] = step(
+      p, [&](std::size_t i) { return read.inputs(i); }, [&](std::size_t i) { return read.targets(i); },
+      [&](std::size_t i) { return read.counts(i); });
+  optimizer.update(machine, p, gradients, 1e-2);
+  return mtf::item(value);
+}
+
+template <class Matrix, class Flags>
+struct some_examples {
+  recipes::backend& machine;
+  // Of micro-batch i the first i, so none of the first.
+  [[nodiscard]] double how_many(std::size_t i) const { return static_cast<double>(i); }
+  [[nodiscard]] auto counts(std::size_t i) const {
+    return mtf::iota<batch, Flags>(machine) < static_cast<std::int32_t>(i);
+  }
+  [[nodiscard]] auto inputs(std::size_t i) const {
+    return mtf::random_normal<Matrix>(machine, mtf::random_key(2).of(i));
+  }
+  [[nodiscard]] auto targets(std::size_t i) const {
+    return mtf::random_normal<Matrix>(machine, mtf::random_key(3).of(i));
+  }
+};
+
+TEST_CASE("a large batch in parts that count for different shares") {
+  recipes::on_ranks<by_batch>([](recipes::backend& machine) {
+    using place = mtf::place<float, by_batch, recipes::backend>;
+    network<place::tensor> p;
+    mtf::for_each_tensor(
+        [&](std::string_view name, auto& x) {
+          x = mtf::random_normal<std::remove_cvref_t<decltype(x)>>(machine, mtf::random_key(1).of(name), 0, 0.1);
+        },
+        p);
+    mtf::sgd<network<place::tensor>> optimizer(machine, {});
+    some_examples<place::tensor<batch, features>, place::rebound<std::int32_t>::tensor<batch>> const read{machine};
+    double mean = 0, all = 0;
+    for (std::size_t i = 1; i < 8; ++i) {
+      mean += read.how_many(i) * mtf::item(masked(p, read.inputs(i), read.targets(i), read.counts(i)));
+      all += read.how_many(i);
+    }
+    CHECK(weighted_update(machine, p, optimizer, read) == doctest::Approx(mean / all));
+    CHECK(weighted_update(machine, p, optimizer, read) < mean / all);
+  });
 }
 
 TEST_CASE("a large batch in parts") {

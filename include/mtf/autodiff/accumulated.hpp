@@ -60,7 +60,8 @@ struct micro_batch {
 }
 [[noreturn]] inline void wrong_weight(std::size_t i, double weight) {
   throw user_error("mtf::accumulated: the weight of micro-batch " + std::to_string(i) + " is " +
-                   std::to_string(weight) + ": a weight is a finite number and not negative, such as the number of labels");
+                   std::to_string(weight) +
+                   ": a weight is a finite number and not negative, such as the number of labels");
 }
 [[noreturn]] inline void nothing_weighs(std::size_t n) {
   throw user_error("mtf::accumulated: all " + std::to_string(n) +
@@ -83,8 +84,8 @@ std::vector<double> shares_of(Weight const& weight, std::size_t n) {
   return shares;
 }
 
-/// f(micro_batch) for each that has a share. On a trace as a loop of its plan: the first, which makes the gradients, and
-/// the last, which may complete them, are by themselves, and one stands for all between.
+/// f(micro_batch) for each that has a share. On a trace as a loop of its plan: the first, which makes the gradients,
+/// and the last, which may complete them, are by themselves, and one stands for all between.
 template <class Backend, class Weight, class F>
 constexpr void for_each_micro_batch([[maybe_unused]] Backend& b, [[maybe_unused]] Weight const& weight, std::size_t n,
                                     F const& f) {
@@ -208,11 +209,11 @@ template <class F>
 constexpr accumulated_loss<F, 0> accumulated(F const& f, std::size_t n) {
   return {f, {n}};
 }
-/// The same where micro-batches count by `weight(i)`, a number that is alike on all ranks: sum of weight(i) f_i over sum
-/// of weight(i). If f is a mean over what has a label, and the weight the number of these, value and gradients are those
-/// of one batch, however its labels are spread. A micro-batch of weight 0 is left out: it may have no mean. Weights are
-/// asked for once each, before the first micro-batch; plans do not ask. Refused, as a user_error: weights that are
-/// negative, not finite, or all 0.
+/// The same where micro-batches count by `weight(i)`, a number that is alike on all ranks: sum of weight(i) f_i over
+/// sum of weight(i). If f is a mean over what has a label, and the weight the number of these, value and gradients are
+/// those of one batch, however its labels are spread. A micro-batch of weight 0 is left out: it may have no mean.
+/// Weights are asked for once each, before the first micro-batch; plans do not ask. Refused, as a user_error: weights
+/// that are negative, not finite, or all 0.
 template <class F, class Weight>
 constexpr accumulated_loss<F, 0, Weight> accumulated(F const& f, std::size_t n, Weight const& weight) {
   static_assert(std::is_invocable_r_v<double, Weight const&, std::size_t>,

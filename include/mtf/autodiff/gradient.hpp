@@ -173,7 +173,8 @@ struct gradient_of {
 
 }  // namespace detail
 
-/// x += y for each gradient of a structure of gradients. (A function, as Clang looks for no operators of a structure
+/// x += y for each gradient of a structure of gradients, in their type: of many batches in bfloat16 `accumulated` keeps
+/// more. (A function, as Clang looks for no operators of a structure
 /// where its tensors come from.)
 template <template <template <class...> class> class Structure, template <class...> class Tensor>
 constexpr void add_gradients(Structure<Tensor>& x, Structure<Tensor> const& y) {

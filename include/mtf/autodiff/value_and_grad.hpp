@@ -246,7 +246,8 @@ constexpr void keep_auxiliary(value_and_gradients<Value, Gradients, Auxiliary>& 
 
 /// Gradients that are summed over many batches.
 template <class Params>
-using summed_gradients_t = typename gradients_of<typename as_summed<typename model_types<Params>::completed>::type>::type;
+using summed_gradients_t =
+    typename gradients_of<typename as_summed<typename model_types<Params>::completed>::type>::type;
 
 /// Runs f forward and backward. see(found) is told what it found before the backward pass. `gradients` become those of
 /// f, times `weight`, and the sum `before`, which may be the same object, or be empty then; with `overlapped` the sums

@@ -27,7 +27,8 @@ using precision_verdict_t =
 /// - Parameter: parameters between steps, which the optimizer updates and checkpoints hold ("master weights").
 /// - Compute: what the differentiated function computes in. value_and_grad gives it copies of the parameters in this
 ///   type, so its activations and their messages have it too.
-/// - Completed: gradients, as ranks reduce them and the optimizer reads them. Where it is wider than Compute, each is
+/// - Completed: gradients, as ranks reduce them and the optimizer reads them. Contributions of bfloat16 are added in
+///   float, if there are several, and so are micro-batches. Where it is wider than Compute, each is
 ///   converted when all contributions to it are added, before it is reduced.
 /// - State: the optimizer's state. bfloat16 is half the memory: what is kept is rounded up or down at random, so that
 ///   small changes add up, by numbers that depend on the parameter's name, the element's place in the global tensor and

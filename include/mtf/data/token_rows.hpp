@@ -65,6 +65,11 @@ class token_rows {
   /// Their labels: each is the token after the id.
   void labels(std::int64_t row, std::int64_t column, std::span<std::int32_t> to) const { read(row, column, 1, to); }
 
+  /// How many of the row's positions have a label: all, but in the last row of an epoch.
+  [[nodiscard]] std::int64_t labels_in(std::int64_t row) const {
+    return std::min(options_.sequence, length_ - 1 - packed_row(row) * options_.sequence);
+  }
+
   /// The document, by its number in the file, that is the i-th of an epoch.
   [[nodiscard]] std::int64_t document(std::int64_t epoch, std::int64_t i) const { return drawn(order_of(epoch), i); }
   /// What a run must have in common with the one that it goes on with: the file's fingerprint and the options.
@@ -133,15 +138,19 @@ class token_rows {
     return p;
   }
 
+  [[nodiscard]] std::int64_t epoch_of(std::int64_t row) const { return part_ == data_part::training ? row / rows_ : 0; }
+  /// The row's number in its epoch before rows are shuffled.
+  [[nodiscard]] std::int64_t packed_row(std::int64_t row) const {
+    auto const in_epoch = row % rows_;
+    if (part_ == data_part::validation) return in_epoch;
+    permutation const shuffled(static_cast<std::uint64_t>(rows_),
+                               sub_key(2 + 2 * static_cast<std::uint64_t>(epoch_of(row))));
+    return static_cast<std::int64_t>(shuffled(static_cast<std::uint64_t>(in_epoch)));
+  }
+
   void read(std::int64_t row, std::int64_t column, std::int64_t shift, std::span<std::int32_t> to) const {
-    bool const training = part_ == data_part::training;
-    auto const epoch = training ? row / rows_ : 0;
-    auto packed_row = row % rows_;
-    if (training)
-      packed_row = static_cast<std::int64_t>(
-          permutation(static_cast<std::uint64_t>(rows_),
-                      sub_key(2 + 2 * static_cast<std::uint64_t>(epoch)))(static_cast<std::uint64_t>(packed_row)));
-    auto place = packed_row * options_.sequence + column + shift;
+    auto const epoch = epoch_of(row);
+    auto place = packed_row(row) * options_.sequence + column + shift;
     auto const& p = packed(epoch);
     auto const after = std::upper_bound(p.places.begin(), p.places.end(), place);
     auto i = (after - p.places.begin() - 1) * stride;

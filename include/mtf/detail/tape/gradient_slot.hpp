@@ -27,9 +27,7 @@ class gradient_slot final : public kept_by<Backend>, public contributions<Backen
       this->clear();
   }
   /// Nothing more is added: hands the gradient to the tape.
-  constexpr void finalize() {
-    owner().template is_final<T>(std::exchange(parameter, -1), *this);
-  }
+  constexpr void finalize() { owner().template is_final<T>(std::exchange(parameter, -1), *this); }
   constexpr void let_go() {
     this->clear();
     owner_ = {};
