@@ -12,13 +12,18 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <mtf/checkpoint.hpp>
 
+#include "faults.hpp"
 #include "scratch.hpp"
 #include "stored_models.hpp"
 
@@ -47,6 +52,17 @@ struct flat_block {
   Tensor<rows, columns> w;
   Tensor<columns> b;
   MTF_FIELDS(w, b);
+};
+template <template <class...> class Tensor>
+struct two_tensors {
+  Tensor<rows, columns> first;
+  Tensor<columns, wide> second;
+  MTF_FIELDS(first, second);
+};
+template <template <class...> class Tensor>
+struct first_alone {
+  Tensor<rows, columns> first;
+  MTF_FIELDS(first);
 };
 template <template <class...> class Tensor>
 struct model {
@@ -240,15 +256,84 @@ TEST_CASE("the newest are kept, and each of some steps; incomplete ones are none
     }
     all.write(35, {}, mtf::stored_as("model", p));  // nobody completes it
   });
+  fs::create_directory(at.path + "/step-00000040.writing");  // of a run that was killed
   std::set<std::string> names;
   for (auto const& e : fs::directory_iterator(at.path)) names.insert(e.path().filename().string());
   CHECK(names == std::set<std::string>{"step-00000010", "step-00000020", "step-00000025", "step-00000030",
-                                       "step-00000035.writing"});
+                                       "step-00000040.writing"});
   on_ranks_of<alone>([&](auto& machine) {
     mtf::checkpoints const all(machine.ranks(), {.directory = at.path});
     CHECK(all.newest() == 30);
   });
-  CHECK(why_not(at.path + "/step-00000035").find("is no checkpoint") != std::string::npos);
+  CHECK(why_not(at.path + "/step-00000040").find("is no checkpoint") != std::string::npos);
+}
+
+TEST_CASE("an old checkpoint is none before the first of its other files goes") {
+  scratch const at;
+  on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
+    auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
+    bool const speaks = machine.ranks().rank() == 0;
+    mtf::checkpoints all(machine.ranks(), {.directory = at.path, .keep = 1});
+    all.write(1, {}, mtf::stored_as("model", p));
+    all.finish();
+    int const watch = ::inotify_init1(IN_NONBLOCK);
+    auto const old = at.path + "/step-00000001";
+    if (speaks) {
+      // Newer files, and many: whatever the order of a directory is, one of them is before the manifest.
+      for (int i = 0; i < 100; ++i) write_bytes(old + "/more-" + std::to_string(i), "");
+      REQUIRE(::inotify_add_watch(watch, old.c_str(), IN_DELETE) >= 0);
+    }
+    all.write(2, {}, mtf::stored_as("model", p));
+    all.finish();
+    if (speaks) {
+      alignas(inotify_event) std::array<char, 4096> events{};
+      REQUIRE(::read(watch, events.data(), events.size()) > 0);
+      CHECK(std::string(reinterpret_cast<inotify_event const*>(events.data())->name) == "manifest.json");
+      CHECK_FALSE(fs::exists(old));
+    }
+    ::close(watch);
+  });
+}
+
+TEST_CASE("whatever message fails on whatever rank, complete checkpoints are whole and nothing else is left") {
+  scratch const at;
+  using mesh = mtf::mesh_of<"a:2">;
+  mtf::rank_threads pool(mesh::size);
+  int const faults = with_each_fault(
+      pool, mesh::shape(), [&] { fs::remove_all(at.path); },
+      [&](mtf::collectives& ranks) {
+        backend machine = backend::one_of_many(ranks);
+        auto p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
+        mtf::checkpoints all(ranks, {.directory = at.path, .keep = 1});
+        for (int step = 1; step <= 2; ++step) all.write(step, {}, mtf::stored_as("model", p));
+        all.finish();
+        all.read(machine, 2, mtf::stored_as("model", p));
+        mtf::save(at.path + "/again", p);
+        mtf::save(at.path + "/again", p);
+      },
+      [&] {
+        for (auto const& e : fs::directory_iterator(at.path)) {
+          CHECK(fs::exists(e.path() / "manifest.json"));
+          CHECK(why_not(e.path().string()) == "");
+        }
+      });
+  CHECK(faults > 30);
+}
+
+TEST_CASE("a directory that the ranks do not share: all are told, and nothing is left") {
+  scratch const at;
+  on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
+    auto& ranks = machine.ranks();
+    auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
+    auto const mine = at.of(std::to_string(ranks.rank()));  // as on two computers
+    fs::create_directories(mine);
+    std::string why;
+    mtf::checkpoints all(ranks, {.directory = mine, .not_written = [&](auto const& text) { why = text; }});
+    all.write(1, {}, mtf::stored_as("model", p));
+    CHECK_FALSE(all.finish());
+    CHECK(why.find("model.safetensors cannot be written: No such file or directory") != std::string::npos);
+    CHECK(fs::is_empty(mine));
+  });
 }
 
 TEST_CASE("any bit that turns and any byte that is missing is found, and named") {
@@ -375,10 +460,118 @@ TEST_CASE("another model's file is refused") {
     CHECK(error_of([&] { mtf::load<model_of<float, whole>>(machine, at.path); }) ==
           at.path + " has no tensor embedding; it has b, w");
     CHECK(error_of([&] { mtf::load<bias<place::tensor>>(machine, at.path); }) ==
-          at.path + "/model.safetensors: the tensor w is not in the structure that is read: it is another model's");
+          at.path + "/model.safetensors: the tensor w is not in the structure that is read: it is another model's, " +
+              "or is to be listed in load_options::may_be_left_over");
     CHECK(error_of([&] { mtf::load<flat_block<place::tensor>>(machine, at.path); }) ==
           at.path + "/model.safetensors: the tensor w is [8, 4, 12]; here it is [rows 8, columns 12]");
   });
+}
+
+TEST_CASE("tensors that the structure lacks are refused in any file, of those that are read") {
+  scratch const at;
+  on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
+    using place = mtf::place<float, layout_for<"a:2", "rows:a">, backend>;
+    using whole_model = two_tensors<place::template tensor>;
+    using part_of_it = first_alone<place::template tensor>;
+    auto& ranks = machine.ranks();
+    auto const in = at.of("all"), single = at.of("weights.safetensors"), theirs = at.of("theirs");
+    auto const p = numbered<whole_model>(machine);
+    mtf::checkpoints all(ranks, {.directory = in, .largest_file = 500});
+    all.write(1, {}, mtf::stored_as("model", p));
+    all.finish();
+    auto const step = all.directory_of(1);
+    if (ranks.rank() == 0) {
+      CHECK(fs::exists(step + "/model-00002-of-00002.safetensors"));
+      fs::create_directory(theirs);
+      for (auto const* n : {"1", "2"})
+        fs::copy(step + "/model-0000" + n + "-of-00002.safetensors", theirs + "/part" + n + ".safetensors");
+      write_bytes(theirs + "/model.safetensors.index.json",
+                  R"({"weight_map": {"first": "part1.safetensors", "second": "part2.safetensors"}})");
+    }
+    mtf::save(at.of("one"), p);
+    if (ranks.rank() == 0) fs::copy(at.of("one/model.safetensors"), single);
+    ranks.barrier();
+    for (auto const& path : {step, theirs, at.of("one"), single}) {
+      CAPTURE(path);
+      auto const why = error_of([&] { mtf::load<part_of_it>(machine, path); });
+      CHECK(why.find("safetensors: the tensor second is not in the structure that is read") != std::string::npos);
+      auto const none =
+          error_of([&] { mtf::load<bias<place::template tensor>>(machine, path, {.may_be_missing = {"*"}}); });
+      CHECK(none.find("the tensor first is not in the structure that is read (one of 2)") != std::string::npos);
+      auto const listed = mtf::load<part_of_it>(machine, path, {.may_be_left_over = {"sec*"}});
+      CHECK(mtf::to_global(listed.first) == mtf::to_global(p.first));
+      CHECK(all_of(mtf::load<whole_model>(machine, path)) == all_of(p));
+    }
+    // Other parts may be there; those that are read are, whatever they are called here.
+    auto const b = numbered<bias<place::template tensor>>(machine);
+    mtf::save_parts(ranks, at.of("parts"), {}, mtf::stored_as("model", p), mtf::stored_as("other", b));
+    CHECK(all_of(mtf::load<whole_model>(machine, at.of("parts"))) == all_of(p));
+    part_of_it q;
+    CHECK(error_of([&] {
+            mtf::load_parts(machine, at.of("parts"), mtf::stored_as("another", q));
+          }).find("the tensor second is not in the structure that is read") != std::string::npos);
+  });
+}
+
+TEST_CASE("what is said to may be missing keeps its value") {
+  scratch const at;
+  on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
+    using place = mtf::place<float, layout_for<"a:2", "rows:a">, backend>;
+    using whole_model = two_tensors<place::template tensor>;
+    auto& ranks = machine.ranks();
+    auto const p = numbered<whole_model>(machine);
+    first_alone<place::template tensor> const one{p.first};
+    mtf::save(at.of("one"), one);
+    mtf::save(at.of("both"), p);
+    CHECK(error_of([&] { mtf::load<whole_model>(machine, at.of("one"), {.may_be_missing = {"first"}}); }) ==
+          at.of("one") + " has no tensor second; it has first");
+    auto const fresh = mtf::load<whole_model>(machine, at.of("one"), {.may_be_missing = {"*"}});
+    CHECK(mtf::to_global(fresh.first) == mtf::to_global(p.first));
+    CHECK(fresh.second.empty());
+    whole_model q{p.first + 1, p.second + 1};
+    mtf::load_parts(machine, at.of("one"), {.may_be_missing = {"second"}}, mtf::stored_as("model", q));
+    CHECK(mtf::to_global(q.first) == mtf::to_global(p.first));
+    CHECK(mtf::to_global(q.second) == mtf::to_global(p.second + 1));
+    auto const mine = ranks.rank() == 0 ? at.of("one") : at.of("both");
+    CHECK(error_of([&] { mtf::load<whole_model>(machine, mine, {.may_be_missing = {"second"}}); }) ==
+          mine + " has not the same tensors on all ranks: the files that they read should be the same");
+  });
+}
+
+TEST_CASE("no two parts and no two tensors have one name, neither written nor read") {
+  scratch const at;
+  on_ranks_of<alone>([&](auto& machine) {
+    auto p = numbered<model_of<float, whole>>(machine);
+    auto q = p;
+    auto const twice = [&](char const* a, char const* b) {
+      auto const written = error_of(
+          [&] { mtf::save_parts(machine.ranks(), at.of("x"), {}, mtf::stored_as(a, p), mtf::stored_as(b, q)); });
+      mtf::save(at.of("one"), p);
+      CHECK(error_of([&] { mtf::load_parts(machine, at.of("one"), mtf::stored_as(a, p), mtf::stored_as(b, q)); }) ==
+            written);
+      return written;
+    };
+    CHECK(twice("model", "model") == "a checkpoint cannot have two parts of one name, model");
+    CHECK(twice("model", "mean").find("cannot have two tensors of one name, embedding (in model and mean): give ") !=
+          std::string::npos);
+  });
+}
+
+TEST_CASE("a directory is written, whose name is no file's") {
+  scratch const at;
+  on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
+    auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
+    CHECK(error_of([&] { mtf::save(at.of("out.safetensors"), p); }) ==
+          at.of("out.safetensors") +
+              " is a file's name, and a directory is written, with model.safetensors in it: leave out the ending");
+    CHECK(error_of([&] { mtf::save("", p); }) ==
+          "the name of a directory was expected, to write tensors into; it is empty");
+    for (int i = 0; i < 2; ++i) {  // new, and in place of another
+      mtf::save(at.of("out//"), p);
+      CHECK(all_of(mtf::load<model_of<float, layout_for<"a:2", "rows:a">>>(machine, at.of("out"))) == all_of(p));
+    }
+  });
+  for (auto const& e : fs::directory_iterator(at.path)) CHECK(e.path().filename() == "out");
 }
 
 TEST_CASE("what is there and no checkpoint is left alone") {

@@ -16,6 +16,7 @@
 #include <mtf/threads.hpp>
 
 #include "collectives_checks.hpp"
+#include "faults.hpp"
 
 namespace {
 
@@ -186,6 +187,29 @@ TEST_CASE("a rank that throws amid collectives") {
     });
     CHECK(e.text == "rank " + std::to_string(chosen) + ": out of luck");
   }
+}
+
+TEST_CASE("whatever call fails on whatever rank, all end, with its error alone") {
+  std::vector<double> last(8);
+  int const faults = with_each_fault(
+      pool(), cube, [] {},
+      [&](mtf::collectives& c) {
+        for (std::size_t const n : {std::size_t{8}, std::size_t{2000}}) {  // copied, and read where it is
+          std::vector<double> in(n, 1.0), out(8 * n);
+          c.barrier();
+          bool const any = c.any(c.rank() == 3);
+          CHECK(any);
+          c.permute(0b100U, element::f64, in.data(), out.data(), n, c.rank() ^ 1, c.rank() ^ 1);
+          c.all_to_all(0b010U, element::f64, in.data(), out.data(), n / 2);
+          c.all_gather(everyone, element::f64, in.data(), out.data(), n);
+          c.reduce_scatter(0b001U, element::f64, in.data(), out.data(), n / 2);
+          c.start_all_reduce(0b011U, combine::sum, element::f64, in.data(), in.data(), n)->wait();
+          last[static_cast<std::size_t>(c.rank())] = sum_over(c, everyone, n);
+        }
+      },
+      [] {});
+  CHECK(faults == 8 * 2 * 8);
+  CHECK(last == std::vector<double>(8, 8.0));
 }
 
 TEST_CASE("all ranks throw") {

@@ -5,6 +5,7 @@
 // compilers: first
 // devices: none
 #define DOCTEST_CONFIG_IMPLEMENT
+#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstdint>
@@ -13,6 +14,8 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -25,6 +28,7 @@
 #include <mtf/threads.hpp>
 #include <mtf/train/loop.hpp>
 
+#include "faults.hpp"
 #include "scratch.hpp"
 
 namespace {
@@ -62,33 +66,39 @@ struct ended {
   std::vector<float> w;
   std::vector<std::pair<int, double>> evaluations;
 };
-/// Trains on two ranks. `factor(n)` scales the examples of step n.
-template <class Factor>
+/// Trains on a rank, by an `Optimizer`. `factor(n)` scales the examples of step n.
+template <class Optimizer = mtf::adamw<parameters>, class Factor>
+ended train_on(mtf::collectives& ranks, mtf::loop_options const& o, Factor const& factor) {
+  backend machine = backend::one_of_many(ranks);
+  mtf::random_key const key(7);
+  parameters p{mtf::random_normal<real::tensor<in, out>>(machine, key.of("w"))};
+  Optimizer optimizer(machine, {});
+  auto const x = [&](int n) {
+    return mtf::random_normal<examples>(machine, key.of("x").of(static_cast<std::uint64_t>(n))) * factor(n);
+  };
+  auto with = o;
+  with.learning_rate = [](int) { return 0.02; };
+  if (o.evaluate) with.evaluate = [&] { return o.evaluate() + double{mtf::item(loss(p, x(1000)))}; };
+  ended mine;
+  try {
+    mtf::training_loop loop(machine, p, optimizer, with);
+    mine.code = loop.run(x, [](auto const& q, auto const& b, int) { return mtf::value_and_grad(loss)(q, b); });
+    mine.evaluations = loop.evaluations();
+  } catch (mtf::user_error const& why) {
+    mine.error = why.what();
+  }
+  mine.w = mtf::to_global(p.w);
+  return mine;
+}
+/// The same on two ranks; what came of it on the first.
+template <class Optimizer = mtf::adamw<parameters>, class Factor>
 ended train(mtf::loop_options const& o, Factor const& factor) {
   ended e;
   mtf::rank_threads pool(2);
   pool.run(
       where::mesh_type::shape(),
       [&](mtf::collectives& ranks) {
-        backend machine = backend::one_of_many(ranks);
-        mtf::random_key const key(7);
-        parameters p{mtf::random_normal<real::tensor<in, out>>(machine, key.of("w"))};
-        mtf::adamw<parameters> optimizer(machine, {});
-        auto const x = [&](int n) {
-          return mtf::random_normal<examples>(machine, key.of("x").of(static_cast<std::uint64_t>(n))) * factor(n);
-        };
-        auto with = o;
-        with.learning_rate = [](int) { return 0.02; };
-        if (o.evaluate) with.evaluate = [&] { return double{mtf::item(loss(p, x(1000)))}; };
-        ended mine;
-        try {
-          mtf::training_loop loop(machine, p, optimizer, with);
-          mine.code = loop.run(x, [](auto const& q, auto const& b, int) { return mtf::value_and_grad(loss)(q, b); });
-          mine.evaluations = loop.evaluations();
-        } catch (mtf::user_error const& why) {
-          mine.error = why.what();
-        }
-        mine.w = mtf::to_global(p.w);
+        auto const mine = train_on<Optimizer>(ranks, o, factor);
         if (ranks.rank() == 0) e = mine;
       },
       where::mesh_type::text());
@@ -125,8 +135,16 @@ TEST_CASE("a spike lies far above the losses before") {
   CHECK(other.limit() == watch.limit());
   other.add(2.05);  // the oldest goes: 2.1, 1.9, 2.0, 50, 2.05
   CHECK(other.limit() == doctest::Approx(2.05 + 8 * 1.4826 * 0.05));
-  for (int i = 0; i < 5; ++i) watch.add(3);
-  CHECK(watch.limit() == doctest::Approx(3 + 8 * 3e-3));  // a thousandth of the median at least
+}
+
+TEST_CASE("the limit of a spike has a floor: losses that hardly move are no reason") {
+  for (double const middle : {3.0, -3.0}) {
+    mtf::loss_watch watch({.window = 5, .deviations = 8});
+    for (int i = 0; i < 5; ++i) watch.add(middle);
+    CHECK(watch.limit() == doctest::Approx(middle + 8 * 3e-3));  // a thousandth of the median
+    for (int i = 0; i < 5; ++i) watch.add(middle + i % 2 * 1e-9);
+    CHECK(watch.limit() == doctest::Approx(middle + 8 * 3e-3));
+  }
 }
 
 TEST_CASE("a curve of many steps keeps its means and extremes in few points") {
@@ -210,6 +228,108 @@ TEST_CASE("steps that are skipped change nothing") {
   CHECK(train(o, [](int n) { return n == 6 ? 100.0F : 1.0F; }).w == six.w);
   o.on_spike = mtf::on_trouble::go_on;
   CHECK(train(o, [](int n) { return n == 6 ? 100.0F : 1.0F; }).w != six.w);
+}
+
+TEST_CASE("a run that goes on knows how many steps in a row were skipped") {
+  scratch const at;
+  auto const overflow = [](int n) { return n >= 5 ? 1e30F : 1.0F; };
+  mtf::loop_options o{.steps = 7};
+  o.checkpoints.directory = at.of("checkpoints");
+  o.resume = true;
+  o.on_not_finite = mtf::on_trouble::skip;
+  o.most_skips = 3;
+  CHECK(train(o, overflow).code == 0);  // steps 6 and 7 were skipped
+  o.steps = 20;
+  CHECK(has(train(o, overflow).error, "step 9: more than 3 steps in a row were skipped"));
+}
+
+/// Two optimizers, whose states have names of their own, or not.
+template <bool Named>
+struct two_optimizers {
+  mtf::adamw<parameters> first, second;
+
+  two_optimizers(backend& machine, mtf::adamw_options const& o) : first(machine, o), second(machine, o) {}
+  double update(backend& machine, parameters& p, auto const& gradients, double rate) {
+    first.update(machine, p, gradients, rate);
+    return second.update(machine, p, gradients, rate / 2);
+  }
+  template <class F>
+  void visit_state(F&& f) {
+    auto const named = [&](char const* name) {
+      return [&f, name](std::string_view suffix, auto& s) {
+        if constexpr (Named)
+          f(name + std::string(suffix), s);
+        else
+          f(suffix, s);
+      };
+    };
+    first.visit_state(named("first."));
+    second.visit_state(named("second."));
+  }
+};
+
+TEST_CASE("two optimizers in one loop: names of their own, or the constructor says so") {
+  scratch const at;
+  mtf::loop_options o{.steps = 6, .checkpoint_every = 3};
+  auto const whole = train<two_optimizers<false>>(o, always_one);  // without checkpoints names are of no use
+  CHECK(whole.code == 0);
+  o.checkpoints.directory = at.of("checkpoints");
+  o.resume = true;
+  std::atomic<int> steps = 0;
+  auto const counted = [&](int) {
+    ++steps;
+    return 1.0F;
+  };
+  CHECK(
+      has(train<two_optimizers<false>>(o, counted).error,
+          "a checkpoint cannot have two tensors of one name, w.exp_avg (in optimizer): give structures fields of other "
+          "names, and each of several optimizers suffixes of its own in visit_state"));
+  CHECK(steps == 0);
+  o.steps = 3;
+  CHECK(train<two_optimizers<true>>(o, always_one).code == 0);
+  auto const manifest = nlohmann::json::parse(bytes_of(at.of("checkpoints/step-00000003/manifest.json")));
+  CHECK(manifest["files"][1]["arrays"].contains("w.second.exp_avg"));
+  o.steps = 6;
+  CHECK(train<two_optimizers<true>>(o, always_one).w == whole.w);
+}
+
+/// What is not complete in a directory of checkpoints.
+std::vector<std::string> incomplete_in(std::string const& path) {
+  std::vector<std::string> names;
+  if (fs::exists(path))
+    for (auto const& e : fs::directory_iterator(path))
+      if (!fs::exists(e.path() / "manifest.json")) names.push_back(e.path().filename().string());
+  return names;
+}
+
+TEST_CASE("an evaluation that throws leaves no checkpoint half written") {
+  scratch const at;
+  mtf::loop_options o{.steps = 6, .evaluate_every = 3, .checkpoint_every = 2};
+  o.checkpoints.directory = at.of("checkpoints");
+  std::atomic<int> calls = 0;
+  o.evaluate = [&]() -> double {
+    if (++calls > 2) throw std::runtime_error("no data");  // step 2's checkpoint is on its way
+    return 0;
+  };
+  CHECK_THROWS_WITH_AS(train(o, always_one), "no data", std::runtime_error);
+  CHECK(incomplete_in(at.of("checkpoints")).empty());
+}
+
+TEST_CASE("whatever message fails on whatever rank, a run goes on as if none had") {
+  scratch const at;
+  mtf::loop_options o{.steps = 4, .evaluate = [] { return 0.0; }, .evaluate_every = 3, .checkpoint_every = 2};
+  auto const whole = train(o, always_one);
+  o.checkpoints.directory = at.of("checkpoints");
+  o.resume = true;
+  mtf::rank_threads pool(2);
+  int const faults = with_each_fault(
+      pool, where::mesh_type::shape(), [&] { fs::remove_all(at.of("checkpoints")); },
+      [&](mtf::collectives& ranks) { train_on(ranks, o, always_one); },
+      [&] {
+        CHECK(incomplete_in(at.of("checkpoints")).empty());
+        CHECK(train(o, always_one).w == whole.w);
+      });
+  CHECK(faults > 40);
 }
 
 TEST_CASE("what stops a run says where") {

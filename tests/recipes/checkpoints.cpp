@@ -23,6 +23,17 @@ struct mlp {
   Tensor<hidden> b;
   MTF_FIELDS(w, b);
 };
+template <template <class...> class Tensor>
+struct masked {
+  Tensor<hidden> mask;
+  MTF_FIELDS(mask);
+};
+template <template <class...> class Tensor>
+struct theirs {
+  Tensor<pixels, hidden> w;
+  masked<Tensor> attention;
+  MTF_FIELDS(w, attention);
+};
 template <class Layout>
 using parameters_under = mlp<mtf::place<float, Layout, recipes::backend>::template tensor>;
 
@@ -37,6 +48,12 @@ void write(std::string const& directory, Parameters const& p) {
 }
 auto read(recipes::backend& machine, std::string const& directory) {
   return mtf::load<parameters_under<by_hidden>>(machine, directory);
+}
+
+// Of other files: `b` is not in them, and keeps its value; what they have besides is not read.
+template <class Parameters>
+void begin_from(recipes::backend& machine, std::string const& path, Parameters& p) {
+  mtf::load_parts(machine, path, {.may_be_missing = {"b"}, .may_be_left_over = {"*.mask"}}, mtf::stored_as("model", p));
 }
 
 // A run that writes a checkpoint every 10 steps, and goes on from the newest one when it is started again.
@@ -89,6 +106,13 @@ TEST_CASE("a run goes on under another layout as if nothing had happened") {
     CHECK(mtf::to_global(p.w) == whole);
     write(at + "/again", p);
     CHECK(mtf::to_global(read(machine, at + "/again").w) == whole);
+
+    using tensors = mtf::place<float, by_hidden, recipes::backend>;
+    mtf::save(at + "/theirs", theirs<tensors::tensor>{p.w, {p.b}});
+    auto own = parameters_under<by_hidden>{p.w + 1, p.b + 1};
+    begin_from(machine, at + "/theirs", own);
+    CHECK(mtf::to_global(own.w) == whole);
+    CHECK(mtf::to_global(own.b) == mtf::to_global(p.b + 1));
   });
   std::filesystem::remove_all(at);
 }

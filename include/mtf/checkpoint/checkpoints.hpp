@@ -39,7 +39,7 @@ class checkpoints {
   MTF_CHECKPOINT_CODE checkpoints(collectives& ranks, checkpoint_options options);
   checkpoints(checkpoints const&) = delete;
   checkpoints& operator=(checkpoints const&) = delete;
-  /// What is on its way is left incomplete: call `finish` first.
+  /// What is on its way is given up, and removed: call `finish` first.
   MTF_CHECKPOINT_CODE ~checkpoints();
 
   /// Copies the parts and begins to write them as the checkpoint of this step; they may change when it returns. Waits

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #if !defined(MTF_CHECKPOINT_COMPILED)
 /// Before the declaration of a function whose code is in mtf/checkpoint/code/: mtf::checkpoint_compiled has it.
@@ -28,6 +29,13 @@ checkpoint_part<T> stored_as(std::string name, T& what) {
 
 /// What else a checkpoint's manifest says: texts by name, such as the step and the layout.
 using checkpoint_notes = std::map<std::string, std::string>;
+
+/// What a structure that is read and its files need not have in common: tensors by name, in which * stands for any
+/// characters, as in "blocks.*.bias".
+struct load_options {
+  std::vector<std::string> may_be_missing{};    // of the structure; those that no file has stay as they are
+  std::vector<std::string> may_be_left_over{};  // of the files; those that the structure lacks are not read
+};
 
 /// A file has at most so many bytes, unless it has a single tensor: what Hugging Face's tools write.
 inline constexpr std::uint64_t largest_checkpoint_file = 5'000'000'000;

@@ -16,7 +16,8 @@ namespace detail {
 MTF_CHECKPOINT_CODE void write_checkpoint(collectives& ranks, std::string const& directory,
                                           std::vector<stored_part> const& parts, checkpoint_notes const& notes);
 MTF_CHECKPOINT_CODE checkpoint_notes read_checkpoint(collectives& ranks, std::string const& path,
-                                                     std::vector<stored_part> const& parts);
+                                                     std::vector<stored_part> const& parts,
+                                                     load_options const& may = {});
 
 }  // namespace detail
 
@@ -34,10 +35,17 @@ void save_parts(collectives& ranks, std::string const& directory, checkpoint_not
 /// Reads what `save_parts` or a tool of Hugging Face's wrote, on any mesh, under any layout, and as any element type
 /// that means the same (floating from floating, integers from integers): each rank reads the bytes of its shards and no
 /// others. `path`: a directory, or one safetensors file. Gives the notes, none if another tool wrote it. A user_error
-/// that names file and tensor: one that is missing, damaged, of another shape, or in the file and not in the structure.
+/// that names file and tensor: one that is missing, damaged, of another shape, or in the files and not in the
+/// structure, unless `may` lists it. (Of a checkpoint, those of the parts that are read; of other tools' files, all.)
+template <class Backend, class... T>
+checkpoint_notes load_parts(Backend& b, std::string const& path, load_options const& may,
+                            checkpoint_part<T> const&... parts) {
+  return detail::read_checkpoint(b.ranks(), path, detail::parts_to_read(b, parts...), may);
+}
+/// The same, with nothing missing or left over.
 template <class Backend, class... T>
 checkpoint_notes load_parts(Backend& b, std::string const& path, checkpoint_part<T> const&... parts) {
-  return detail::read_checkpoint(b.ranks(), path, detail::parts_to_read(b, parts...));
+  return load_parts(b, path, load_options{}, parts...);
 }
 
 /// Writes a structure of tensors as "model": DIRECTORY/model.safetensors. As save_parts.
@@ -48,11 +56,12 @@ void save(std::string const& directory, Structure const& p) {
   if (ranks != nullptr) save_parts(*ranks, directory, {}, stored_as("model", p));
 }
 
-/// A structure of tensors from a directory, or a file, that has them as "model". As load_parts.
+/// A structure of tensors from a directory, or a file, that has them as "model". As load_parts; a tensor that may be
+/// missing, and is, has no value.
 template <class Structure, class Backend>
-Structure load(Backend& b, std::string const& path) {
+Structure load(Backend& b, std::string const& path, load_options const& may = {}) {
   Structure p{};
-  load_parts(b, path, stored_as("model", p));
+  load_parts(b, path, may, stored_as("model", p));
   return p;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <mtf/detail/core/name_pattern.hpp>
 #include <mtf/train/decay_weights.hpp>
 
 namespace mtf {
@@ -48,16 +49,9 @@ class parameter_groups {
   }
 
  private:
-  static constexpr bool matches(std::string_view pattern, std::string_view name) {
-    if (pattern.empty()) return name.empty();
-    if (pattern[0] != '*') return !name.empty() && pattern[0] == name[0] && matches(pattern.substr(1), name.substr(1));
-    for (std::size_t skipped = 0; skipped <= name.size(); ++skipped)
-      if (matches(pattern.substr(1), name.substr(skipped))) return true;
-    return false;
-  }
   [[nodiscard]] parameter_group const* find(std::string_view name) const {
     for (auto const& g : groups_)
-      if (matches(g.names, name)) return &g;
+      if (detail::name_matches(g.names, name)) return &g;
     return nullptr;
   }
 

@@ -24,7 +24,10 @@ namespace mtf {
 /// rank writes and speaks. What goes wrong is a user_error on all ranks.
 ///
 /// `Optimizer`: anything with update(machine, p, gradients, learning_rate), which returns the gradients' norm and, if
-/// that is not finite, leaves p alone; what its visit_state tells of is stored in checkpoints.
+/// that is not finite, leaves p alone; what its visit_state tells of is stored in checkpoints, each structure under a
+/// suffix of its own. One made of several optimizers hands on theirs: first.visit_state([&](std::string_view suffix,
+/// auto& s) { f("first." + std::string(suffix), s); }). Two tensors of one name are a user_error, if there are
+/// checkpoints.
 template <class Backend, class Params, class Optimizer>
 class training_loop final : detail::training_run {
  public:
@@ -84,6 +87,9 @@ class training_loop final : detail::training_run {
   [[nodiscard]] std::string first_not_finite(std::function<void()> const& again) override {
     return mtf::first_not_finite(*machine_, *p_, again);
   }
+  void check_names() const override {
+    with_parts([&](auto const&... part) { static_cast<void>(detail::parts_to_read(*machine_, part...)); });
+  }
   void write(checkpoints& to, std::int64_t step, checkpoint_notes const& notes) override {
     with_parts([&](auto const&... part) { to.write(step, notes, part...); });
   }
@@ -92,7 +98,7 @@ class training_loop final : detail::training_run {
   }
   /// Calls f(parts...) with what a checkpoint has.
   template <class F>
-  void with_parts(F const& f) {
+  void with_parts(F const& f) const {
     if constexpr (detail::has_state<Optimizer>)
       f(stored_as("model", *p_), stored_as("optimizer", *optimizer_));
     else

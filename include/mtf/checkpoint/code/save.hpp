@@ -1,6 +1,8 @@
 #pragma once
 // Writing a checkpoint and waiting for it, and reading one.
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,23 +38,40 @@ void add_tensor(std::vector<stored_tensor>& all, path const& at, std::string_vie
   all.push_back(std::move(t));
 }
 
+std::vector<stored_part> with_names_of_their_own(std::vector<stored_part> parts) {
+  std::set<std::string> names;
+  std::map<std::string, std::string> part_of;  // of tensors
+  for (auto const& part : parts) {
+    if (!names.insert(part.name).second)
+      throw user_error("a checkpoint cannot have two parts of one name, " + part.name);
+    for (auto const& t : part.tensors) {
+      auto const [first, fresh] = part_of.emplace(t.name, part.name);
+      if (!fresh)
+        throw user_error(
+            "a checkpoint cannot have two tensors of one name, " + t.name + " (in " + first->second +
+            (first->second == part.name ? "" : " and " + part.name) +
+            "): give structures fields of other names, and each of several optimizers suffixes of its own" +
+            " in visit_state");
+    }
+  }
+  return parts;
+}
+
 void write_checkpoint(collectives& ranks, std::string const& directory, std::vector<stored_part> const& parts,
                       checkpoint_notes const& notes) {
   checkpoint_writing writing(ranks, directory, parts, notes, largest_checkpoint_file, nullptr);
   writing.complete(ranks);
 }
 
-checkpoint_notes read_checkpoint(collectives& ranks, std::string const& path, std::vector<stored_part> const& parts) {
+checkpoint_notes read_checkpoint(collectives& ranks, std::string const& path, std::vector<stored_part> const& parts,
+                                 load_options const& may) {
   std::unique_ptr<tensor_files> files;
+  std::vector<stored_tensor> all;
   agree(ranks, failure_of([&] {
           files = std::make_unique<tensor_files>(path);
-          for (auto const& part : parts) {
-            for (auto const& t : part.tensors) files->of(t);
-            files->all_are_read(part);
-          }
+          all = files->to_read(parts, may);
         }));
-  std::vector<stored_tensor> all;
-  for (auto const& part : parts) all.insert(all.end(), part.tensors.begin(), part.tensors.end());
+  if (!may.may_be_missing.empty()) same_on_all_ranks(ranks, path, all);
   read_tensors(ranks, *files, all);
   return files->notes;
 }

@@ -35,6 +35,7 @@
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/detail/checkpoint/write.hpp>
+#include <mtf/detail/core/name_pattern.hpp>
 
 namespace mtf::detail {
 
@@ -44,6 +45,7 @@ struct tensor_file {
   safetensors_header header;
   std::uint32_t header_checksum = 0;
   std::unique_ptr<mapped_file> data;
+  std::string part;  // whose tensors it has; empty: of whatever is read, as another tool's files are
 
   explicit tensor_file(std::string const& path) : in(file::to_read(path)) {
     auto const begin = std::min<std::uint64_t>(in.size(), 8);
@@ -110,21 +112,39 @@ class tensor_files {
     return files_[s.file].in.path() + ": the tensor " + s.array.name;
   }
   [[nodiscard]] tensor_file const& file_of(tensor_source const& s) const { return files_[s.file]; }
-  /// A tensor in a file of this part that is not among its tensors is a user_error: it is another model's.
-  void all_are_read(stored_part const& part) const {
-    std::set<std::string> names;
-    for (auto const& t : part.tensors) names.insert(t.name);
-    for (auto const& [name, s] : sources_) {
-      auto const in = std::filesystem::path(files_[s.file].in.path()).filename().string();
-      bool const asked = in == part.name + ".safetensors" || in.starts_with(part.name + "-");
-      if (asked && !names.contains(name))
-        throw user_error(name_of(s) + " is not in the structure that is read: it is another model's");
+  /// The tensors of these parts that are here. A user_error: one of them that is not, and may not be missing; one in a
+  /// file of theirs that is none of them, and may not be left over.
+  [[nodiscard]] std::vector<stored_tensor> to_read(std::vector<stored_part> const& parts,
+                                                   load_options const& may) const {
+    auto const listed = [](std::vector<std::string> const& patterns, std::string const& name) {
+      return std::any_of(patterns.begin(), patterns.end(), [&](auto const& p) { return name_matches(p, name); });
+    };
+    std::vector<stored_tensor> all;
+    std::set<std::string> names, read{""};  // of tensors; of parts in whose files they are
+    for (auto const& part : parts) {
+      read.insert(part.name);
+      for (auto const& t : part.tensors) {
+        names.insert(t.name);
+        if (!sources_.contains(t.name) && listed(may.may_be_missing, t.name)) continue;
+        read.insert(file_of(of(t)).part);
+        all.push_back(t);
+      }
     }
+    if (parts.empty()) return all;
+    std::vector<tensor_source const*> left_over;
+    for (auto const& [name, s] : sources_)
+      if (read.contains(file_of(s).part) && !names.contains(name) && !listed(may.may_be_left_over, name))
+        left_over.push_back(&s);
+    if (left_over.empty()) return all;
+    auto const others = left_over.size() == 1 ? "" : " (one of " + std::to_string(left_over.size()) + ")";
+    throw user_error(name_of(*left_over.front()) + " is not in the structure that is read" + others +
+                     ": it is another model's, or is to be listed in load_options::may_be_left_over");
   }
 
  private:
   void add_file(std::string const& path, manifest_file const* known) {
-    auto const& f = files_.emplace_back(path);
+    auto& f = files_.emplace_back(path);
+    if (known != nullptr) f.part = part_of_file(known->name);
     if (known != nullptr && (known->bytes != f.in.size() || known->header != f.header_checksum))
       throw user_error(path + " is damaged: its length or its header are not those that manifest.json says");
     for (auto const& a : f.header.arrays) {
@@ -215,6 +235,15 @@ inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, 
   if (last) read(*last, {});
   copies_are_seen();
   return remainder.of_whole(s.array.end - s.array.begin);
+}
+
+/// That all ranks find the same tensors in their files: else a user_error on all.
+inline void same_on_all_ranks(collectives& ranks, std::string const& path, std::vector<stored_tensor> const& found) {
+  std::string names;
+  for (auto const& t : found) names += t.name + '\n';
+  auto const all = of_all_ranks(ranks, std::vector{static_cast<std::int32_t>(checksum_of(names.data(), names.size()))});
+  if (std::any_of(all.begin(), all.end(), [&](auto const of_rank) { return of_rank != all.front(); }))
+    throw user_error(path + " has not the same tensors on all ranks: the files that they read should be the same");
 }
 
 /// Reads all of them. What is wrong on any rank is a user_error on all; then some of the tensors may have been read.

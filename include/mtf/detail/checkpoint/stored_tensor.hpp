@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <mtf/backend/concept.hpp>
@@ -87,6 +88,9 @@ struct stored_part {
 /// that is to be written; a backend that is none of its type.
 MTF_CHECKPOINT_CODE void add_tensor(std::vector<stored_tensor>& all, path const& at, std::string_view suffix,
                                     void* tensor, stored_access const& access, stored_on on);
+
+/// These parts, of which no two have one name, and no two of their tensors either: that is a user_error.
+MTF_CHECKPOINT_CODE std::vector<stored_part> with_names_of_their_own(std::vector<stored_part> parts);
 
 /// What has tensors in several structures, such as an optimizer, tells of each with the suffix of their names.
 struct no_visitor {
@@ -184,13 +188,13 @@ template <class... Part>
 std::vector<stored_part> parts_to_write(Part const&... parts) {
   std::vector<stored_part> all;
   (all.push_back(stored_part{parts.name, stored_tensors(parts.what, {})}), ...);
-  return all;
+  return with_names_of_their_own(std::move(all));
 }
 template <class Backend, class... Part>
 std::vector<stored_part> parts_to_read([[maybe_unused]] Backend& b, Part const&... parts) {
   std::vector<stored_part> all;
   (all.push_back(stored_part{parts.name, stored_tensors(parts.what, {&b, &backend_type_of<Backend>})}), ...);
-  return all;
+  return with_names_of_their_own(std::move(all));
 }
 
 /// Elements of each contiguous range of a shard that lies so in the whole tensor: all of a row, or one.

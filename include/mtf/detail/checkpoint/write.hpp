@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -52,6 +53,22 @@ inline std::string name_of_file(std::string const& part, std::size_t i, std::siz
   return part + "-" + padded(i + 1) + "-of-" + padded(of) + ".safetensors";
 }
 
+/// The part whose tensors are in a file of such a name.
+inline std::string part_of_file(std::string_view name) {
+  auto const drop = [&](std::string_view end) {
+    bool const there = name.ends_with(end);
+    if (there) name.remove_suffix(end.size());
+    return there;
+  };
+  auto const drop_number = [&] { name = name.substr(0, name.find_last_not_of("0123456789") + 1); };
+  drop(".safetensors");
+  auto const whole = name;
+  drop_number();
+  if (!drop("-of-")) return std::string(whole);
+  drop_number();
+  return std::string(drop("-") ? name : whole);
+}
+
 /// The files of one part: one, or several of up to `largest` bytes; `first_tensor`: the number of its first tensor
 /// among all.
 inline std::vector<file_to_write> files_of(stored_part const& part, std::size_t first_tensor, std::uint64_t largest) {
@@ -65,8 +82,7 @@ inline std::vector<file_to_write> files_of(stored_part const& part, std::size_t 
     }
     filled += t.bytes();
     auto& f = files.back();
-    if (!f.tensor_of.emplace(t.name, first_tensor + i).second)
-      throw user_error("a checkpoint cannot have two tensors of one name, " + t.name);
+    f.tensor_of.emplace(t.name, first_tensor + i);
     f.header.arrays.push_back({t.name, std::string(stored_name_of(t.element())), t.shape()});
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -79,14 +95,14 @@ inline std::vector<file_to_write> files_of(stored_part const& part, std::size_t 
 
 /// What Hugging Face's tools read where a model has several files.
 inline std::string index_text(std::vector<file_to_write> const& files) {
-  nlohmann::ordered_json index{{"metadata", {{"total_size", 0}}}, {"weight_map", nlohmann::ordered_json::object()}};
+  nlohmann::ordered_json::object_t files_by_name;
   std::uint64_t size = 0;
   for (auto const& f : files)
     for (auto const& a : f.header.arrays) {
-      index["weight_map"][a.name] = f.name;
+      files_by_name.emplace_back(a.name, f.name);
       size += a.end - a.begin;
     }
-  index["metadata"]["total_size"] = size;
+  nlohmann::ordered_json const index{{"metadata", {{"total_size", size}}}, {"weight_map", std::move(files_by_name)}};
   return index.dump(2) + "\n";
 }
 
@@ -94,6 +110,16 @@ inline std::string index_text(std::vector<file_to_write> const& files) {
 inline bool is_checkpoint(std::string const& directory) {
   std::error_code none;
   return std::filesystem::is_regular_file(directory + "/manifest.json", none);
+}
+
+/// The name of a directory that is to be written, without a slash at its end. A user_error: one that is a file's.
+inline std::string directory_to_write(std::string name) {
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+  if (name.empty()) throw user_error("the name of a directory was expected, to write tensors into; it is empty");
+  if (name.ends_with(".safetensors"))
+    throw user_error(name + " is a file's name, and a directory is written, with model.safetensors in it: leave out " +
+                     "the ending");
+  return name;
 }
 
 /// A checkpoint on its way to the disk. It is written in DIRECTORY.writing, gets its manifest when every rank has
@@ -105,7 +131,9 @@ class checkpoint_writing {
   /// when it returns. A directory that cannot be made, and one of that name which is no checkpoint, are a user_error.
   checkpoint_writing(collectives& ranks, std::string directory, std::vector<stored_part> const& parts,
                      checkpoint_notes notes, std::uint64_t largest_file, copies* kept)
-      : directory_(std::move(directory)), under_way_(directory_ + ".writing"), notes_(std::move(notes)) {
+      : directory_(directory_to_write(std::move(directory))),
+        under_way_(directory_ + ".writing"),
+        notes_(std::move(notes)) {
     std::size_t first = 0;
     for (auto const& part : parts) {
       auto files = files_of(part, first, largest_file);
@@ -114,7 +142,8 @@ class checkpoint_writing {
       for (auto const& t : part.tensors) tensors_.push_back(t);
       first += part.tensors.size();
     }
-    agree(ranks, ranks.rank() == 0 ? failure_of([&] { make_files_or_none(); }) : "");
+    if (ranks.rank() == 0) begun_.path = under_way_;
+    agree(ranks, ranks.rank() == 0 ? failure_of([&] { make_files(); }) : "");
     mesh_ = ranks.mesh();
     rank_ = ranks.rank();
     remainders_.resize(tensors_.size());
@@ -144,7 +173,7 @@ class checkpoint_writing {
   }
   checkpoint_writing(checkpoint_writing const&) = delete;
   checkpoint_writing& operator=(checkpoint_writing const&) = delete;
-  /// What is not complete stays so.
+  /// Of what is not complete nothing is left, as the disk may be full.
   ~checkpoint_writing() {
     pace_.hurry();
     if (thread_.joinable()) thread_.join();
@@ -152,31 +181,17 @@ class checkpoint_writing {
 
   /// Whether all ranks have written their parts.
   [[nodiscard]] bool written(collectives& ranks) const { return !ranks.any(!done_.load(std::memory_order_acquire)); }
-  /// Waits until they have, and completes the checkpoint. What went wrong on any is a user_error on all; then nothing
-  /// is left of it, as the disk may be full.
+  /// Waits until they have, and completes the checkpoint. What went wrong on any is a user_error on all.
   void complete(collectives& ranks) {
     pace_.hurry();
     thread_.join();
-    try {
-      agree(ranks, failure_);
-      auto const all = of_all_ranks(ranks, remainders_);
-      agree(ranks, ranks.rank() == 0 ? failure_of([&] { give_name(all); }) : "");
-    } catch (user_error const&) {
-      std::error_code none;
-      if (ranks.rank() == 0) std::filesystem::remove_all(under_way_, none);
-      throw;
-    }
+    agree(ranks, failure_);
+    auto const all = of_all_ranks(ranks, remainders_);
+    agree(ranks, ranks.rank() == 0 ? failure_of([&] { give_name(all); }) : "");
   }
   [[nodiscard]] std::string const& directory() const { return directory_; }
 
  private:
-  void make_files_or_none() const {
-    if (auto const why = failure_of([&] { make_files(); }); !why.empty()) {
-      std::error_code none;
-      std::filesystem::remove_all(under_way_, none);
-      throw user_error(why);
-    }
-  }
   void make_files() const {
     namespace fs = std::filesystem;
     std::error_code none;
@@ -284,9 +299,19 @@ class checkpoint_writing {
     sync_directory(above.empty() ? "." : above.string());
   }
 
+  /// A directory that is removed in the end, if it still has this name.
+  struct begun {
+    std::string path;
+    ~begun() {
+      std::error_code none;
+      if (!path.empty()) std::filesystem::remove_all(path, none);
+    }
+  };
+
   static constexpr std::size_t many = 64;  // whose calls would take longer than to map the tensor
 
   std::string directory_, under_way_;
+  begun begun_;  // on rank 0
   checkpoint_notes notes_;
   std::vector<file_to_write> files_;
   std::map<std::string, std::string> indices_;

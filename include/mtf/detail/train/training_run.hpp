@@ -60,6 +60,7 @@ class training_run {
   virtual void reset_peak() = 0;
   [[nodiscard]] virtual memory memory_now() const = 0;
   [[nodiscard]] virtual std::string first_not_finite(std::function<void()> const& again) = 0;
+  virtual void check_names() const = 0;  // of what `write` would write: a user_error
   virtual void write(checkpoints& to, std::int64_t step, checkpoint_notes const& notes) = 0;
   virtual void read(checkpoints const& from, std::int64_t step) = 0;
 

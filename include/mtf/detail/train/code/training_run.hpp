@@ -36,6 +36,7 @@ training_run::training_run(collectives& ranks, loop_options options)
 training_run::~training_run() = default;
 
 void training_run::begin() {
+  if (saved_) check_names();
   if (saved_) go_on();
   files_.open(o_, before_);
   agree(*ranks_, files_.failure());
