@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include <mtf/core/error.hpp>
+#include <mtf/core/shown_text.hpp>
 #include <mtf/tokenizers.hpp>
 
 #include "sources.hpp"
@@ -65,10 +66,11 @@ int run(int argc, char** argv) {
                                                                                       : mtf::special_tokens::as_text),
                                               output, threads, terminal);
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  auto const name = mtf::shown_text(output);
   if (train)
-    std::printf("%s: a vocabulary of %llu tokens", output.c_str(), static_cast<unsigned long long>(done.tokens));
+    std::printf("%s: a vocabulary of %llu tokens", name.c_str(), static_cast<unsigned long long>(done.tokens));
   else
-    std::printf("%s: %llu documents, %llu tokens", output.c_str(), static_cast<unsigned long long>(done.documents),
+    std::printf("%s: %llu documents, %llu tokens", name.c_str(), static_cast<unsigned long long>(done.documents),
                 static_cast<unsigned long long>(done.tokens));
   std::printf(", of %.1f MB in %.2f s: %.1f MB/s\n", static_cast<double>(done.bytes) / 1e6, seconds,
               static_cast<double>(done.bytes) / 1e6 / seconds);
@@ -84,7 +86,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "prepare: %s\n", e.what());
     return 2;
   } catch (std::exception const& e) {
-    std::fprintf(stderr, "prepare: %s\n", e.what());
+    std::fprintf(stderr, "prepare: %s\n", mtf::shown_text(e.what()).c_str());
     return 1;
   }
 }

@@ -29,6 +29,11 @@ fails("not expected: red" --mesh data:2 red)
 fails("--mesh: expected one for all layouts or one for each of the 1 layouts, found 2" --mesh data:2 --mesh data:4)
 fails("mesh \"data:2\", layout \"batch:model\": .*batch, model, .data:2." --mesh data:2 --layout batch:model)
 fails("--machine: expected h100, tpu-v2 or a .json file .*found \"abacus\"" --mesh data:2 --machine abacus)
+string(ASCII 27 escape)
+fails("a name was expected, of characters that a terminal shows; found 'da.x1bcta'" --mesh "da${escape}cta:2")
+fails("red.x1b" --mesh data:2 "red${escape}")
+file(WRITE "${WORK}/twice.json" "{\"name\": \"a\", \"name\": \"b\"}")
+fails("twice.json has the key \"name\" twice" --mesh data:2 --machine "${WORK}/twice.json")
 
 # The best layouts.
 prints("3 layouts of the least seconds on h100.*mesh \"a:4 b:2\", layout \"batch:a\".*searched: [0-9]+ layouts on 3 meshes; [0-9]+ tried" --choose seconds --ranks 8)

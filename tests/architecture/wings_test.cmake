@@ -18,7 +18,7 @@ set(autodiff_may core math backend sharding tape tensor ops)
 set(checkpoint_may core backend sharding tape tensor)
 set(train_may core math backend sharding tape tensor ops autodiff checkpoint)
 set(data_may core checkpoint)
-set(plan_may core math backend sharding tape tensor ops autodiff train)
+set(plan_may core math backend sharding tape tensor ops autodiff checkpoint train)
 # The backends are installed apart: they use public headers only, and nothing above the contract.
 set(kokkos_may core math backend)
 set(mpi_may core math backend)

@@ -158,17 +158,19 @@ inline std::string lay_out(safetensors_header& h) {
   std::sort(h.arrays.begin(), h.arrays.end(), [&](auto const& a, auto const& b) {
     return std::pair(-rank(a), std::string_view(a.name)) < std::pair(-rank(b), std::string_view(b.name));
   });
-  auto json = nlohmann::ordered_json::object();
-  if (!h.metadata.empty()) json["__metadata__"] = h.metadata;
+  // Behind each other: by [] each would be looked for among those before.
+  nlohmann::ordered_json::object_t entries;
+  if (!h.metadata.empty()) entries.emplace_back("__metadata__", h.metadata);
   std::uint64_t at = 0;
   for (auto& a : h.arrays) {
     std::uint64_t bytes = detail::stored_type_of(a.type)->bytes;
     for (auto const n : a.shape) bytes *= static_cast<std::uint64_t>(n);
     a.begin = at;
     a.end = at += bytes;
-    json[a.name] = {{"dtype", a.type}, {"shape", a.shape}, {"data_offsets", {a.begin, a.end}}};
+    entries.emplace_back(
+        a.name, nlohmann::ordered_json{{"dtype", a.type}, {"shape", a.shape}, {"data_offsets", {a.begin, a.end}}});
   }
-  auto text = json.dump();
+  auto text = nlohmann::ordered_json(std::move(entries)).dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the arrays begin at a multiple of 8
   std::string first(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) first[i] = static_cast<char>(text.size() >> (8 * i) & 255U);

@@ -16,6 +16,7 @@
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/notation.hpp>
 #include <mtf/core/sharding.hpp>
+#include <mtf/core/shown_text.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/sentence.hpp>
 
@@ -25,8 +26,11 @@ namespace mtf {
 class short_name {
  public:
   constexpr short_name() = default;
-  /// A longer one is a user_error.
+  /// A longer one, and one with characters that a terminal does not show, is a user_error.
   constexpr explicit short_name(std::string_view text) {
+    for (auto rest = text; !rest.empty(); rest.remove_prefix(shown_bytes(rest)))
+      if (shown_bytes(rest) == 0)
+        throw user_error("a name was expected, of characters that a terminal shows; found '" + std::string(text) + "'");
     if (text.size() >= chars_.size())
       throw user_error("a layout's names have up to 31 characters, but it says '" + std::string(text) + "'");
     for (std::size_t i = 0; i < text.size(); ++i) chars_[i] = text[i];

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 #include <initializer_list>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/layout_value.hpp>
+#include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/plan/machine.hpp>
 
 namespace mtf {
@@ -169,10 +171,10 @@ inline machine_description machine_from(nlohmann::json const& json) {
 inline machine_description read_machine(std::string const& path) {
   std::ifstream file(path);
   if (!file) throw user_error("the machine's description " + path + " cannot be read");
+  std::string const text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  auto const json = detail::strict_json(text, "the machine's description " + path);
   try {
-    return machine_from(nlohmann::json::parse(file));
-  } catch (nlohmann::json::exception const& e) {
-    throw user_error("the machine's description " + path + " is not JSON: " + e.what());
+    return machine_from(json);
   } catch (user_error const& e) {
     throw user_error("the machine's description " + path + ": " + e.what());
   }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <mtf/checkpoint/part.hpp>
+#include <mtf/core/shown_text.hpp>
 #include <mtf/train/text_output.hpp>
 
 namespace mtf {
@@ -19,9 +20,9 @@ class run_screen {
     if (line_is_open_) to_.write("\n");
   }
 
-  /// A line that stays.
+  /// A line that stays, or several; of each as `shown_text` has it.
   void say(std::string const& line) {
-    to_.write((terminal_ ? "\r\033[K" : "") + line + "\n");
+    to_.write((terminal_ ? "\r\033[K" : "") + shown_text(line, "\n\t") + "\n");
     line_is_open_ = false;
   }
   /// A line that the next one replaces; on terminals only.

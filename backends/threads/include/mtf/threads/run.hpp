@@ -16,6 +16,7 @@
 #include <mtf/core/error.hpp>
 #include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/shown_text.hpp>
 #include <mtf/threads/pool.hpp>
 
 namespace mtf {
@@ -50,6 +51,8 @@ inline exit_report report_of(std::exception_ptr const& error) {
   }
 }
 
+inline void print(std::string const& text) { std::fputs(("mtf: " + shown_text(text, "\n") + "\n").c_str(), stderr); }
+
 /// Prints how a run failed; returns its exit code. A user_error that all ranks have is printed once, in rank 0's words.
 inline int report(rank_threads::outcome const& ended) {
   auto const first = report_of(ended.errors[static_cast<std::size_t>(ended.first)]);
@@ -57,7 +60,7 @@ inline int report(rank_threads::outcome const& ended) {
                                   [](auto const& e) { return e != nullptr && report_of(e).code == user_exit; });
   auto const text =
       shared ? report_of(ended.errors[0]).text : "rank " + std::to_string(ended.first) + ": " + first.text;
-  std::fputs(("mtf: " + text + "\n").c_str(), stderr);
+  print(text);
   return first.code;
 }
 
@@ -89,7 +92,7 @@ int guarded(Run const& run) {
     return run();
   } catch (...) {
     auto const alone = report_of(std::current_exception());
-    std::fputs(("mtf: " + alone.text + "\n").c_str(), stderr);
+    print(alone.text);
     return alone.code;
   }
 }

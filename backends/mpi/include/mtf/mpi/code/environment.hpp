@@ -9,6 +9,7 @@
 #include <string>
 
 #include <mtf/core/error.hpp>
+#include <mtf/core/shown_text.hpp>
 #include <mtf/mpi/environment.hpp>
 #include <mtf/mpi/error.hpp>
 #include <mtf/mpi/request.hpp>
@@ -84,7 +85,7 @@ void mpi_environment::end_all(std::string const& text, int code) const {
 }
 // One write: lines of several ranks do not mix.
 void mpi_environment::print(std::string const& line) {
-  std::fputs((line + "\n").c_str(), stderr);
+  std::fputs((shown_text(line, "\n") + "\n").c_str(), stderr);
   std::fflush(stderr);
 }
 
