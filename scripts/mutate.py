@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Do the tests see errors? Puts deliberate ones, one at a time, into a copy of the headers, compiles against it the
 programs that should notice (one file of the layout sweep's operations, local.gradients, threads.protocol, the program
-fuzzer), and expects each to fail.
+fuzzer, the tests of checkpoints, of the training loop and of prepare's pieces), and expects each to fail.
 
   scripts/mutate.py --flags "-I... -L..." [--only TEXT] [--skip N] [--count N] [--work DIR] [--cxx g++-12]
   scripts/mutate.py --check   only whether each can be put in: a second, and a test of its own
 
---flags: where Kokkos, oneDNN, Boost and doctest are, as given to the compiler and linker. Prints a table; the exit code is
+--flags: where Kokkos, oneDNN, Boost, doctest, ISA-L and PCRE2 are, as given to the compiler and linker. Prints a table; the exit code is
 the number of errors that a program did not catch, or that could not be put in because a header's text has changed. Takes
 about half a minute a program; the fuzzer, all of whose entries see the headers, some minutes, and two to run.
 """
@@ -19,9 +19,9 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CORE, THREADS = "include/mtf", "backends/threads/include/mtf/threads"
+CORE, THREADS, PREPARE = "include/mtf", "backends/threads/include/mtf/threads", "examples/prepare"
 
-# (what is wrong, the programs that should notice, header, text, replacement). Programs are `gradients`, `protocol`, `fuzz`, or
+# (what is wrong, the programs that should notice, header, text, replacement). Programs are those in `tests` below, or
 # one of the files tests/sweep/*_cases.cpp by its name. `fuzz` is asked for errors that the sweep cannot see.
 MUTATIONS = [
     ("a sum passes x + y if one operand is partial", "elementwise_of_several",
@@ -196,6 +196,26 @@ MUTATIONS = [
      "s.memory->sum.is(axes, part_of<T>(message, at));", "s.memory->sum.is(axes, part_of<T>(message, 0));"),
     ("what is computed again hands on no gradient", "fuzz", f"{CORE}/autodiff/recompute.hpp",
      "if (slot && slot->living() == &out_->owner()) out_->move_to(*slot);", "static_cast<void>(slot);"),
+    # Files, and what a run keeps.
+    ("a failed write on another rank is not told", "checkpoint", f"{CORE}/detail/checkpoint/write.hpp",
+     "agree(ranks, failure_);", 'agree(ranks, ranks.rank() == 0 ? failure_ : "");'),
+    ("a checkpoint that is given up stays, half written", "checkpoint loop", f"{CORE}/detail/checkpoint/write.hpp",
+     "if (ranks.rank() == 0) begun_.path = under_way_;", ""),
+    ("another model's tensors are accepted in one of several files", "checkpoint", f"{CORE}/detail/checkpoint/write.hpp",
+     'return std::string(drop("-") ? name : whole);', "return std::string(whole);"),
+    ("another model's tensors are accepted in files of other tools", "checkpoint", f"{CORE}/detail/checkpoint/read.hpp",
+     'std::set<std::string> names, read{""};', "std::set<std::string> names, read;"),
+    ("an old checkpoint goes while it has its manifest", "checkpoint", f"{CORE}/checkpoint/code/checkpoints.hpp",
+     'std::filesystem::remove(old + "/manifest.json", none);', ""),
+    ("a run that goes on forgets how many steps in a row were skipped", "loop",
+     f"{CORE}/detail/train/code/training_run.hpp",
+     'skipped_ = std::atoi(notes["skipped in a row"].c_str());', ""),
+    ("the limit of a spike has no floor", "loop", f"{CORE}/train/loss_watch.hpp",
+     "std::max(1.4826 * median(std::move(distances)), 1e-3 * std::abs(middle))", "1.4826 * median(std::move(distances))"),
+    ("a separator between two pieces is missed", "pieces", f"{PREPARE}/sources.cpp",
+     "rest.substr(0, length + separator.size()).find(separator)", "rest.substr(0, length).find(separator)"),
+    ("a text is broken at any line's end", "pieces", f"{CORE}/detail/data/word_pattern.hpp",
+     "if (at > 0 && ((text[at - 1] >= 'a' && text[at - 1] <= 'z') || (text[at - 1] >= 'A' && text[at - 1] <= 'Z')))", "if (at > 0)"),
     ("all-gather in the reverse order", "movement", f"{THREADS}/collectives.hpp",
      "copy(at(out, r * bytes), shards.of(r).in, bytes);", "copy(at(out, (shards.size() - 1 - r) * bytes), shards.of(r).in, bytes);"),
 ]
@@ -231,8 +251,10 @@ def main():
     def run(command, **more):
         return subprocess.run(command, capture_output=True, text=True, **more)
 
-    def compile_one(source, to, includes, optimize, *more):
-        return run(base + [optimize, *more, *includes, *compile_flags, "-c", str(ROOT / "tests" / source), "-o", str(to)])
+    def compile_one(source, to, tree, optimize, *more):
+        path = tree / (source if source.startswith("examples/") else f"tests/{source}")
+        return run(base + [optimize, *more, *includes(tree), *compile_flags, f'-DMTF_TEST_DIR="{ROOT}/tests"', "-c",
+                           f"{path}.cpp", "-o", str(to)])
 
     def includes(tree):
         return [f"-I{tree / part}" for part in ("include", "backends/kokkos/include", "backends/threads/include", "tests")]
@@ -242,10 +264,12 @@ def main():
     # They see nothing of what is mutated.
     for source in ("sweep/main", "sweep/problem", "sweep/shards", "sweep/forms", "local/main", "fuzz/interpreter", "fuzz/shards"):
         plain[source] = work / f"{source.replace('/', '.')}.o"
-        result = compile_one(f"{source}.cpp", plain[source], includes(ROOT), "-O1")
+        result = compile_one(source, plain[source], ROOT, "-O1")
         if result.returncode != 0:
             sys.exit(result.stderr)
     tests = {"gradients": ("local/gradients_test", "local/main"), "protocol": ("mesh/threads_protocol_test",),
+             "checkpoint": ("mesh/threads_checkpoint_test",), "loop": ("mesh/threads_loop_test",),
+             "pieces": ("data/pieces_test", f"{PREPARE}/sources"),
              "fuzz": [f"fuzz/{file.stem}" for file in sorted((ROOT / "tests/fuzz").glob("*.cpp"))]}
 
     def outcome(tree, program):
@@ -261,7 +285,7 @@ def main():
             arguments, sign = [], "FAILED"
         for source, optimize in to_compile:
             object_file = work / f"{source.replace('/', '.')}.mutant.o"
-            result = compile_one(f"{source}.cpp", object_file, includes(tree), optimize,
+            result = compile_one(source, object_file, tree, optimize,
                                  *([] if program in tests else [f"-DMTF_SWEEP_ONLY={program}_operations"]))
             if result.returncode != 0:
                 return "does not compile", next((l for l in result.stderr.splitlines() if "error" in l), "")
@@ -288,7 +312,7 @@ def main():
         count += 1
         tree = work / "tree"
         shutil.rmtree(tree, ignore_errors=True)
-        for part in ("include", "backends/kokkos", "backends/threads"):
+        for part in ("include", "backends/kokkos", "backends/threads", PREPARE):
             shutil.copytree(ROOT / part, tree / part)
         (tree / "tests").symlink_to(ROOT / "tests")
         text = (tree / header).read_text()
