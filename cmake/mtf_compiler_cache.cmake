@@ -5,7 +5,7 @@ mark_as_advanced(MTF_CCACHE)
 # nvcc_wrapper is no compiler that ccache knows.
 if(MTF_COMPILER_CACHE AND MTF_CCACHE AND NOT Kokkos_ENABLE_CUDA)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
-    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_MAXSIZE=20G "${MTF_CCACHE}")
+    CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_MAXSIZE=20G "${MTF_CCACHE}")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     add_compile_options("SHELL:-Xclang -fno-pch-timestamp")  # a precompiled header is the same whenever it was made
   endif()

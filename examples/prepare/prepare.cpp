@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <mtf/checkpoint/distinct_files.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/shown_text.hpp>
 #include <mtf/tokenizers.hpp>
@@ -26,16 +27,25 @@ int run(int argc, char** argv) {
   std::uint32_t vocabulary = 0;
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   bool special = false;
+  CLI::Validator const is_path(
+      [](std::string& path) {
+        return path.empty() || path.starts_with("--") ? "a path was expected, found \"" + path + "\"" : "";
+      },
+      "", "path");
   CLI::App app{
       "Makes a file of tokens, for `train --data`, of texts.\nInput: text files, files of JSON lines (.jsonl, "
       ".ndjson), "
       "or directories of both."};
-  app.add_option("input", sources.paths, "files and directories; a text file is one document")->required();
+  app.add_option("input", sources.paths, "files and directories; a text file is one document")
+      ->required()
+      ->check(is_path);
   app.add_option("-o,--output", output, "the file of tokens (.bin), or the vocabulary of --train-bpe (.json)")
-      ->required();
+      ->required()
+      ->check(is_path);
   app.add_option("--tokenizer", tokenizer,
                  "bytes, a tokenizer.json, a vocab.json with merges.txt beside it, a .model of sentencepiece, or a "
                  "directory with one of them")
+      ->check(is_path)
       ->capture_default_str();
   app.add_option("--train-bpe", vocabulary, "train a BPE vocabulary of so many tokens, and write its tokenizer.json")
       ->check(CLI::Range(257, 1 << 24));
@@ -60,6 +70,10 @@ int run(int argc, char** argv) {
   char const* const suffix = train ? ".json" : ".bin";
   if (!output.ends_with(suffix))
     throw mtf::user_error("--output " + output + ": a name that ends in " + suffix + " was expected");
+  mtf::distinct_files all;
+  for (auto const& path : prepare::files_of(sources)) all.reads("the input", path);
+  if (tokenizer != "bytes") all.reads("--tokenizer", tokenizer);
+  all.writes("--output", output);
   auto const done = train ? prepare::train_bpe(sources, vocabulary, output, threads, terminal)
                           : prepare::tokenize(sources,
                                               *mtf::load_tokenizer(tokenizer, special ? mtf::special_tokens::matched

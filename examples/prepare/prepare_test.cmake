@@ -95,3 +95,29 @@ refused("x.json: the vocabulary has no token" "${WORK}/two.txt" --tokenizer "${W
 refused("should? be|was expected" "${WORK}/two.txt" --tokenizer "${WORK}/two.txt")
 refused("ends in .json was expected" "${WORK}/two.txt" --train-bpe 300)
 refused("--train-bpe" "${WORK}/two.txt" --train-bpe 3)
+
+# An output is no input, whatever it is called, and inputs stay as they are.
+file(WRITE "${WORK}/same.bin" "a text")
+file(CREATE_LINK "${WORK}/same.bin" "${WORK}/link.bin" SYMBOLIC)
+foreach(output IN ITEMS same.bin link.bin in/../same.bin)
+  execute_process(COMMAND "${PREPARE}" "${WORK}/two.txt" "${WORK}/same.bin" -o "${WORK}/${output}" RESULT_VARIABLE code
+    OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  file(READ "${WORK}/same.bin" now)
+  if(NOT code EQUAL 2 OR NOT err MATCHES "^prepare: --output [^\n]*${output} is the file that the input [^\n]*same.bin is read from[^\n]*\n$"
+     OR NOT now STREQUAL "a text")
+    message(SEND_ERROR "an output that is an input: exit code ${code}, ${out}${err}; it is now \"${now}\"")
+  endif()
+endforeach()
+execute_process(COMMAND sh -c "'${PREPARE}' '${WORK}/two.txt' -o ''" RESULT_VARIABLE code ERROR_VARIABLE err)
+if(NOT code EQUAL 2 OR NOT err MATCHES "^prepare: --output: ")
+  message(SEND_ERROR "an output without a name: exit code ${code}, ${err}")
+endif()
+
+# Nothing is left of one that is killed.
+string(REPEAT "${WORK}/in/a.txt;" 200 often)
+execute_process(COMMAND "${PREPARE}" ${often} --tokenizer "${REFERENCE}/gpt2.json" -o "${WORK}/killed.bin" TIMEOUT 0.5
+  RESULT_VARIABLE code OUTPUT_QUIET ERROR_QUIET)
+file(GLOB left "${WORK}/killed.bin*")
+if(code EQUAL 0 OR left)
+  message(SEND_ERROR "killed, with \"${code}\": ${left} is left")
+endif()

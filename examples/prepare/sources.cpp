@@ -37,7 +37,7 @@ std::vector<std::string> files_of(source_options const& options) {
 piece next_piece(source const& from, std::size_t& at, std::size_t size, source_options const& options,
                  break_function const& break_behind) {
   auto const rest = from.bytes.substr(at);
-  piece p{&from, rest, true};
+  piece p{&from, rest, true, at};
   if (from.json_lines) {
     if (rest.size() > size) {
       auto const end = rest.find('\n', size);
@@ -63,8 +63,12 @@ void for_each_json_document(piece const& p, std::string const& field, std::funct
     auto const line = p.bytes.substr(at, end - at);
     if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
       auto const where = [&] {
-        auto const before = p.from->bytes.substr(0, static_cast<std::size_t>(line.data() - p.from->bytes.data()));
-        return p.from->path + ":" + std::to_string(1 + std::count(before.begin(), before.end(), '\n'));
+        std::ptrdiff_t lines = 1;
+        p.from->file->read([&](std::string_view text) {
+          auto const before = text.substr(0, p.begin + static_cast<std::size_t>(line.data() - p.bytes.data()));
+          lines += std::count(before.begin(), before.end(), '\n');
+        });
+        return p.from->path + ":" + std::to_string(lines);
       };
       f(mtf::text_of_json_line(line, field, where));
     }

@@ -3,10 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <mtf/data/text_file.hpp>
 
 namespace prepare {
 
@@ -17,18 +20,28 @@ struct source_options {
   std::string field = "text";      // of JSON lines
 };
 
-/// A file that is read, which stays where it is in memory.
+/// A file that is read, which stays where it is in memory; its bytes are to be looked at while `file` is read, if there
+/// is one.
 struct source {
   std::string path;
   bool json_lines = false;
   std::string_view bytes;
+  mtf::text_file const* file = nullptr;
 };
 
 /// A part of a source: documents from first to last, or a part of one.
 struct piece {
   source const* from = nullptr;
-  std::string_view bytes;
+  std::string_view bytes;     // of the source, or of its own copy
   bool ends_document = true;  // of texts: else the next piece goes on with it
+  std::size_t begin = 0;      // in the source
+  std::shared_ptr<std::string const> own{};
+
+  /// Copies the bytes: what happens to the file is then seen no more.
+  void keep_own() {
+    own = std::make_shared<std::string const>(bytes);
+    bytes = *own;
+  }
 };
 
 /// The files of all paths: those of directories by name, in all their directories; .jsonl and .ndjson are JSON lines. A

@@ -27,7 +27,8 @@ class line_of_pieces {
       : options_(&options), break_behind_(std::move(break_behind)), paths_(files_of(options)) {
     for (auto const& path : paths_) {
       files_.push_back(std::make_unique<mtf::text_file>(path));
-      sources_.push_back({path, is_json_lines(path), files_.back()->text()});
+      files_.back()->read(
+          [&](std::string_view text) { sources_.push_back({path, is_json_lines(path), text, files_.back().get()}); });
       bytes_ += sources_.back().bytes.size();
     }
   }
@@ -43,7 +44,10 @@ class line_of_pieces {
         at_ = 0;
         continue;
       }
-      taken.push_back(next_piece(from, at_, piece_size, *options_, break_behind_));
+      from.file->read([&](std::string_view) {
+        taken.push_back(next_piece(from, at_, piece_size, *options_, break_behind_));
+        taken.back().keep_own();
+      });
       size += taken.back().bytes.size() + 1;
     }
     return taken;
@@ -117,8 +121,13 @@ void in_order(line_of_pieces& line, int threads, bool shows_progress,
     }
     while (!failed()) {
       std::unique_lock take(taking);
-      auto const pieces = line.take();
-      if (pieces.empty()) return;
+      std::vector<piece> pieces;
+      try {
+        pieces = line.take();
+      } catch (...) {
+        wrong = std::current_exception();
+      }
+      if (pieces.empty() && !wrong) return;
       auto const mine = next++;
       take.unlock();
       result r{{}, wrong, 0};

@@ -65,7 +65,8 @@ mtf::loop_options loop_options_from(options const& o, executable const& built, s
                          .tensorboard = o.tensorboard,
                          .report = o.report,
                          .page = run_page,
-                         .about = description_of(o, built, parameters, data, plan)};
+                         .about = description_of(o, built, parameters, data, plan),
+                         .reads = {o.data}};
   loop.checkpoints = {.directory = o.checkpoint, .keep = o.keep, .keep_every = o.keep_every};
   loop.checkpoint_every = o.every;
   loop.resume = o.resume;

@@ -38,6 +38,13 @@ void add_number(CLI::App& app, char const* flag, Number& to, Number low, Number 
       ->type_name(std::is_integral_v<Number> ? "INT" : "FLOAT");
 }
 
+/// What is given as a path is one.
+CLI::Validator const is_path(
+    [](std::string& path) {
+      return path.empty() || path.starts_with("--") ? "a path was expected, found \"" + path + "\"" : "";
+    },
+    "", "path");
+
 /// An option that chooses one of some words.
 void add_trouble(CLI::App& app, char const* flag, mtf::on_trouble& to, std::vector<std::string> const& words,
                  char const* description) {
@@ -95,7 +102,8 @@ command_line parse(int argc, char** argv, executable const& built) {
   // The data.
   auto* const data =
       app.add_option("--data", o.data,
-                     "what to train on: a file of tokens (.bin), which prepare writes, or else a text, read as bytes");
+                     "what to train on: a file of tokens (.bin), which prepare writes, or else a text, read as bytes")
+          ->check(is_path);
   add_number(app, "--validation-share", o.validation_share, 0.0, 0.5,
              "of its tokens, kept for evaluations; at least one sequence is");
 
@@ -130,17 +138,20 @@ command_line parse(int argc, char** argv, executable const& built) {
               "what to do about a checkpoint that cannot be written: end, or go on and try the next one");
 
   // What is written, and when.
-  app.add_option("--log", o.log, "write one JSON object a line here, for each step");
-  app.add_option("--tensorboard", o.tensorboard, "write event files into this directory, for TensorBoard");
+  app.add_option("--log", o.log, "write one JSON object a line here, for each step")->check(is_path);
+  app.add_option("--tensorboard", o.tensorboard, "write event files into this directory, for TensorBoard")
+      ->check(is_path);
   app.add_option("--report", o.report,
-                 "draw losses, speeds and where the time went as a page in this file, for any browser");
+                 "draw losses, speeds and where the time went as a page in this file, for any browser")
+      ->check(is_path);
   app.add_flag("--profile", o.profile, "at the end, tell where the time of the training steps went, by operation");
   auto* const checkpoint =
-      app.add_option("--checkpoint", o.checkpoint, "write checkpoints into this directory, and on SIGTERM or SIGUSR1");
+      app.add_option("--checkpoint", o.checkpoint, "write checkpoints into this directory, and on SIGTERM or SIGUSR1")
+          ->check(is_path);
   add_number(app, "--every", o.every, 1, most, "steps between checkpoints");
   add_number(app, "--keep", o.keep, 0, most, "how many of them are kept, the newest; 0: all");
   add_number(app, "--keep-every", o.keep_every, 0, most, "and each whose step is a multiple of this; 0: no others");
-  app.add_flag("--resume", o.resume, "go on from the newest checkpoint there; if there is none, begin")
+  app.add_flag("--resume", o.resume, "go on from the newest checkpoint there; if there is none and the log has no steps, begin")
       ->needs(checkpoint);
   add_number(app, "--eval-every", o.eval_every, 1, most, "steps between evaluations");
   add_number(app, "--sample", o.sample, 0, most,

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <mtf/checkpoint/distinct_files.hpp>
 #include <mtf/plan/machine_json.hpp>
 #include <mtf/plan/machines.hpp>
 #include <mtf/plan/plan_json.hpp>
@@ -264,8 +265,14 @@ std::string run(int argc, char** argv) {
   app.add_option("--machine", q.machine,
                  "what the ranks are: h100 (nodes of eight), tpu-v2 (a pod), or a JSON file of benchmark-machine")
       ->capture_default_str();
-  app.add_option("--json", q.json, "write plans, prices and timelines into this file");
-  app.add_option("--html", q.html, "draw the same as a page in this file, for any browser, without a network");
+  CLI::Validator const is_path(
+      [](std::string& path) {
+        return path.empty() || path.starts_with("--") ? "a path was expected, found \"" + path + "\"" : "";
+      },
+      "", "path");
+  app.add_option("--json", q.json, "write plans, prices and timelines into this file")->check(is_path);
+  app.add_option("--html", q.html, "draw the same as a page in this file, for any browser, without a network")
+      ->check(is_path);
   CLI::Validator const positive(
       [](std::string const& text) {
         double x = 0;
@@ -297,6 +304,10 @@ std::string run(int argc, char** argv) {
   } catch (CLI::ParseError const& e) {
     throw mtf::user_error(std::string(e.what()) + " (see --help)");
   }
+  mtf::distinct_files all;
+  if (q.machine.ends_with(".json")) all.reads("--machine", q.machine);
+  all.writes("--json", q.json);
+  all.writes("--html", q.html);
   auto const machine = machine_from(q.machine);
   std::string text;
   std::vector<inquiry> asked;

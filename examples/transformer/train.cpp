@@ -56,15 +56,16 @@ struct token_batch {
   tokens_on<Backend> ids, labels;
 };
 
-/// A batch of examples, `read(row, part, column, to)`: each rank reads its own part of it.
+/// One part of a batch of examples, `read(row, part, column, to)`: each rank reads its own of it.
+template <class Backend, class Read>
+tokens_on<Backend> part_of_batch(Backend& machine, example_part which, Read const& read) {
+  return mtf::from_rows<tokens_on<Backend>>(machine, [&](std::int64_t row, std::int64_t column,
+                                                         std::span<std::int32_t> to) { read(row, which, column, to); });
+}
+/// Both.
 template <class Backend, class Read>
 token_batch<Backend> batch_from(Backend& machine, Read const& read) {
-  auto const part = [&](example_part which) {
-    return mtf::from_rows<tokens_on<Backend>>(
-        machine,
-        [&](std::int64_t row, std::int64_t column, std::span<std::int32_t> to) { read(row, which, column, to); });
-  };
-  return {part(example_part::ids), part(example_part::labels)};
+  return {part_of_batch(machine, example_part::ids, read), part_of_batch(machine, example_part::labels, read)};
 }
 
 template <class Backend>
@@ -130,17 +131,23 @@ int train(Backend& machine, options const& o) {
   auto const several = static_cast<std::size_t>(o.accumulate);
   int const code = loop.run(
       [&](int step) {
-        std::vector<token_batch<Backend>> batches;
-        for (std::size_t i = 0; i < several; ++i)
-          batches.push_back(batch_from(machine, [&](std::int64_t row, auto... where) {
+        auto const read_from = [&, step](std::size_t i) {
+          return [&, step, i](std::int64_t row, auto... where) {
             data.training(step, static_cast<std::int64_t>(i) * batch + row, where...);
-          }));
-        return batches;
+          };
+        };
+        token_batch<Backend> one;
+        if (several == 1) one = batch_from(machine, read_from(0));
+        // Of several one is held at a time: each is read when it is asked for.
+        return [&, read_from, one](std::size_t i, example_part which) {
+          if (several > 1) return part_of_batch(machine, which, read_from(i));
+          return which == example_part::ids ? one.ids : one.labels;
+        };
       },
       [&](auto const& q, auto const& batches, int step) {
         auto const key = seed.of("dropout").of(static_cast<std::uint64_t>(step));
-        auto const ids = [&](std::size_t i) { return batches[i].ids; };
-        auto const labels = [&](std::size_t i) { return batches[i].labels; };
+        auto const ids = [&](std::size_t i) { return batches(i, example_part::ids); };
+        auto const labels = [&](std::size_t i) { return batches(i, example_part::labels); };
         auto const noise = [&](std::size_t i) { return noise_of(o.dropout, i == 0 ? key : key.of(i)); };
         auto const weight = [&](std::size_t i) {
           std::int64_t labels = 0;
@@ -176,6 +183,8 @@ int train(Backend& machine, options const& o) {
 
 int main(int argc, char** argv) {
   auto const line = transformer::parse(argc, argv, transformer::built);
+  if (!line.chosen.checkpoint.empty())
+    mtf::listen_for_stop();  // from here on: the run ends with a checkpoint, or begins
   if (line.help || (line.chosen.plan && !line.wrong)) try {
       mtf::text_output screen("standard output", transformer::speaks() ? stdout : nullptr);
       screen.write(line.help ? *line.help : mtf::describe(transformer::plan_of(line.chosen)));

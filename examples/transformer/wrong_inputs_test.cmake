@@ -169,3 +169,23 @@ execute_process(COMMAND "${TRAIN}" --help OUTPUT_VARIABLE out RESULT_VARIABLE co
 if(NOT code EQUAL 0 OR NOT out MATCHES "--learning-rate" OR NOT out MATCHES "fixed in this executable's types")
   message(SEND_ERROR "--help: exit code ${code}\n${out}")
 endif()
+
+# What is written is nothing that is read, and a path is no empty text.
+file(COPY_FILE "${DATA}" "${WORK}/data.txt")
+file(CREATE_LINK "${WORK}/data.txt" "${WORK}/link.txt" SYMBOLIC)
+file(SHA256 "${WORK}/data.txt" before)
+foreach(flag IN ITEMS log report)
+  foreach(path IN ITEMS data.txt link.txt)
+    expect_alone("the ${flag} .*${path} is the file that the input .*data.txt is read from" --data "${WORK}/data.txt"
+      "--${flag}" "${WORK}/${path}" --steps 1)
+  endforeach()
+endforeach()
+expect_alone("the report .*x is the file that the log .*x is written to" --data "${DATA}" --log "${WORK}/x" --report "${WORK}/x")
+file(SHA256 "${WORK}/data.txt" now)
+if(NOT now STREQUAL before)
+  message(SEND_ERROR "the data was written")
+endif()
+foreach(flag IN ITEMS data log report tensorboard checkpoint)
+  fails(COMMAND sh -c "'${TRAIN_ONE}' --data '${DATA}' --${flag} ''" ERROR "--${flag}: a path was expected, found \"\"")
+  expect_alone("--${flag}: a path was expected, found \"--profile\"" --data "${DATA}" "--${flag}=" --profile)
+endforeach()

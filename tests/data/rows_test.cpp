@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 
 namespace {
 
+namespace fs = std::filesystem;
 constexpr std::uint32_t end = 9;
 /// Document d: 1 + d % 3 tokens, each d % 9; then the end of text.
 void write_documents(std::string const& path, std::int64_t count, std::uint32_t vocabulary = 10) {
@@ -244,6 +246,56 @@ TEST_CASE("ids of two and of four bytes, and llm.c's files") {
   CHECK(file.documents() == 2);
   CHECK(file.begin_of(1) == 3);
   CHECK(file.end_of_text() == 50256);
+}
+
+TEST_CASE("a file of tokens or a text that is changed while it is read is an error, and no signal") {
+  scratch const dir;
+  auto const path = dir.of("some.bin"), text = dir.of("text");
+  auto const looks = [&](auto const& change) {
+    write_documents(path, 5000);
+    write_bytes(text, std::string(100'000, 'x'));
+    mtf::token_file const file(path), bytes(text);
+    mtf::text_file const whole(text);
+    std::vector<std::int32_t> row(64);
+    std::vector<std::string> said;
+    auto const all = [&] {
+      said.push_back(error_of([&] { return file.read(file.size() - 64, row), 0; }));
+      said.push_back(error_of([&] { return bytes.read(bytes.size() - 64, row), 0; }));
+      said.push_back(error_of([&] { return file.check_below(10), 0; }));
+      said.push_back(error_of([&] { return file.fingerprint(); }));
+      said.push_back(error_of([&] {
+        whole.read([&](std::string_view all_of_it) { row[0] = all_of_it.back(); });
+        return 0;
+      }));
+    };
+    all();
+    for (auto const& s : said) CHECK(s.empty());
+    said.clear();
+    change();
+    all();
+    return said;
+  };
+  for (auto const& said : looks([&] {
+         fs::resize_file(path, 1000);
+         fs::resize_file(text, 1000);
+       }))
+    CHECK_MESSAGE((has(said, " has become shorter while it is read") || has(said, " was changed while it is read")),
+                  said);
+  for (auto const& said : looks([&] {  // the same length, other bytes
+         for (auto const& each : {path, text}) std::fstream(each, std::ios::in | std::ios::out).seekp(2000).put('y');
+       }))
+    CHECK_MESSAGE(has(said, " was changed while it is read"), said);
+  for (auto const& said : looks([&] {
+         for (auto const& each : {path, text}) std::ofstream(each, std::ios::app) << "more";
+       }))
+    CHECK_MESSAGE(has(said, " was changed while it is read"), said);
+  for (auto const& said : looks([&] {  // another file with its name
+         for (auto const& each : {path, text}) {
+           write_bytes(dir.of("new"), "another");
+           fs::rename(dir.of("new"), each);
+         }
+       }))
+    CHECK(said.empty());
 }
 
 TEST_CASE("a file that is not what its header says is refused by name") {

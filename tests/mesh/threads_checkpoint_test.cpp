@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <sys/inotify.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <doctest/doctest.h>
@@ -268,6 +269,96 @@ TEST_CASE("the newest are kept, and each of some steps; incomplete ones are none
   CHECK(why_not(at.path + "/step-00000040").find("is no checkpoint") != std::string::npos);
 }
 
+TEST_CASE("what mtf did not write is neither removed nor replaced") {
+  scratch const at;
+  on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
+    auto const p = numbered<model_of<float, layout_for<"a:2", "rows:a">>>(machine);
+    bool const speaks = machine.ranks().rank() == 0;
+    auto const put = [&](std::string const& file) {
+      if (speaks) {
+        fs::create_directories(fs::path(file).parent_path());
+        write_bytes(file, "mine");
+      }
+      machine.ranks().barrier();
+    };
+    // Beside a structure's tensors.
+    auto const model = at.path + "/model";
+    mtf::save(model, p);
+    CHECK(error_of([&] {
+            mtf::save(model, p);
+            return 0;
+          }).empty());
+    put(model + "/tokenizer.json");
+    CHECK(error_of([&] {
+            mtf::save(model, p);
+            return 0;
+          }).find(model + "/tokenizer.json is there") == 0);
+    // In the place of what is under way.
+    put(at.path + "/other.writing/notes.txt");
+    put(at.path + "/other.writing/model.safetensors");
+    CHECK(error_of([&] {
+            mtf::save(at.path + "/other", p);
+            return 0;
+          }).find("other.writing/notes.txt is there") != std::string::npos);
+    put(at.path + "/third.writing/model.safetensors");  // as an interrupted one leaves
+    CHECK(error_of([&] {
+            mtf::save(at.path + "/third", p);
+            return 0;
+          }).empty());
+    // In a checkpoint that is not kept.
+    mtf::checkpoints all(machine.ranks(), {.directory = at.path, .keep = 1});
+    all.write(1, {}, mtf::stored_as("model", p));
+    all.finish();
+    put(at.path + "/step-00000001/evaluation.json");
+    all.write(2, {}, mtf::stored_as("model", p));
+    all.finish();
+    machine.ranks().barrier();
+    CHECK(all.newest() == 2);
+    for (auto const* file : {"/model/tokenizer.json", "/model/model.safetensors", "/other.writing/notes.txt",
+                             "/other.writing/model.safetensors", "/step-00000001/evaluation.json"})
+      CHECK_MESSAGE(fs::exists(at.path + file), file);
+    CHECK_FALSE(fs::exists(at.path + "/step-00000001/model.safetensors"));
+    CHECK_FALSE(fs::exists(at.path + "/third.writing"));
+  });
+}
+
+TEST_CASE("a directory of checkpoints is one run's at a time") {
+  scratch const at;
+  auto const directory = at.path + "/run";
+  on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
+    auto const second = [&] {
+      return error_of([&] {
+        mtf::checkpoints const other(machine.ranks(), {.directory = directory});
+        return 0;
+      });
+    };
+    {
+      mtf::checkpoints const first(machine.ranks(), {.directory = directory});
+      auto const said = second();
+      CHECK(said.find(directory + " is in use by another run (process " + std::to_string(::getpid()) + " on ") == 0);
+    }
+    machine.ranks().barrier();
+    CHECK(second().empty());
+  });
+  CHECK(fs::is_empty(directory));
+  // Of a process that was killed.
+  if (auto const child = ::fork(); child == 0) {
+    mtf::single_rank one;
+    auto* const all = new mtf::checkpoints(one, {.directory = directory});
+    static_cast<void>(all->newest());
+    ::_exit(7);
+  } else {
+    int how = 0;
+    REQUIRE(::waitpid(child, &how, 0) == child);
+    CHECK(WEXITSTATUS(how) == 7);
+  }
+  mtf::single_rank one;
+  CHECK(error_of([&] {
+          mtf::checkpoints const next(one, {.directory = directory});
+          return 0;
+        }).empty());
+}
+
 TEST_CASE("an old checkpoint is none before the first of its other files goes") {
   scratch const at;
   on_ranks_of<mtf::mesh_of<"a:2">>([&](auto& machine) {
@@ -280,7 +371,7 @@ TEST_CASE("an old checkpoint is none before the first of its other files goes") 
     auto const old = at.path + "/step-00000001";
     if (speaks) {
       // Newer files, and many: whatever the order of a directory is, one of them is before the manifest.
-      for (int i = 0; i < 100; ++i) write_bytes(old + "/more-" + std::to_string(i), "");
+      for (int i = 0; i < 100; ++i) write_bytes(old + "/more-" + std::to_string(i) + ".safetensors", "");
       REQUIRE(::inotify_add_watch(watch, old.c_str(), IN_DELETE) >= 0);
     }
     all.write(2, {}, mtf::stored_as("model", p));
@@ -332,7 +423,7 @@ TEST_CASE("a directory that the ranks do not share: all are told, and nothing is
     all.write(1, {}, mtf::stored_as("model", p));
     CHECK_FALSE(all.finish());
     CHECK(why.find("model.safetensors cannot be written: No such file or directory") != std::string::npos);
-    CHECK(fs::is_empty(mine));
+    for (auto const& e : fs::directory_iterator(mine)) CHECK(e.path().filename() == ".lock");
   });
 }
 

@@ -3,6 +3,7 @@
 // does.
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ namespace mtf {
 namespace detail {
 class checkpoint_writing;
 class copies;
+class directory_lock;
 }  // namespace detail
 
 /// Where checkpoints are, and which are kept.
@@ -35,7 +37,8 @@ struct checkpoint_options {
 /// calls in the same order. Whatever moment a run is killed at, the newest complete checkpoint is whole.
 class checkpoints {
  public:
-  /// Makes the directory. One that cannot be made is a user_error.
+  /// Makes the directory, and takes it for this run alone until its end. One that cannot be made, or that another run
+  /// has, is a user_error.
   MTF_CHECKPOINT_CODE checkpoints(collectives& ranks, checkpoint_options options);
   checkpoints(checkpoints const&) = delete;
   checkpoints& operator=(checkpoints const&) = delete;
@@ -55,8 +58,9 @@ class checkpoints {
   /// Waits for the checkpoint that is on its way, and completes it. Whether one is there now that was not before.
   MTF_CHECKPOINT_CODE bool finish();
 
-  /// The step of the newest complete checkpoint, if there is one.
-  [[nodiscard]] MTF_CHECKPOINT_CODE std::optional<std::int64_t> newest() const;
+  /// The step of the newest complete checkpoint before step `before`, if there is one.
+  [[nodiscard]] MTF_CHECKPOINT_CODE std::optional<std::int64_t> newest(
+      std::int64_t before = std::numeric_limits<std::int64_t>::max()) const;
   /// Reads the checkpoint of a step, as load_parts; gives its notes.
   template <class Backend, class... T>
   checkpoint_notes read(Backend& b, std::int64_t step, checkpoint_part<T> const&... parts) const {
@@ -75,7 +79,8 @@ class checkpoints {
   checkpoint_options options_;
   // Owned: a std::unique_ptr would want the classes.
   detail::checkpoint_writing* on_its_way_ = nullptr;
-  detail::copies* copies_ = nullptr;  // kept: making it anew takes longer than copying into it
+  detail::directory_lock* lock_ = nullptr;  // the first rank's
+  detail::copies* copies_ = nullptr;        // kept: making it anew takes longer than copying into it
 };
 
 }  // namespace mtf

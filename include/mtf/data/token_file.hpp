@@ -9,8 +9,7 @@
 #include <vector>
 
 #include <mtf/core/error.hpp>
-#include <mtf/detail/checkpoint/file.hpp>
-#include <mtf/detail/checkpoint/mapped_file.hpp>
+#include <mtf/detail/checkpoint/data_file.hpp>
 #include <mtf/detail/data/token_layout.hpp>
 
 namespace mtf {
@@ -18,13 +17,15 @@ namespace mtf {
 /// The tokens of a file, in documents, where they are in the file: nothing is read before it is asked for. Three kinds
 /// of files, told apart by their first bytes: those that `token_writer` and the program prepare write (docs/design.md,
 /// "Data"); llm.c's (magic 20240520, version 1), whose documents begin with GPT-2's end of text; and any other whose
-/// name does not end in .bin, whose bytes are the tokens and which is one document.
+/// name does not end in .bin, whose bytes are the tokens and which is one document. A file that is changed while this
+/// stands is a user_error of whoever looks at it next.
 class token_file {
  public:
   /// Opens and checks the file: its length, its header, the ends of its documents. A user_error says what is wrong, and
   /// what was expected.
-  explicit token_file(std::string const& path)
-      : file_(detail::file::to_read(path)), layout_(detail::layout_of_tokens(file_.bytes(), path)) {}
+  explicit token_file(std::string const& path) : file_(path) {
+    file_.read([&] { layout_ = detail::layout_of_tokens(file_.bytes(), path); });
+  }
 
   /// Its name, as it was given.
   [[nodiscard]] std::string const& path() const { return file_.path(); }
@@ -87,15 +88,17 @@ class token_file {
   template <class F>
   void with_tokens(F const& f) const {
     auto const* first = file_.bytes().data() + layout_.first;
-    if (layout_.token_bytes == 1)
-      f(reinterpret_cast<std::uint8_t const*>(first));
-    else if (layout_.token_bytes == 2)
-      f(reinterpret_cast<std::uint16_t const*>(first));
-    else
-      f(reinterpret_cast<std::uint32_t const*>(first));
+    file_.read([&] {
+      if (layout_.token_bytes == 1)
+        f(reinterpret_cast<std::uint8_t const*>(first));
+      else if (layout_.token_bytes == 2)
+        f(reinterpret_cast<std::uint16_t const*>(first));
+      else
+        f(reinterpret_cast<std::uint32_t const*>(first));
+    });
   }
 
-  detail::mapped_file file_;
+  detail::data_file file_;
   detail::token_layout layout_;
 };
 

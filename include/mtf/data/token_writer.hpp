@@ -9,34 +9,26 @@
 #include <utility>
 #include <vector>
 
-#include <stdio.h>  // NOLINT(modernize-deprecated-headers): rename and getpid are POSIX's
-#include <unistd.h>
-
 #include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/data/token_layout.hpp>
 
 namespace mtf {
 
-/// Writes a file that `token_file` reads, of ids of two bytes if the vocabulary allows that, else of four. It grows
-/// under another name and gets its own when it is whole; if that does not come to pass, nothing is left of it. What
-/// cannot be written is a user_error.
+/// Writes a file that `token_file` reads, of ids of two bytes if the vocabulary allows that, else of four. It gets its
+/// name when it is whole; if that does not come to pass, nothing is left of it. What cannot be written is a user_error.
 class token_writer {
  public:
   /// `end_of_text`: written behind each document, if it is given.
   token_writer(std::string path, std::uint32_t vocabulary, std::optional<std::uint32_t> end_of_text)
-      : path_(std::move(path)),
-        fresh_(path_ + ".new-" + std::to_string(::getpid())),
-        file_(detail::file::create(fresh_, sizeof(detail::token_header))) {
+      : path_(std::move(path)), file_(path_) {
     header_.token_bytes = vocabulary <= 0x10000 ? 2 : 4;
     header_.vocabulary = vocabulary;
     header_.end_of_text = end_of_text.value_or(detail::token_header::no_end);
   }
   token_writer(token_writer const&) = delete;
   token_writer& operator=(token_writer const&) = delete;
-  ~token_writer() {
-    if (!finished_) ::unlink(fresh_.c_str());
-  }
+  ~token_writer() = default;
 
   /// Appends tokens to the document in progress.
   void add(std::span<std::uint32_t const> ids) {
@@ -76,9 +68,7 @@ class token_writer {
     for (auto const end : ends_) put(end, 8);
     flush();
     file_.write(0, &header_, sizeof header_);
-    file_.sync();
-    if (::rename(fresh_.c_str(), path_.c_str()) != 0) detail::cannot(path_, "written");
-    finished_ = true;
+    file_.finish();
   }
 
  private:
@@ -93,13 +83,12 @@ class token_writer {
     buffer_.clear();
   }
 
-  std::string path_, fresh_;
-  detail::file file_;
+  std::string path_;
+  detail::file_to_be file_;
   detail::token_header header_;
   std::vector<std::uint64_t> ends_;
   std::vector<char> buffer_;
   std::uint64_t at_ = sizeof(detail::token_header);  // where the buffer begins in the file
-  bool finished_ = false;
 };
 
 }  // namespace mtf

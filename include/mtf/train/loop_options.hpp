@@ -29,6 +29,7 @@ struct loop_options {
   std::string report{};       // a file: `page` of report_json, written at each evaluation and at the end
   std::function<std::string(std::string const& json)> page{};
   run_description about{};
+  std::vector<std::string> reads{};  // files that the program reads: none of those above may be one of them
 
   checkpoint_options checkpoints{};  // without a directory there are none
   int checkpoint_every = 100;        // steps; the last step, and the one at which a signal came, have one too

@@ -11,6 +11,11 @@
 
 namespace mtf {
 
+namespace detail {
+/// The last step that a log has a line of; 0: none, or there is no such file.
+MTF_CHECKPOINT_CODE std::int64_t last_step_of_log(std::string const& path);
+}  // namespace detail
+
 /// A line {"step": 1, "loss": 5.5, ...} for each step; "remark" is there if there is one. A number that is not finite
 /// is null, as JSON has none.
 class run_log {

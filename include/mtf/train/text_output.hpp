@@ -35,6 +35,10 @@ class text_output {
     if (to_ != nullptr && to_ != stdout) check(std::fclose(to_) == 0);
     to_ = nullptr;
   }
+  /// As if the last call had failed, with this sentence.
+  void fail(std::string const& why) {
+    if (failure_.empty()) failure_ = why;
+  }
   /// Empty: nothing failed.
   [[nodiscard]] std::string const& failure() const { return failure_; }
 

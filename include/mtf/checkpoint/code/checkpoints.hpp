@@ -17,6 +17,8 @@
 #include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/agree.hpp>
 #include <mtf/detail/checkpoint/beside.hpp>
+#include <mtf/detail/checkpoint/directory.hpp>
+#include <mtf/detail/checkpoint/directory_lock.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
 #include <mtf/detail/checkpoint/write.hpp>
 
@@ -24,13 +26,24 @@ namespace mtf {
 
 checkpoints::checkpoints(collectives& ranks, checkpoint_options options)
     : ranks_(&ranks), options_(std::move(options)) {
-  std::error_code why;
-  if (ranks.rank() == 0) std::filesystem::create_directories(options_.directory, why);
-  detail::agree(ranks, why ? options_.directory + " cannot be made: " + why.message() : "");
+  auto const take = [&] {
+    std::error_code why;
+    std::filesystem::create_directories(options_.directory, why);
+    if (why) throw user_error(options_.directory + " cannot be made: " + why.message());
+    lock_ = new detail::directory_lock(options_.directory);
+  };
+  auto const failure = ranks.rank() == 0 ? detail::failure_of(take) : "";
+  try {
+    detail::agree(ranks, failure);
+  } catch (...) {
+    delete lock_;
+    throw;
+  }
 }
 
 checkpoints::~checkpoints() {
   delete on_its_way_;
+  delete lock_;
   delete copies_;
 }
 
@@ -63,10 +76,11 @@ bool checkpoints::finish() {
   return true;
 }
 
-std::optional<std::int64_t> checkpoints::newest() const {
+std::optional<std::int64_t> checkpoints::newest(std::int64_t before) const {
   std::int64_t found = -1;
   if (ranks_->rank() == 0)
-    for (auto const step : complete_steps()) found = std::max(found, step);
+    for (auto const step : complete_steps())
+      if (step < before) found = std::max(found, step);
   auto const of_first = detail::of_all_ranks(*ranks_, std::vector{found}).front();
   return of_first < 0 ? std::nullopt : std::optional(of_first);
 }
@@ -94,12 +108,9 @@ std::vector<std::int64_t> checkpoints::complete_steps() const {
 void checkpoints::remove_old() const {
   if (options_.keep <= 0) return;
   auto const steps = complete_steps();
-  std::error_code none;
   for (std::size_t i = 0; i + static_cast<std::size_t>(options_.keep) < steps.size(); ++i) {
     if (options_.keep_every > 0 && steps[i] % options_.keep_every == 0) continue;
-    auto const old = directory_of(steps[i]);
-    std::filesystem::remove(old + "/manifest.json", none);  // from here on it is none
-    std::filesystem::remove_all(old, none);
+    detail::remove_checkpoint(directory_of(steps[i]));
   }
 }
 

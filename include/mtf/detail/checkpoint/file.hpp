@@ -73,9 +73,37 @@ class file {
     return {};
   }
 
+  /// A new one without a name, in a directory, which is gone with its last descriptor; nothing where the system or the
+  /// file system cannot. Errors call it `path`.
+  static std::optional<file> unnamed([[maybe_unused]] std::string const& directory,
+                                     [[maybe_unused]] std::string const& path) {
+#ifdef O_TMPFILE
+    if (int const descriptor = ::open(directory.c_str(), O_RDWR | O_CLOEXEC | O_TMPFILE, 0666); descriptor >= 0)
+      return file(path, descriptor, "written");
+#endif
+    return {};
+  }
+  /// Gives one without a name this one, which no file has.
+  [[nodiscard]] bool link_as(std::string const& name) const {
+    auto const self = "/proc/self/fd/" + std::to_string(descriptor_);
+    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  }
+
   [[nodiscard]] std::string const& path() const { return path_; }
   /// Bytes, when it was opened to be read.
   [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// What tells that a file has changed.
+  struct state {
+    std::uint64_t device = 0, inode = 0, bytes = 0;
+    std::int64_t seconds = 0, nanoseconds = 0;  // of its last change
+    bool operator==(state const&) const = default;
+  };
+  [[nodiscard]] state now() const {
+    struct stat about{};
+    if (::fstat(descriptor_, &about) != 0) cannot(path_, "read");
+    return {about.st_dev, about.st_ino, static_cast<std::uint64_t>(about.st_size), about.st_mtim.tv_sec,
+            about.st_mtim.tv_nsec};
+  }
 
   void read(std::uint64_t at, void* to, std::size_t bytes) const {
     auto* next = static_cast<char*>(to);
@@ -175,13 +203,47 @@ inline std::string text_of_file(std::string const& path, std::uint64_t most) {
   f.read(0, text.data(), text.size());
   return text;
 }
+/// A file that is written and gets its name when it is whole, in the place of what had it. Until then it has none, so
+/// that nothing is left of it, whatever ends the process; or, where the system cannot, a name of the process' own.
+class file_to_be {
+ public:
+  explicit file_to_be(std::string path) : path_(std::move(path)), fresh_(path_ + ".new-" + std::to_string(::getpid())) {
+    auto const slash = path_.rfind('/');
+    if (auto unnamed = file::unnamed(slash == std::string::npos ? "." : path_.substr(0, slash + 1), path_))
+      file_ = std::move(*unnamed);
+    else
+      file_ = file::create(fresh_, 0), named_ = true;
+  }
+  file_to_be(file_to_be const&) = delete;
+  file_to_be& operator=(file_to_be const&) = delete;
+  ~file_to_be() {
+    if (named_) ::unlink(fresh_.c_str());
+  }
+
+  [[nodiscard]] std::string const& path() const { return path_; }
+  void write(std::uint64_t at, void const* from, std::size_t bytes) const { file_.write(at, from, bytes); }
+  /// Puts it on the disk, and gives it its name.
+  void finish() {
+    file_.sync();
+    if (!named_) {
+      ::unlink(fresh_.c_str());  // of an earlier process of this number
+      if (!file_.link_as(fresh_)) cannot(path_, "written");
+      named_ = true;
+    }
+    if (::rename(fresh_.c_str(), path_.c_str()) != 0) cannot(path_, "written");
+    named_ = false;
+  }
+
+ private:
+  std::string path_, fresh_;
+  file file_;
+  bool named_ = false;  // as fresh_
+};
 /// Replaces a file by one with this text: at no time is it half written.
 inline void replace_by(std::string const& path, std::string const& text) {
-  auto const fresh = path + ".new";
-  auto const f = file::create(fresh, 0);
+  file_to_be f(path);
   f.write(0, text.data(), text.size());
-  f.sync();
-  if (::rename(fresh.c_str(), path.c_str()) != 0) cannot(path, "written");
+  f.finish();
 }
 
 /// Exchanges two names in one step; false where the system or the file system cannot.

@@ -24,6 +24,7 @@
 #include <mtf/detail/checkpoint/beside.hpp>
 #include <mtf/detail/checkpoint/checksum.hpp>
 #include <mtf/detail/checkpoint/direct_file.hpp>
+#include <mtf/detail/checkpoint/directory.hpp>
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/manifest.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
@@ -106,12 +107,6 @@ inline std::string index_text(std::vector<file_to_write> const& files) {
   return index.dump(2) + "\n";
 }
 
-/// Whether there is a checkpoint.
-inline bool is_checkpoint(std::string const& directory) {
-  std::error_code none;
-  return std::filesystem::is_regular_file(directory + "/manifest.json", none);
-}
-
 /// The name of a directory that is to be written, without a slash at its end. A user_error: one that is a file's.
 inline std::string directory_to_write(std::string name) {
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
@@ -142,7 +137,6 @@ class checkpoint_writing {
       for (auto const& t : part.tensors) tensors_.push_back(t);
       first += part.tensors.size();
     }
-    if (ranks.rank() == 0) begun_.path = under_way_;
     agree(ranks, ranks.rank() == 0 ? failure_of([&] { make_files(); }) : "");
     mesh_ = ranks.mesh();
     rank_ = ranks.rank();
@@ -192,13 +186,17 @@ class checkpoint_writing {
   [[nodiscard]] std::string const& directory() const { return directory_; }
 
  private:
-  void make_files() const {
+  void make_files() {
     namespace fs = std::filesystem;
     std::error_code none;
     if (fs::exists(directory_, none) && !is_checkpoint(directory_) && !fs::is_empty(directory_, none))
       throw user_error(directory_ + " is there, and is no checkpoint that could be replaced: give another directory");
+    check_is_checkpoints_alone(directory_);
+    check_is_checkpoints_alone(under_way_);
+    check_is_checkpoints_alone(old_);
+    begun_.path = under_way_;
     try {
-      fs::remove_all(under_way_);
+      remove_checkpoint(under_way_);
       fs::create_directories(under_way_);
     } catch (fs::filesystem_error const& e) {
       throw user_error(under_way_ + " cannot be made: " + e.code().message());
@@ -282,13 +280,12 @@ class checkpoint_writing {
       // In one step, where the file system can: at no time is there none of that name.
       bool const there = fs::exists(directory_);
       if (there && !exchange_names(under_way_, directory_)) {
-        auto const old = directory_ + ".old";
-        fs::remove_all(old);
-        fs::rename(directory_, old);
+        remove_checkpoint(old_);
+        fs::rename(directory_, old_);
         fs::rename(under_way_, directory_);
-        fs::remove_all(old);
+        remove_checkpoint(old_);
       } else if (there) {
-        fs::remove_all(under_way_);
+        remove_checkpoint(under_way_);
       } else {
         fs::rename(under_way_, directory_);
       }
@@ -303,14 +300,13 @@ class checkpoint_writing {
   struct begun {
     std::string path;
     ~begun() {
-      std::error_code none;
-      if (!path.empty()) std::filesystem::remove_all(path, none);
+      if (!path.empty()) remove_checkpoint(path);
     }
   };
 
   static constexpr std::size_t many = 64;  // whose calls would take longer than to map the tensor
 
-  std::string directory_, under_way_;
+  std::string directory_, under_way_, old_ = directory_ + ".old";
   begun begun_;  // on rank 0
   checkpoint_notes notes_;
   std::vector<file_to_write> files_;

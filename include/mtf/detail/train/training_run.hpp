@@ -75,7 +75,11 @@ class training_run {
   using clock = std::chrono::steady_clock;
   static double since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
 
+  MTF_CHECKPOINT_CODE void check_files() const;
+  MTF_CHECKPOINT_CODE void check_nothing_was_done() const;
   MTF_CHECKPOINT_CODE void go_on();
+  MTF_CHECKPOINT_CODE void or_older(std::int64_t newest, std::function<void()> const& f);
+  MTF_CHECKPOINT_CODE int stopped();
   MTF_CHECKPOINT_CODE void evaluate(bool told);
   MTF_CHECKPOINT_CODE void write_step(bool evaluated);
   MTF_CHECKPOINT_CODE void not_finite(on_trouble then, std::string const& what, double found,
@@ -90,6 +94,7 @@ class training_run {
   loop_options o_;
   std::unique_ptr<checkpoints> saved_;  // none: no checkpoints
   int skipped_ = 0;                     // in a row
+  int steps_then_ = 0;                  // that the run had which this one goes on with; 0: unknown
   bool checkpoint_is_there_ = true;     // the last one that was begun
   loss_watch recent_;
   run_files files_;

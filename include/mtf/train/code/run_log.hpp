@@ -1,13 +1,17 @@
 #pragma once
 // Writing a log, and reading what one has.
+#include <algorithm>
 #include <cstdint>
-#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
+#include <mtf/detail/checkpoint/agree.hpp>
+#include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/train/run_history.hpp>
 #include <mtf/train/run_log.hpp>  // NOLINT(misc-header-include-cycle)
 #include <mtf/train/step_record.hpp>
@@ -41,16 +45,26 @@ inline std::string lines_until(std::string const& path, std::int64_t step, std::
   return all;
 }
 
+std::int64_t last_step_of_log(std::string const& path) {
+  std::int64_t last = 0;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    auto const json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("step") && json["step"].is_number_integer())
+      last = std::max(last, json["step"].get<std::int64_t>());
+  }
+  return last;
+}
+
 }  // namespace detail
 
 void run_log::open(std::string const& path, std::int64_t after, std::string const& repeated, run_history& history) {
-  if (after > 0) {
-    auto const fresh = path + ".new";
-    text_output kept;
-    kept.open("the log", fresh, "w");
-    kept.write(detail::lines_until(path, after, repeated, history));
-    kept.close();
-    if (kept.failure().empty()) std::rename(fresh.c_str(), path.c_str());
+  std::error_code none;
+  if (after > 0 && !std::filesystem::is_other(path, none)) {  // a pipe or a terminal has no lines until then
+    // Appended to what it has it would tell steps twice.
+    auto const kept = detail::lines_until(path, after, repeated, history);
+    if (auto const why = detail::failure_of([&] { detail::replace_by(path, kept); }); !why.empty())
+      return to_.fail("the log " + why);
   }
   to_.open("the log", path, after > 0 ? "a" : "w");
 }

@@ -10,6 +10,7 @@
 
 #include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
+#include <mtf/detail/core/standard_output.hpp>
 #include <mtf/mpi/collectives.hpp>
 #include <mtf/mpi/environment.hpp>
 
@@ -32,9 +33,12 @@ int run_on(mpi_environment& mpi, int& argc, char**& argv, mesh_shape const& mesh
         prepare(backend);
         if constexpr (std::is_void_v<std::invoke_result_t<F, Backend&>>) {
           std::forward<F>(f)(backend);
+          detail::check_standard_output();
           return 0;
         } else {
-          return static_cast<int>(std::forward<F>(f)(backend));
+          int const code = static_cast<int>(std::forward<F>(f)(backend));
+          detail::check_standard_output();
+          return code;
         }
       });
     });

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -12,6 +14,7 @@
 
 #include <mtf/backend/collectives.hpp>
 #include <mtf/checkpoint/checkpoints.hpp>
+#include <mtf/checkpoint/distinct_files.hpp>
 #include <mtf/checkpoint/save.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/agree.hpp>
@@ -19,6 +22,7 @@
 #include <mtf/detail/train/training_run.hpp>  // NOLINT(misc-header-include-cycle)
 #include <mtf/train/loop_options.hpp>
 #include <mtf/train/on_trouble.hpp>
+#include <mtf/train/run_log.hpp>
 #include <mtf/train/run_report.hpp>
 #include <mtf/train/stop_signal.hpp>
 
@@ -31,17 +35,31 @@ training_run::training_run(collectives& ranks, loop_options options)
     o_.checkpoints.not_written = [this](std::string const& why) {
       say("a checkpoint was not written, training goes on: " + why);
     };
+  if (!o_.checkpoints.directory.empty()) listen_for_stop();
+  agree(ranks, ranks.rank() == 0 ? failure_of([&] { check_files(); }) : "");
   if (!o_.checkpoints.directory.empty()) saved_ = std::make_unique<checkpoints>(ranks, o_.checkpoints);
 }
 training_run::~training_run() = default;
+
+/// Nothing that is written is read, or written twice.
+void training_run::check_files() const {
+  distinct_files all;
+  for (auto const& path : o_.reads) all.reads("the input", path);
+  all.writes("the log", o_.log);
+  all.writes("the report", o_.report);
+}
 
 void training_run::begin() {
   if (saved_) check_names();
   if (saved_) go_on();
   files_.open(o_, before_);
   agree(*ranks_, files_.failure());
-  if (saved_) listen_for_stop();
-  if (before_ > 0) say("goes on after step " + std::to_string(before_) + ", from " + saved_->directory_of(before_));
+  if (before_ == 0) return;
+  say("goes on after step " + std::to_string(before_) + ", from " + saved_->directory_of(before_));
+  if (steps_then_ > 0 && steps_then_ != o_.steps)
+    say("this run has " + std::to_string(o_.steps) + " steps, that one had " + std::to_string(steps_then_) +
+        ": a learning rate that depends on their number does not go on from where it was, the next is " +
+        std::to_string(o_.learning_rate(before_)));
 }
 
 void training_run::say(std::string const& line) { files_.screen.say(line); }
@@ -51,6 +69,8 @@ void training_run::finish() { agree(*ranks_, files_.failure()); }
 int training_run::run(std::function<void(int)> const& step) try {
   now_.step = before_;
   if (o_.evaluate) evaluate(before_ == 0);
+  if (saved_ && before_ < o_.steps && ranks_->any(stop_asked()))
+    return stopped();  // before a step that nobody asked for
   for (int n = before_; n < o_.steps; ++n) {
     step(n);
     bool const last = now_.step == o_.steps, due = now_.step % o_.evaluate_every == 0 || last;
@@ -62,10 +82,7 @@ int training_run::run(std::function<void(int)> const& step) try {
     if (stop || last || now_.step % o_.checkpoint_every == 0) write_checkpoint();
     if (stop && !last) {
       finish_checkpoint("stopped by a signal after");
-      say("stopped by a signal after step " + std::to_string(now_.step) + "; resume goes on from " +
-          saved_->directory_of(now_.step));
-      end("stopped by a signal");
-      return run_stopped;
+      return stopped();
     }
     checkpoint_is_there_ = saved_->poll() || checkpoint_is_there_;
     phases_.checkpoints += since(begin);
@@ -76,6 +93,13 @@ int training_run::run(std::function<void(int)> const& step) try {
 } catch (user_error const& e) {
   files_.report(o_, state(e.what()));
   throw;
+}
+
+int training_run::stopped() {
+  say("stopped by a signal " + (now_.step == 0 ? "before the first step" : "after step " + std::to_string(now_.step)) +
+      "; resume " + (now_.step == 0 ? "begins" : "goes on from " + saved_->directory_of(now_.step)));
+  end("stopped by a signal");
+  return run_stopped;
 }
 
 bool training_run::begin_step(int n) {
@@ -193,6 +217,7 @@ void training_run::write_checkpoint() {
   notes.insert(o_.same.begin(), o_.same.end());
   notes["recent losses"] = recent_.text();
   notes["skipped in a row"] = std::to_string(skipped_);
+  notes["steps"] = std::to_string(o_.steps);
   checkpoint_is_there_ = false;
   write(*saved_, now_.step, notes);
 }
@@ -208,18 +233,52 @@ void training_run::finish_checkpoint(char const* ended) {
 
 void training_run::go_on() {
   auto const newest = saved_->newest();
-  if (!newest) return;
+  if (!newest) {
+    if (o_.resume) agree(*ranks_, ranks_->rank() == 0 ? failure_of([&] { check_nothing_was_done(); }) : "");
+    return;
+  }
   auto const where = saved_->directory_of(*newest);
   if (!o_.resume) throw user_error(where + " is there: resume goes on from it; another directory begins anew");
-  auto notes = read_checkpoint(*ranks_, where, {});  // first, as another optimizer's tensors have other names
+  checkpoint_notes notes;
+  // First the notes, as another optimizer's tensors have other names.
+  or_older(*newest, [&] { notes = read_checkpoint(*ranks_, where, {}); });
   for (auto const& [name, now] : o_.same)
     if (auto const then = notes.find(name); then == notes.end() || then->second != now)
       throw user_error(where + " was written with another " + name + ": " +
                        (then == notes.end() ? "unknown" : then->second) + ", now " + now);
-  read(*saved_, *newest);
+  if (auto const step = notes.find("step"); step != notes.end() && step->second != std::to_string(*newest))
+    throw user_error(where + " is the checkpoint of step " + step->second +
+                     ", as its manifest says: give it back the name of that step, or move it away");
+  if (*newest > std::numeric_limits<int>::max())
+    throw user_error(where + ": a run has at most " + std::to_string(std::numeric_limits<int>::max()) + " steps");
+  or_older(*newest, [&] { read(*saved_, *newest); });
   recent_.restore(notes["recent losses"]);
   skipped_ = std::atoi(notes["skipped in a row"].c_str());
   before_ = static_cast<int>(*newest);
+  steps_then_ = std::atoi(notes["steps"].c_str());
+}
+
+/// What f says is wrong with the newest checkpoint, and what to do if an older one is whole.
+void training_run::or_older(std::int64_t newest, std::function<void()> const& f) {
+  try {
+    f();
+  } catch (user_error const& e) {
+    for (auto older = saved_->newest(newest); older; older = saved_->newest(*older)) {
+      if (!failure_of([&] { read(*saved_, *older); }).empty()) continue;
+      throw user_error(std::string(e.what()) + "; " + saved_->directory_of(*older) + " is whole: move " +
+                       saved_->directory_of(newest) + " away, and resume goes on from there");
+    }
+    throw;
+  }
+}
+
+/// To begin where a log has steps would empty it: its checkpoints are elsewhere.
+void training_run::check_nothing_was_done() const {
+  if (auto const last = o_.log.empty() ? 0 : last_step_of_log(o_.log); last > 0)
+    throw user_error("the log " + o_.log + " has steps until " + std::to_string(last) + ", but " +
+                     o_.checkpoints.directory +
+                     " has no checkpoint to go on from: is it the right directory, and is its disk there? To begin "
+                     "anew, move the log away");
 }
 
 run_state training_run::state(std::string const& words) const {
