@@ -199,6 +199,8 @@ MUTATIONS = [
     # Files, and what a run keeps.
     ("a failed write on another rank is not told", "checkpoint", f"{CORE}/detail/checkpoint/write.hpp",
      "agree(ranks, failure_);", 'agree(ranks, ranks.rank() == 0 ? failure_ : "");'),
+    ("ranks agree on what the first one alone says", "checkpoint", f"{CORE}/detail/checkpoint/agree.hpp",
+     "if (ranks.any(!failure.empty()))", "if (ranks.any(ranks.rank() == 0 && !failure.empty()))"),
     ("a checkpoint that is given up stays, half written", "checkpoint loop", f"{CORE}/detail/checkpoint/write.hpp",
      "    begun_.path = under_way_;\n", ""),
     ("another model's tensors are accepted in one of several files", "checkpoint", f"{CORE}/detail/checkpoint/write.hpp",

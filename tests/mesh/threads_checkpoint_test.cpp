@@ -427,6 +427,31 @@ TEST_CASE("a directory that the ranks do not share: all are told, and nothing is
   });
 }
 
+TEST_CASE("what one rank alone cannot read, all say") {
+  scratch const at;
+  using mesh = mtf::mesh_of<"a:2">;
+  using layout = layout_for<"a:2", "rows:a">;
+  std::array<std::array<std::string, 2>, 2> said;
+  on_ranks_of<mesh>([&](auto& machine) {
+    auto const rank = static_cast<std::size_t>(machine.ranks().rank());
+    mtf::save(at.of("0"), numbered<model_of<float, layout>>(machine));
+    auto const mine = at.of(rank == 0 ? "0" : "none");  // as on two computers
+    said[0][rank] = error_of([&] { mtf::load<model_of<float, layout>>(machine, mine); });
+
+    first_alone<mtf::place<std::int64_t, layout, backend>::template tensor> large;
+    std::vector<std::int64_t> numbers(8 * 12, 7);
+    numbers.back() = std::int64_t{1} << 40U;  // on the last rank
+    large.first = mtf::from_global<decltype(large.first)>(machine, numbers);
+    mtf::save(at.of("large"), large);
+    using small = first_alone<mtf::place<std::int32_t, layout, backend>::template tensor>;
+    said[1][rank] = error_of([&] { mtf::load<small>(machine, at.of("large")); });
+  });
+  for (auto const& both : said) CHECK(both[0] == both[1]);
+  CHECK(said[0][0] == at.of("none") + " cannot be read: No such file or directory");
+  CHECK(said[1][0] ==
+        at.of("large/model.safetensors") + ": the tensor first has an element that does not fit into I32");
+}
+
 TEST_CASE("any bit that turns and any byte that is missing is found, and named") {
   scratch const at;
   write_one(at.path);

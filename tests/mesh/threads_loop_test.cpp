@@ -184,12 +184,7 @@ struct two_optimizers {
   template <class F>
   void visit_state(F&& f) {
     auto const named = [&](char const* name) {
-      return [&f, name](std::string_view suffix, auto& s) {
-        if constexpr (Named)
-          f(name + std::string(suffix), s);
-        else
-          f(suffix, s);
-      };
+      return [&f, name](std::string_view suffix, auto& s) { f((Named ? name : "") + std::string(suffix), s); };
     };
     first.visit_state(named("first."));
     second.visit_state(named("second."));

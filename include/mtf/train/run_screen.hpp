@@ -28,7 +28,7 @@ class run_screen {
   /// A line that the next one replaces; on terminals only.
   void progress(std::string const& line) {
     if (!terminal_) return;
-    to_.write("\r\033[K" + line);
+    to_.write("\r\033[K" + shown_text(line));
     line_is_open_ = true;
   }
   /// As text_output's.
