@@ -257,7 +257,9 @@ TEST_CASE("the newest are kept, and each of some steps; incomplete ones are none
     }
     all.write(35, {}, mtf::stored_as("model", p));  // nobody completes it
   });
-  fs::create_directory(at.path + "/step-00000040.writing");  // of a run that was killed
+  auto const killed = at.path + "/step-00000040.writing";  // what a run leaves that is killed
+  fs::create_directory(killed);
+  fs::copy(at.path + "/step-00000030/model.safetensors", killed);
   std::set<std::string> names;
   for (auto const& e : fs::directory_iterator(at.path)) names.insert(e.path().filename().string());
   CHECK(names == std::set<std::string>{"step-00000010", "step-00000020", "step-00000025", "step-00000030",
@@ -266,7 +268,8 @@ TEST_CASE("the newest are kept, and each of some steps; incomplete ones are none
     mtf::checkpoints const all(machine.ranks(), {.directory = at.path});
     CHECK(all.newest() == 30);
   });
-  CHECK(why_not(at.path + "/step-00000040").find("is no checkpoint") != std::string::npos);
+  for (auto const& path : {at.path + "/step-00000040", killed})
+    CHECK(why_not(path) == path + " is no checkpoint: it was begun, and not completed");
 }
 
 TEST_CASE("what mtf did not write is neither removed nor replaced") {

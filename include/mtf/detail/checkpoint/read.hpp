@@ -80,7 +80,8 @@ class tensor_files {
       auto const m = read_manifest(path_);
       notes = m.notes;
       for (auto const& f : m.files) add_file(path_ + "/" + f.name, &f);
-    } else if (std::filesystem::exists(path_ + ".writing", none) && !std::filesystem::exists(path_, none)) {
+    } else if (path_.ends_with(".writing") ||  // its files have headers and their full length, and zeros
+               (std::filesystem::exists(path_ + ".writing", none) && !std::filesystem::exists(path_, none))) {
       throw user_error(path_ + " is no checkpoint: it was begun, and not completed");
     } else if (!std::filesystem::is_directory(path_, none)) {
       add_file(path_, nullptr);
