@@ -1,8 +1,10 @@
-// Derivatives where functions have kinks, and what maxima and minima, softplus and logaddexp make of NaN, infinities
-// and zeros.
+// Derivatives where functions have kinks, and over the whole range of each function; and what maxima and minima,
+// softplus and logaddexp make of NaN, infinities and zeros.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "kernels_fixture.hpp"
 
@@ -58,6 +60,161 @@ TEST_CASE_TEMPLATE("derivatives at kinks", T, float, double) {
   CHECK(slope<0>(clip, T(-1.5)) == 0);
   CHECK(std::isnan(relu(nan)));
   CHECK(std::isnan(clip(nan)));
+}
+
+/// Numbers from the smallest to the largest that T has, of both signs, and those around which exponentials over- and
+/// underflow.
+template <class T>
+std::vector<double> whole_range(bool negative) {
+  using limits = std::numeric_limits<compute_t<T>>;
+  std::vector<double> size{0, static_cast<double>(limits::max())};
+  for (int e = limits::min_exponent - (sizeof(T) == 2 ? 7 : limits::digits); e < limits::max_exponent; ++e)
+    for (double const m : {1.0, 1.125, 1.5, 1.75}) size.push_back(std::ldexp(m, e));
+  for (double const x : {87.0, 87.5, 88.0, 88.5, 89.0, 100.0, 103.5, 104.5, 708.0, 710.0, 744.0, 746.0, 1e9})
+    size.push_back(x);
+  for (int i = 1; i < 40; ++i) size.push_back(i / 4.0);
+  std::vector<double> all;
+  for (double const x : size) {
+    double const v = convert<double>(convert<T>(x));
+    if (!std::isfinite(v)) continue;
+    all.push_back(v);
+    if (negative) all.push_back(-v);
+  }
+  return all;
+}
+
+/// A function's derivative by definition, and where it is known. `near`: how much it may be off by, in units of the
+/// type's epsilon, of itself; `absolute`: or of this number, where values cancel.
+struct derivative_case {
+  long double (*is)(long double);
+  bool negative = true, zero = true;
+  double near = 8, absolute = 0;
+};
+template <class F>
+derivative_case definition();
+using real = long double;
+#define DERIVATIVE(NAME, ...)                          \
+  template <>                                          \
+  derivative_case definition<mtf::functions::NAME>() { \
+    return {__VA_ARGS__};                              \
+  }
+DERIVATIVE(exp, [](real x) { return std::exp(x); })
+DERIVATIVE(log, [](real x) { return 1 / x; }, false, false)
+DERIVATIVE(sqrt, [](real x) { return 1 / (2 * std::sqrt(x)); }, false)
+DERIVATIVE(rsqrt, [](real x) { return -1 / (2 * x * std::sqrt(x)); }, false, false)
+DERIVATIVE(tanh, [](real x) { return std::abs(x) > 5000 ? 0 : 1 / (std::cosh(x) * std::cosh(x)); }, true, true, 8, 1)
+DERIVATIVE(sigmoid, [](real x) {
+  return std::exp(-std::abs(x)) / ((1 + std::exp(-std::abs(x))) * (1 + std::exp(-std::abs(x))));
+})
+DERIVATIVE(softplus, [](real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); })
+DERIVATIVE(relu, [](real x) { return real(x > 0); })
+DERIVATIVE(
+    gelu,
+    [](real x) {
+      real const k = 0.7978845608028654L,
+                 t = std::abs(x) > 1e4L ? std::copysign(1.0L, x) : std::tanh(k * (x + 0.044715L * x * x * x));
+      return (1 + t) / 2 + (std::abs(t) == 1 ? 0 : x * (1 - t * t) * k * (1 + 3 * 0.044715L * x * x) / 2);
+    },
+    true, true, 40, 1)
+DERIVATIVE(
+    silu,
+    [](real x) {
+      real const small = std::exp(-std::abs(x)), s = x < 0 ? small / (1 + small) : 1 / (1 + small),
+                 rest = x < 0 ? 1 / (1 + small) : small / (1 + small);
+      return s * (1 + (std::abs(x) > 20000 ? (x < 0 ? -1e9L : 0) : x * rest));
+    },
+    true, true, 16, 1)
+DERIVATIVE(square, [](real x) { return 2 * x; })
+DERIVATIVE(abs, [](real x) { return real(x > 0) - real(x < 0); })
+#undef DERIVATIVE
+
+/// Gradients of a loss that is the sum of f(x), by the kernel that all maps' backward passes are.
+template <class T, class F>
+std::vector<double> slopes(F f, std::vector<double> const& at, double dy = 1) {
+  auto const n = static_cast<index>(at.size());
+  array<T> const x(at), g(std::vector<double>(at.size(), dy));
+  array<T> dx(n);
+  loops<2> const flat{.ndim = 1, .extent = {n}, .stride = {{{1}, {1}}}};
+  device().run(
+      primitives::map_vjp_of<F, T, T>(f, flat, {mtf::backend::map_gradient{dx.get(), false, true}}, g.get(), x.get()));
+  return dx.host();
+}
+
+template <class T, class F>
+void check_whole_range(char const* name) {
+  CAPTURE(std::string(name));
+  using A = compute_t<T>;
+  using limits = std::numeric_limits<A>;
+  auto const of = definition<F>();
+  double const epsilon = std::is_same_v<T, bfloat16> ? 0x1p-7 : static_cast<double>(limits::epsilon());
+  auto at = whole_range<T>(of.negative);
+  if (!of.zero) std::erase(at, 0.0);
+  auto const found = slopes<T>(F{}, at), none = slopes<T>(F{}, at, 0);
+  double worst = 0, where = 0, got = 0;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    CHECK(none[i] == 0);
+    double const want = static_cast<double>(of.is(at[i])), largest = static_cast<double>(limits::max());
+    double off = 0;
+    if (!(std::abs(want) < 0.999 * largest))  // it overflows, or nearly
+      off = std::abs(found[i]) > 0.99 * largest && std::signbit(found[i]) == std::signbit(want) ? 0 : HUGE_VAL;
+    else  // a few subnormal numbers off where the type's numbers end, as a large factor may be lost there
+      off = std::abs(found[i] - want) /
+            (std::max(std::abs(want), of.absolute) * epsilon * of.near + 256 * static_cast<double>(limits::min()));
+    if (!(off <= worst)) worst = std::isnan(off) ? HUGE_VAL : off, where = at[i], got = found[i];
+  }
+  INFO("derivative at ", where, ": ", got, ", by definition ", static_cast<double>(of.is(where)));
+  CHECK(worst <= 1);
+}
+
+TEST_CASE_TEMPLATE("derivatives over the whole range of each function", T, float, double, bfloat16){
+#define CHECK_ONE(NAME, FLOATING) check_whole_range<T, mtf::functions::NAME>(#NAME);
+    MTF_FUNCTIONS_OF_ONE(CHECK_ONE)
+#undef CHECK_ONE
+}
+
+/// Of two numbers: all pairs, in either argument.
+TEST_CASE_TEMPLATE("derivatives of functions of two numbers over their range", T, float, double) {
+  using limits = std::numeric_limits<T>;
+  double const largest = static_cast<double>(limits::max());
+  auto const check = [&](auto f, auto const& x, auto const& y, auto const& of_x, auto const& of_y, double near) {
+    double worst = 0, where_x = 0, where_y = 0, got = 0, expected = 0;
+    auto const one = [&](double found, real exact, double a, double b) {
+      double const want = static_cast<double>(exact);
+      double const off =
+          !(std::abs(want) < 0.999 * largest)
+              ? (std::abs(found) > 0.99 * largest && std::signbit(found) == std::signbit(want) ? 0 : HUGE_VAL)
+              : std::abs(found - want) / (std::abs(want) * static_cast<double>(limits::epsilon()) * near +
+                                          256 * static_cast<double>(limits::min()));
+      if (!(off <= worst))
+        worst = std::isnan(off) ? HUGE_VAL : off, where_x = a, where_y = b, got = found, expected = want;
+    };
+    for (double const a : x)
+      for (double const b : y) {
+        auto const u = static_cast<T>(a), v = static_cast<T>(b);
+        one(slope<0>(f, u, v), of_x(real(u), real(v)), a, b);
+        one(slope<1>(f, u, v), of_y(real(u), real(v)), a, b);
+      }
+    INFO("at ", where_x, " and ", where_y, ": ", got, ", by definition ", expected);
+    CHECK(worst <= 1);
+  };
+  auto const all = whole_range<T>(true);
+  std::vector<double> some;
+  for (std::size_t i = 0; i < all.size(); i += 7) some.push_back(all[i]);
+  auto const share = [](real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); };
+  auto const difference = [](real x, real y) {
+    return real(static_cast<T>(x) - static_cast<T>(y));
+  };  // as it is rounded
+  check(
+      mtf::functions::logaddexp{}, some, some, [&](real x, real y) { return share(difference(x, y)); },
+      [&](real x, real y) { return share(difference(y, x)); }, 8);
+  auto const choose = [](real a, real b) { return a > b ? 1.0L : a < b ? 0.0L : 0.5L; };
+  check(mtf::functions::max{}, some, some, choose, [&](real x, real y) { return choose(y, x); }, 1);
+  check(mtf::functions::min{}, some, some, [&](real x, real y) { return choose(y, x); }, choose, 1);
+  auto denominators = some;
+  std::erase(denominators, 0.0);
+  check(
+      mtf::functions::divide{}, some, denominators, [](real, real y) { return 1 / y; },
+      [](real x, real y) { return x == 0 ? 0 : -(real(static_cast<T>(x / y)) / y); }, 4);
 }
 
 /// max and min are those of IEEE 754-2019, whichever operand is first.

@@ -7,12 +7,34 @@
 #include <mtf/core/host_device.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/math/fast_math.hpp>
 
 namespace mtf::math {
 
 /// A built-in number, and no dual one.
 template <class N>
 concept plain_number = std::is_arithmetic_v<N>;
+
+/// outer inner, of derivatives in a chain: 0 where the outer one is 0, also if the inner one has overflowed. What is
+/// flat passes nothing on: 1 / (1 + e^-x) where e^-x is infinite. Of constants, as most inner ones are, nothing is
+/// asked.
+template <class T>
+MTF_FUNCTION constexpr T chained(T outer, T inner) {
+  T const product = static_cast<T>(outer * inner);
+  if constexpr (std::is_floating_point_v<T>) {
+#if defined(__GNUC__) && !defined(__CUDACC__)
+    if (__builtin_constant_p(inner)) return product;
+#endif
+    return bitwise_select(outer == T(0), T(0), product);
+  } else {
+    return product;
+  }
+}
+
+/// F hands one of its arguments on, or none. Where that is not the one of which a derivative is asked, nothing of a
+/// gradient gets there, not even of an infinite one.
+template <class F>
+inline constexpr bool selects = false;
 
 /// A value v and its derivative d. Arithmetic and comparisons mix duals with plain numbers; comparisons see the value
 /// alone.
@@ -32,7 +54,7 @@ struct dual {
   friend MTF_FUNCTION constexpr dual operator*(dual a, dual b) { return {a.v * b.v, a.d * b.v + a.v * b.d}; }
   friend MTF_FUNCTION constexpr dual operator/(dual a, dual b) {
     T const q = a.v / b.v;
-    return {q, (a.d - q * b.d) / b.v};
+    return {q, (a.d - chained(q, b.d)) / b.v};
   }
 
   // With numbers of any type, exactly: the conversion below must not make these ambiguous.
@@ -67,7 +89,7 @@ struct dual {
   template <plain_number N>
   friend MTF_FUNCTION constexpr dual operator/(N a, dual b) {
     T const q = static_cast<T>(a) / b.v;
-    return {q, -q * b.d / b.v};
+    return {q, -chained(q, b.d) / b.v};
   }
 
 #define MTF_COMPARE(OP)                                                                 \

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include <mtf/core/host_device.hpp>
 
@@ -17,6 +18,19 @@
 #endif
 
 namespace mtf::math {
+
+/// condition ? a : b without a branch, which is all that a loop of GCC's needs: it moves what only one side needs into
+/// a branch, and then does not vectorize; and what follows a clamp it computes once for each side.
+template <class T>
+MTF_FUNCTION constexpr T bitwise_select(bool condition, T a, T b) {
+#if defined(__clang__) || defined(MTF_DEVICE_PASS)
+  return condition ? a : b;
+#else
+  using bits = std::conditional_t<sizeof(T) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>;
+  bits const mask = bits(0) - static_cast<bits>(condition);
+  return std::bit_cast<T>((std::bit_cast<bits>(a) & mask) | (std::bit_cast<bits>(b) & ~mask));
+#endif
+}
 
 // The standard library's functions. As builtins: <cmath>, with all of its special functions, would be a fifth of what
 // including mtf costs.
@@ -84,20 +98,14 @@ MTF_FUNCTION float exp_of_rest(float x, float n) {
 /// e^x to 1.02 ulp, with gradual underflow and overflow to infinity.
 MTF_FUNCTION float fast_exp(float x) {
   constexpr float lowest = -104.0F, highest = 89.0F;  // beyond them the result is 0 or infinity all the same
-  x = x < lowest ? lowest : x;
-  x = x > highest ? highest : x;
+  x = bitwise_select(x < lowest, lowest, x);
+  x = bitwise_select(x > highest, highest, x);
   constexpr float shift = rounding_shift + 254.0F;
   float const shifted = x * log2_e + shift;
   float const p = exp_of_rest(x, shifted - shift);
   // 2^n in two factors, since n reaches beyond the exponents of normal numbers: n and two biases are halved.
   auto const n = std::bit_cast<std::uint32_t>(shifted), half = n >> 1U;
   return p * power_of_two(half) * power_of_two(n - half);
-}
-
-/// condition ? a : b without a branch: GCC moves what only one side needs into a branch, and then does not vectorize.
-MTF_FUNCTION float bitwise_select(bool condition, float a, float b) {
-  std::uint32_t const mask = 0U - static_cast<std::uint32_t>(condition);
-  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) | (std::bit_cast<std::uint32_t>(b) & ~mask));
 }
 
 /// fast_exp for x < 88 in less time: 0 below -87.69.
@@ -142,7 +150,7 @@ MTF_FUNCTION float fast_log(float x) {
 /// rational approximation. (One by fast_exp is slower, and cancels near 0.)
 MTF_FUNCTION float fast_tanh(float x) {
   constexpr float bound = 0x1.f99eb8p5F;
-  float const square = x * x, z = square > bound ? bound : square;
+  float const square = x * x, z = bitwise_select(square > bound, bound, square);
   float p = 0x1.085a94p-26F;
   p = p * z + 0x1.71219cp-16F;
   p = p * z + 0x1.d4f8acp-9F;
@@ -154,8 +162,8 @@ MTF_FUNCTION float fast_tanh(float x) {
   q = q * z + 0x1.df0f42p-2F;
   q = q * z + 1.0F;
   float y = x * p / q;  // beyond the bound a straight line that leaves [-1, 1] at once
-  y = y > 1.0F ? 1.0F : y;
-  return y < -1.0F ? -1.0F : y;
+  y = bitwise_select(y > 1.0F, 1.0F, y);
+  return bitwise_select(y < -1.0F, -1.0F, y);
 }
 
 /// The square root to 0.85 ulp; of -0 -0, of negative numbers NaN.

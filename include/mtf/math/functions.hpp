@@ -76,7 +76,7 @@ MTF_FUNCTION constexpr auto min(A a, B b) {
 template <class T>
 MTF_FUNCTION dual<T> exp(dual<T> x) {
   T const e = exp(x.v);
-  return {e, e * x.d};
+  return {e, chained(e, x.d)};
 }
 template <class T>
 MTF_FUNCTION dual<T> log(dual<T> x) {
@@ -85,12 +85,12 @@ MTF_FUNCTION dual<T> log(dual<T> x) {
 template <class T>
 MTF_FUNCTION dual<T> tanh(dual<T> x) {
   T const t = tanh(x.v);
-  return {t, (T(1) - t * t) * x.d};
+  return {t, chained(T(1) - t * t, x.d)};
 }
 template <class T>
 MTF_FUNCTION dual<T> sqrt(dual<T> x) {
   T const r = sqrt(x.v);
-  return {r, x.d / (T(2) * r)};
+  return {r, chained(x.d, T(0.5) / r)};
 }
 /// The derivative at 0 is 0.
 template <class T>
@@ -112,6 +112,11 @@ MTF_FUNCTION X square(X x) {
 template <class X>
 MTF_FUNCTION X sigmoid(X x) {
   return number_t<X>(1) / (number_t<X>(1) + exp(-x));
+}
+template <class T>
+MTF_FUNCTION dual<T> sigmoid(dual<T> x) {
+  T const e = exp(-x.v), s = T(1) / (T(1) + e);
+  return {s, chained(chained(s, e * s), x.d)};
 }
 /// if_true where c holds, else if_false.
 template <class A, class B>
@@ -144,11 +149,24 @@ template <class X>
 MTF_FUNCTION X silu(X x) {
   return x / (number_t<X>(1) + exp(-x));
 }
+template <class T>
+MTF_FUNCTION dual<T> silu(dual<T> x) {
+  T const e = exp(-x.v), s = T(1) / (T(1) + e);
+  return {x.v / (T(1) + e), chained(s + x.v * chained(s, e * s), x.d)};
+}
 /// The tanh approximation of Hendrycks & Gimpel 2016, as GPT-2 uses it.
 template <class X>
 MTF_FUNCTION X gelu(X x) {
   using T = number_t<X>;
   return T(0.5) * x * (T(1) + tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));
+}
+// The square is kept so small that the slope's factors stay finite: the hyperbolic tangent is 1 long before.
+template <class T>
+MTF_FUNCTION dual<T> gelu(dual<T> x) {
+  T const k = T(0.7978845608028654), c = T(0.044715), square = x.v * x.v, most = T(1e6);
+  T const z = bitwise_select(square > most, most, square);
+  T const t = tanh(k * x.v * (T(1) + c * z)), half = T(0.5) + T(0.5) * t;
+  return {x.v * half, chained(half + T(0.5) * k * x.v * (T(1) - t * t) * (T(1) + T(3) * c * z), x.d)};
 }
 /// a / b; of integers as in C++, towards zero, and 0 where C++ leaves it undefined: by zero, and the lowest by -1.
 template <class A, class B>
@@ -190,27 +208,31 @@ MTF_FUNCTION auto pow(A x, B y) {
   using T = std::common_type_t<A, B>;
   auto const base = static_cast<T>(x), exponent = static_cast<T>(y);
   T const size = exp(log(abs(base)) * exponent), half = exponent / 2;
-  bool const whole = library_floor(exponent) == exponent, odd = whole && library_floor(half) != half;
-  T const of_negative = whole ? (odd ? -size : size) : std::numeric_limits<T>::quiet_NaN();
-  T const power = base < T(0) ? of_negative : size;
-  return exponent == T(0) ? T(1) : power;
+  bool const whole = library_floor(exponent) == exponent, even = library_floor(half) == half;
+  T const of_negative = bitwise_select(whole, bitwise_select(even, size, -size), std::numeric_limits<T>::quiet_NaN());
+  T const power = bitwise_select(base < T(0), of_negative, size);
+  return bitwise_select(exponent == T(0), T(1), power);
 }
-// y x^(y-1), and x^y log(x): at 0 the limit of the latter for y > 0.
+/// x^y log(x), and at 0 its limit for y > 0.
+template <detail::number T>
+MTF_FUNCTION T slope_of_exponent(T x, T power) {
+  return bitwise_select(x == T(0), T(0), chained(power, log(x)));
+}
 template <class T>
 MTF_FUNCTION dual<T> pow(dual<T> x, dual<T> y) {
-  T const power = pow(x.v, y.v), slope = x.v == T(0) ? T(0) : power * log(x.v);
-  return {power, x.d * (y.v * pow(x.v, y.v - T(1))) + y.d * slope};
+  T const power = pow(x.v, y.v), slope = chained(y.v, pow(x.v, y.v - T(1)));
+  return {power, chained(slope, x.d) + chained(slope_of_exponent(x.v, power), y.d)};
 }
 template <class T, detail::number B>
 MTF_FUNCTION dual<T> pow(dual<T> x, B y) {
   auto const exponent = static_cast<T>(y);
-  return {pow(x.v, exponent), x.d * (exponent * pow(x.v, exponent - T(1)))};
+  return {pow(x.v, exponent), chained(chained(exponent, pow(x.v, exponent - T(1))), x.d)};
 }
 template <detail::number A, class T>
 MTF_FUNCTION dual<T> pow(A x, dual<T> y) {
   auto const base = static_cast<T>(x);
   T const power = pow(base, y.v);
-  return {power, y.d * (base == T(0) ? T(0) : power * log(base))};
+  return {power, chained(slope_of_exponent(base, power), y.d)};
 }
 /// log(1 + e^x): relu without its corner (Dugas et al. 2001). Within 3 ulp for all x (log1p as Kahan has it).
 template <detail::number T>
@@ -220,7 +242,7 @@ MTF_FUNCTION T softplus(T x) {
 }
 template <class T>
 MTF_FUNCTION dual<T> softplus(dual<T> x) {
-  return {softplus(x.v), x.d * sigmoid(x.v)};
+  return {softplus(x.v), chained(sigmoid(x.v), x.d)};
 }
 /// log(e^a + e^b), without overflow; where the two are equal, each has half of the derivative, infinities too.
 template <detail::number A, detail::number B>
@@ -233,8 +255,12 @@ template <class A, class B>
 MTF_FUNCTION auto logaddexp(A a, B b) {
   using R = mixed_t<A, B>;
   R const x = a, y = b;
-  auto const of_x = x.v == y.v ? number_t<R>(0.5) : sigmoid(x.v - y.v);
-  return R(logaddexp(x.v, y.v), of_x * x.d + (1 - of_x) * y.d);
+  using T = number_t<R>;
+  T const e = exp(-abs(x.v - y.v)), of_larger = T(1) / (T(1) + e), of_smaller = e * of_larger;
+  bool const equal = x.v == y.v, first = x.v > y.v;
+  T const of_x = bitwise_select(equal, T(0.5), bitwise_select(first, of_larger, of_smaller)),
+          of_y = bitwise_select(equal, T(0.5), bitwise_select(first, of_smaller, of_larger));
+  return R(logaddexp(x.v, y.v), chained(of_x, x.d) + chained(of_y, y.d));
 }
 /// min(max(x, low), high); the derivative is 1 from low to high, both included.
 template <detail::number T>

@@ -51,8 +51,9 @@ struct map {
   }
 };
 
-/// dx[i] = dy * (derivative of f in argument i), where it is wanted; dy has the strides of operand 0. dx[i] may be dy
-/// only if it is the last one wanted, and no row.
+/// dx[i] = dy * (derivative of f in argument i), where it is wanted: 0 where dy is 0, and where the derivative of one
+/// that math::selects is. dy has the strides of operand 0. dx[i] may be dy only if it is the last one wanted, and no
+/// row.
 template <class F, class R, class... T>
 struct map_vjp {
   static constexpr char const* name = "mtf::map_vjp";

@@ -204,3 +204,18 @@ MTF_COMPARISONS(MTF_DEFINE)
 #undef MTF_DEFINE
 
 }  // namespace mtf::functions
+
+namespace mtf::math {
+
+template <>
+inline constexpr bool selects<functions::relu> = true;
+template <>
+inline constexpr bool selects<functions::max> = true;
+template <>
+inline constexpr bool selects<functions::min> = true;
+template <>
+inline constexpr bool selects<functions::where> = true;
+template <class T>
+inline constexpr bool selects<functions::clip<T>> = true;
+
+}  // namespace mtf::math

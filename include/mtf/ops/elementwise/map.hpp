@@ -296,11 +296,12 @@ struct map_call {
 /// order of the operand that has them all, if one does. f is a function object with a templated call operator, free of
 /// state that depends on the rank; its derivative comes from calling it on dual numbers. One that takes none in some
 /// argument is mapped all the same; asking for the gradient there is a user_error, and in a plan a compiler error.
-/// Operands that are partial are completed first, unless f is linear there (`mtf/ops/elementwise/functions.hpp`). No
-/// communication otherwise. Backward: one kernel; the gradient of a broadcast operand is summed over the missing
-/// dimensions, partial where they are split. Refused: operands split differently, one name with two extents, tensors
-/// that share no dimension, different floating element types, a function that does not take the elements, returns none,
-/// or calls one of plain numbers on a dual number.
+/// Where the result's gradient is 0 so are the operands', also where a derivative is infinite or no number: what
+/// `where` did not choose gets none. Operands that are partial are completed first, unless f is linear there
+/// (`mtf/ops/elementwise/functions.hpp`). No communication otherwise. Backward: one kernel; the gradient of a broadcast
+/// operand is summed over the missing dimensions, partial where they are split. Refused: operands split differently,
+/// one name with two extents, tensors that share no dimension, different floating element types, a function that does
+/// not take the elements, returns none, or calls one of plain numbers on a dual number.
 template <class F, operand... X>
 constexpr auto map(F f, X const&... x) {
   return detail::operate(detail::map_call<F>{f}, x...);

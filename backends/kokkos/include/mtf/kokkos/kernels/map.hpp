@@ -164,10 +164,17 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
   /// What one element adds to the gradient of the J-th operand.
   template <std::size_t J, class D, class G, class... X>
   KOKKOS_FORCEINLINE_FUNCTION static compute_t<D> term(F const& f, G g, X... x) {
-    if constexpr (is_floating<D>)
-      return static_cast<compute_t<D>>(g) * derivative<J>(f, x...);
-    else
+    if constexpr (is_floating<D>) {
+      using A = compute_t<D>;
+      A const outer = static_cast<A>(g), inner = static_cast<A>(derivative<J>(f, x...)),
+              chain = math::chained(outer, inner);
+      if constexpr (math::selects<F>)
+        return math::bitwise_select(inner == A(0), A(0), chain);
+      else
+        return chain;
+    } else {
       return {};
+    }
   }
   template <class G, class... X>
   KOKKOS_FORCEINLINE_FUNCTION terms terms_of(G g, X... x) const {
