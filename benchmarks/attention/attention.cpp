@@ -83,17 +83,18 @@ void measure(char const* type, backend& machine, index batch, index sequence, in
       .v_row = row};
   numbers<T> const q(machine, size), k(machine, size), v(machine, size), out(machine, size), g(machine, size);
   numbers<T> const dq(machine, size), dk(machine, size), dv(machine, size);
-  numbers<float> const lse(machine, batch * heads * sequence);
+  numbers<float> const max(machine, batch * heads * sequence), sum(machine, batch * heads * sequence);
   float const scale = 0.125F;
   double const product = shape.flops();
 
   std::printf("%s, batch %d, sequence %d, heads %d, head %d\n", type, static_cast<int>(batch),
               static_cast<int>(sequence), static_cast<int>(heads), static_cast<int>(head));
-  report(machine, "fused, forward", 2 * product,
-         [&] { machine.run(primitives::attention{shape, scale, out.get(), lse.get(), q.read(), k.read(), v.read()}); });
+  report(machine, "fused, forward", 2 * product, [&] {
+    machine.run(primitives::attention{shape, scale, out.get(), max.get(), sum.get(), q.read(), k.read(), v.read()});
+  });
   report(machine, "fused, backward", 5 * product, [&] {
     machine.run(primitives::attention_vjp{shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(),
-                                          out.read(), lse.read(), g.read()});
+                                          out.read(), max.read(), sum.read(), g.read()});
   });
 
   attention_products const w{shape};

@@ -35,12 +35,12 @@ struct arrays {
   backend& b;
   T *x = make<T>(size), *y = make<T>(size), *dx = make<T>(size), *dy = make<T>(size);
   T *row = make<T>(count), *column1 = make<T>(width), *column2 = make<T>(width), *column3 = make<T>(width);
-  A *row1 = make<A>(count), *row2 = make<A>(count);
+  A *row1 = make<A>(count), *row2 = make<A>(count), *row3 = make<A>(count);
   std::int32_t* ids = static_cast<std::int32_t*>(b.allocate(4 * count));
 
   explicit arrays(backend& on) : b(on) {
     for (T* a : {x, y, dx, dy}) b.run(primitives::random_uniform{everywhere(), 1, a, 0.1, 1.0});
-    for (A* a : {row1, row2}) b.run(primitives::fill{a, count, A(1)});
+    for (A* a : {row1, row2, row3}) b.run(primitives::fill{a, count, A(1)});
     for (T* a : {column1, column2, column3}) b.run(primitives::fill{a, width, T(1)});
     std::vector<std::int32_t> host(count);
     for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<std::int32_t>(i * 7919 % count);
@@ -186,13 +186,15 @@ void kernels<T>::register_all() {
   kernel("log_softmax", 2 * whole, [](backend& b, A& a) { b.run(primitives::log_softmax{rows, a.y, in(a.x)}); });
   kernel("log_softmax_vjp", 3 * whole,
          [](backend& b, A& a) { b.run(primitives::log_softmax_vjp{rows, a.dx, in(a.x), in(a.dy)}); });
-  kernel("logsumexp", whole + by_row, [](backend& b, A& a) { b.run(primitives::logsumexp{rows, a.row, in(a.x)}); });
-  kernel("logsumexp_vjp", 2 * whole + 2 * by_row,
-         [](backend& b, A& a) { b.run(primitives::logsumexp_vjp{rows, a.dx, in(a.x), in(a.row), in(a.row)}); });
-  kernel("cross_entropy", whole + 3 * by_row,
-         [](backend& b, A& a) { b.run(primitives::cross_entropy{rows, a.row1, a.row2, in(a.x), a.ids}); });
-  kernel("cross_entropy_vjp", 2 * whole + 3 * by_row, [](backend& b, A& a) {
-    b.run(primitives::cross_entropy_vjp{rows, 0, rows.n, a.dx, in(a.x), a.ids, a.row2, a.row1});
+  kernel("logsumexp", whole + 3 * by_row,
+         [](backend& b, A& a) { b.run(primitives::logsumexp{rows, a.row, a.row1, a.row2, in(a.x)}); });
+  kernel("logsumexp_vjp", 2 * whole + 3 * by_row, [](backend& b, A& a) {
+    b.run(primitives::logsumexp_vjp{rows, a.dx, in(a.x), in(a.row1), in(a.row2), in(a.row)});
+  });
+  kernel("cross_entropy", whole + 4 * by_row,
+         [](backend& b, A& a) { b.run(primitives::cross_entropy{rows, a.row1, a.row2, a.row3, in(a.x), a.ids}); });
+  kernel("cross_entropy_vjp", 2 * whole + 4 * by_row, [](backend& b, A& a) {
+    b.run(primitives::cross_entropy_vjp{rows, 0, rows.n, a.dx, in(a.x), a.ids, in(a.row2), in(a.row3), in(a.row1)});
   });
   kernel("layer_norm", 2 * whole + 2 * by_row + 2 * by_column, [](backend& b, A& a) {
     b.run(primitives::norm<true, T>{rows, 1e-5F, a.y, a.row1, a.row2, in(a.x), in(a.column1), in(a.column2)});
@@ -219,7 +221,7 @@ void kernels<T>::register_all() {
   // Gradients are of T, parameters and state of float.
   kernel("adamw", 6 * arrays<float>::whole + whole, [&f = floats_](backend& b, A& a) {
     b.run(primitives::update<mtf::updates::adamw<float>, float, T>{
-        size, f.y, in(a.x), {f.dx, f.dy}, {1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F}, 1.0F});
+        size, f.y, in(a.x), {f.dx, f.dy}, {1e-3F, 0.1F, 0.05F, 1e-8F, 0.1F, 1.0F, 1.0F}, 1.0F});
   });
   product("contract 2048x2048x512", 1, 2048, 2048, 512, false, false);
   product("contract 2048x512x2048, b transposed", 1, 2048, 512, 2048, false, true);

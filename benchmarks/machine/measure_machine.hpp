@@ -161,12 +161,15 @@ class measurement {
       s.queries = s.keys = queries;
       s.head = head;
       s.q_row = s.k_row = s.v_row = row;
-      auto* const lse = next<mtf::compute_t<T>>(batch * heads * queries);
+      auto* const max = next<mtf::compute_t<T>>(batch * heads * queries);
+      auto* const sum = next<mtf::compute_t<T>>(batch * heads * queries);
       auto const tensor = [&] { return next<T>(size); };
-      auto const f = [&] { return primitives::attention<T>{s, 0.1F, tensor(), lse, tensor(), tensor(), tensor()}; };
+      auto const f = [&] {
+        return primitives::attention<T>{s, 0.1F, tensor(), max, sum, tensor(), tensor(), tensor()};
+      };
       auto const v = [&] {
         return primitives::attention_vjp<T>{s,        0.1F,     tensor(), tensor(), tensor(), tensor(),
-                                            tensor(), tensor(), tensor(), lse,      tensor()};
+                                            tensor(), tensor(), tensor(), max,      sum,      tensor()};
       };
       forward.speeds.add({static_cast<double>(head), f().flops() / seconds([&] { b_.run(f()); })});
       backward.speeds.add({static_cast<double>(head), v().flops() / seconds([&] { b_.run(v()); })});
@@ -193,8 +196,8 @@ class measurement {
     std::array<float*, 4> a{};
     for (auto& x : a) x = next<float>(most);
     float *const row1 = next<float>(most_rows), *const row2 = next<float>(most_rows),
-                 *const column = next<float>(width), *const column2 = next<float>(width),
-                 *const column3 = next<float>(width);
+                 *const row3 = next<float>(most_rows), *const column = next<float>(width),
+                 *const column2 = next<float>(width), *const column3 = next<float>(width);
     using in = float const*;
     auto const* const ids = mtf::backend::data_of<std::int32_t>(ids_);
     auto const kept = [&](index n) { return next<float>(n * width); };
@@ -227,9 +230,10 @@ class measurement {
     kernel(m, false, [&](index n) { return primitives::softmax<float>{rows_of(n), 0.5F, {}, kept(n), in(a[1])}; });
     kernel(m, false,
            [&](index n) { return primitives::softmax_vjp<float>{rows_of(n), 0.5F, a[0], in(kept(n)), in(a[2])}; });
-    kernel(m, false, [&](index n) { return primitives::cross_entropy<float>{rows_of(n), row1, row2, in(a[0]), ids}; });
+    kernel(m, false,
+           [&](index n) { return primitives::cross_entropy<float>{rows_of(n), row1, row2, row3, in(a[0]), ids}; });
     kernel(m, false, [&](index n) {
-      return primitives::cross_entropy_vjp<float>{rows_of(n), 0, width, kept(n), in(a[0]), ids, row2, in(row1)};
+      return primitives::cross_entropy_vjp<float>{rows_of(n), 0, width, kept(n), in(a[0]), ids, row2, row3, in(row1)};
     });
     kernel(m, false,
            [&](index n) { return primitives::reduce<float>{mtf::combine::sum, to_columns(n), column2, in(a[0])}; });
@@ -244,7 +248,7 @@ class measurement {
       float* const first = next<float>(size);
       float* const second = next<float>(size);
       return primitives::update<mtf::updates::adamw<float>, float>{
-          size, parameter, next<float>(size), {first, second}, {1e-3F, 0.9F, 0.95F, 1e-8F, 0.1F, 1.0F, 1.0F}, 1.0F};
+          size, parameter, next<float>(size), {first, second}, {1e-3F, 0.1F, 0.05F, 1e-8F, 0.1F, 1.0F, 1.0F}, 1.0F};
     });
   }
 

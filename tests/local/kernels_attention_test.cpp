@@ -88,11 +88,13 @@ void check(problem const& p) {
   array<T> q(numbers(p.query_count(), 1)), k(numbers(p.key_count(), 2)), v(numbers(p.key_count(), 3)),
       out(p.query_count());
   array<T> g(numbers(p.query_count(), 4)), dq(p.query_count()), dk(p.key_count()), dv(p.key_count());
-  array<A> lse(p.e.batch * p.e.heads * p.e.queries);
+  index const rows = p.e.batch * p.e.heads * p.e.queries;
+  array<A> max(rows), sum(rows);
   auto const live = device().memory().live;
-  device().run(primitives::attention{p.shape(), A(p.scale), out.get(), lse.get(), q.get(), k.get(), v.get()});
+  device().run(
+      primitives::attention{p.shape(), A(p.scale), out.get(), max.get(), sum.get(), q.get(), k.get(), v.get()});
   device().run(primitives::attention_vjp{p.shape(), A(p.scale), dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(),
-                                         out.get(), lse.get(), g.get()});
+                                         out.get(), max.get(), sum.get(), g.get()});
   CHECK(device().memory().live == live);
 
   vec const hq = q.host(), hk = k.host(), hv = v.host(), hg = g.host();
@@ -165,29 +167,33 @@ TEST_CASE("bfloat16 by products of pairs") {
       array<bfloat16> q(numbers(p.query_count(), 1)), k(numbers(p.key_count(), 2)), v(numbers(p.key_count(), 3)),
           g(numbers(p.query_count(), 4));
       array<bfloat16> out(p.query_count()), dq(p.query_count()), dk(p.key_count()), dv(p.key_count());
-      array<float> lse(e.batch * e.heads * e.queries);
+      index const rows = e.batch * e.heads * e.queries;
+      array<float> max(rows), sum(rows);
       struct results {
-        vec lse, out, dq, dk, dv;
+        vec max, sum, out, dq, dk, dv;
       };
       auto const computed = [&](auto const& forward, auto const& backward) {
         mtf::kokkos::do_attention_tasks("forward", on, forward);
         mtf::kokkos::do_attention_vjp(on, backward);
-        return results{lse.host(), out.host(), dq.host(), dk.host(), dv.host()};
+        return results{max.host(), sum.host(), out.host(), dq.host(), dk.host(), dv.host()};
       };
       constexpr index workers = 1;
-      auto const want = computed(mtf::kokkos::attention_forward_in_blocks<bfloat16>(
-                                     p.shape(), scale, workers, out.get(), lse.get(), q.get(), k.get(), v.get()),
-                                 mtf::kokkos::attention_backward_in_blocks<bfloat16>(
-                                     p.shape(), scale, workers, dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(),
-                                     out.get(), lse.get(), g.get()));
+      auto const want =
+          computed(mtf::kokkos::attention_forward_in_blocks<bfloat16>(p.shape(), scale, workers, out.get(), max.get(),
+                                                                      sum.get(), q.get(), k.get(), v.get()),
+                   mtf::kokkos::attention_backward_in_blocks<bfloat16>(p.shape(), scale, workers, dq.get(), dk.get(),
+                                                                       dv.get(), q.get(), k.get(), v.get(), out.get(),
+                                                                       max.get(), sum.get(), g.get()));
       for (pair_unit const unit : units) {
         CAPTURE(static_cast<int>(unit));
-        auto const got = computed(
-            mtf::kokkos::attention_forward_in_pairs(unit, p.shape(), scale, workers, out.get(), lse.get(), q.get(),
-                                                    k.get(), v.get()),
-            mtf::kokkos::attention_backward_in_pairs(unit, p.shape(), scale, workers, dq.get(), dk.get(), dv.get(),
-                                                     q.get(), k.get(), v.get(), out.get(), lse.get(), g.get()));
-        CHECK(got.lse == want.lse);
+        auto const got =
+            computed(mtf::kokkos::attention_forward_in_pairs(unit, p.shape(), scale, workers, out.get(), max.get(),
+                                                             sum.get(), q.get(), k.get(), v.get()),
+                     mtf::kokkos::attention_backward_in_pairs(unit, p.shape(), scale, workers, dq.get(), dk.get(),
+                                                              dv.get(), q.get(), k.get(), v.get(), out.get(), max.get(),
+                                                              sum.get(), g.get()));
+        CHECK(got.max == want.max);
+        CHECK(got.sum == want.sum);
         check_close(got.out, want.out, tolerance<bfloat16>);
         check_close(got.dq, want.dq, 4 * tolerance<bfloat16>);
         check_close(got.dk, want.dk, 4 * tolerance<bfloat16>);
@@ -202,13 +208,14 @@ TEST_CASE("causal attention stores nothing of the size of its scores") {
   extents const e{1, 1, 8192, 8192, 1};
   order const o = order_of(kind::batch_heads_sequence, e, 8192);
   problem const p{e, o, o, o, 1};
-  array<float> q(numbers(8192, 1)), k(numbers(8192, 2)), v(numbers(8192, 3)), out(index{8192}), lse(index{8192});
+  array<float> q(numbers(8192, 1)), k(numbers(8192, 2)), v(numbers(8192, 3)), out(index{8192}), max(index{8192}),
+      sum(index{8192});
   array<float> dq(index{8192}), dk(index{8192}), dv(index{8192});
   device().reset_peak();
   auto const live = device().memory().live;
-  device().run(primitives::attention{p.shape(), 1.0F, out.get(), lse.get(), q.get(), k.get(), v.get()});
+  device().run(primitives::attention{p.shape(), 1.0F, out.get(), max.get(), sum.get(), q.get(), k.get(), v.get()});
   device().run(primitives::attention_vjp{p.shape(), 1.0F, dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(),
-                                         out.get(), lse.get(), v.get()});
+                                         out.get(), max.get(), sum.get(), v.get()});
   CHECK(device().memory().peak - live < 8192 * 8192 * sizeof(float) / 4);
 }
 
@@ -217,8 +224,9 @@ TEST_CASE("causal attention of large scores") {
   extents const e{1, 1, 700, 700, 1};
   order const o = order_of(kind::batch_heads_sequence, e, 700);
   problem const p{e, o, o, o, 2500};
-  array<float> q(numbers(700, 1)), k(numbers(700, 2)), v(numbers(700, 3)), out(index{700}), lse(index{700});
-  device().run(primitives::attention{p.shape(), 2500.0F, out.get(), lse.get(), q.get(), k.get(), v.get()});
+  array<float> q(numbers(700, 1)), k(numbers(700, 2)), v(numbers(700, 3)), out(index{700}), max(index{700}),
+      sum(index{700});
+  device().run(primitives::attention{p.shape(), 2500.0F, out.get(), max.get(), sum.get(), q.get(), k.get(), v.get()});
   vec const values = v.host();
   vec expected(700);
   each_query(p, q.host(), k.host(), [&](index, index, index i, vec const& weight) {

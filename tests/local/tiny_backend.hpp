@@ -139,13 +139,16 @@ class backend : public mtf::backend::host {
   void run(cross_entropy<float> const& p) {
     for (index r = 0; r < p.of.count(); ++r) {
       float const* const x = p.logits + r * p.of.n;
-      p.lse[r] = std::log(std::accumulate(x, x + p.of.n, 0.0F, [](float s, float e) { return s + std::exp(e); }));
-      p.loss[r] = p.lse[r] - x[p.labels[r]];
+      float const max = *std::max_element(x, x + p.of.n);
+      p.max[r] = max;
+      p.sum[r] = std::accumulate(x, x + p.of.n, 0.0F, [=](float s, float e) { return s + std::exp(e - max); });
+      p.loss[r] = std::log(p.sum[r]) - (x[p.labels[r]] - max);
     }
   }
   void run(cross_entropy_vjp<float> const& p) {
     for (index i = 0, r = 0; i < p.of.count() * p.of.n; r = ++i / p.of.n)
-      p.dlogits[i] = p.dloss[r] * (std::exp(p.logits[i] - p.lse[r]) - (i % p.of.n == p.labels[r] ? 1.0F : 0.0F));
+      p.dlogits[i] =
+          p.dloss[r] * (std::exp(p.logits[i] - p.max[r]) / p.sum[r] - (i % p.of.n == p.labels[r] ? 1.0F : 0.0F));
   }
 
  private:
@@ -156,7 +159,8 @@ class backend : public mtf::backend::host {
     std::size_t const to = p.dx[J].row ? 1 + J : 0;  // a row gets the sum over its repetitions
     if (to > 0) each(p.of, [&](auto const& at) { dx[at[to]] = 0; });
     each(p.of, [&](auto const& at) {
-      float const d = p.dy[at[0]] * mtf::math::derivative<J>(p.f, std::get<I>(p.in)[at[1 + I]]...);
+      float const slope = mtf::math::derivative<J>(p.f, std::get<I>(p.in)[at[1 + I]]...);
+      float const d = slope == 0 ? 0 : mtf::math::chained(p.dy[at[0]], slope);
       dx[at[to]] = d + (to > 0 ? dx[at[to]] : 0);
     });
   }

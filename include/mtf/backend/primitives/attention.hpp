@@ -10,7 +10,8 @@ namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
 
-/// out = softmax(scale * q k^T) v over the keys that each query sees; lse, for the backward pass, has one A a query.
+/// out = softmax(scale * q k^T) v over the keys that each query sees; max and sum, for the backward pass, have one A a
+/// query each: of its scores the largest, and the sum of exp(score - max).
 template <class T>
 struct attention {
   static constexpr char const* name = "mtf::attention";
@@ -19,7 +20,8 @@ struct attention {
   attention_shape of;
   A scale;
   T* out;
-  A* lse;
+  A* max;
+  A* sum;
   T const* q;
   T const* k;
   T const* v;
@@ -44,7 +46,8 @@ struct attention_vjp {
   T const* k;
   T const* v;
   T const* out;
-  A const* lse;
+  A const* max;
+  A const* sum;
   T const* dout;
 
   [[nodiscard]] constexpr double flops() const { return 5 * of.flops(); }

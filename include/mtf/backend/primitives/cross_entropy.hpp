@@ -11,21 +11,23 @@ namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
 
-/// loss = lse - logits[label], lse = logsumexp(logits) of each row.
+/// loss = log(sum) - (logits[label] - max) with the row's maximum and its sum of exp(logits - max), which the backward
+/// pass gets: their logsumexp would be rounded as the maximum is, however small the differences in the row are.
 template <class T>
 struct cross_entropy {
   static constexpr char const* name = "mtf::cross_entropy";
   using A = compute_t<T>;
   rows of;
   A* loss;
-  A* lse;
+  A* max;
+  A* sum;
   T const* logits;
   std::int32_t const* labels;
 
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
 };
 
-/// dlogits = dloss * (exp(logits - lse) - [class == label]); class j here is class_offset + j.
+/// dlogits = dloss * (exp(logits - max) / sum - [class == label]); class j here is class_offset + j.
 template <class T>
 struct cross_entropy_vjp {
   static constexpr char const* name = "mtf::cross_entropy_vjp";
@@ -36,7 +38,8 @@ struct cross_entropy_vjp {
   T* dlogits;
   T const* logits;
   std::int32_t const* labels;
-  A const* lse;
+  A const* max;
+  A const* sum;
   A const* dloss;
 
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
@@ -58,7 +61,7 @@ struct cross_entropy_local {
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
 };
 
-/// The losses and lse from the sums over all ranks.
+/// The losses from the sums over all ranks.
 template <class T>
 struct cross_entropy_finish {
   static constexpr char const* name = "mtf::cross_entropy_finish";
@@ -66,7 +69,6 @@ struct cross_entropy_finish {
   index n;
   index classes;
   A* loss;
-  A* lse;
   A const* max;
   A const* sum_and_picked;
   std::int32_t const* labels;

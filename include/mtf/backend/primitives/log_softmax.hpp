@@ -36,25 +36,31 @@ struct log_softmax_vjp {
   [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(of); }
 };
 
-/// y = log(sum(exp(x))) of each row.
+/// y = max + log(sum) of each row, with its maximum and its sum of exp(x - max), which the backward pass gets: y is
+/// rounded as the maximum is, however small the differences in the row are.
 template <class T>
 struct logsumexp {
   static constexpr char const* name = "mtf::logsumexp";
+  using A = compute_t<T>;
   rows of;
   T* y;
+  A* max;
+  A* sum;
   T const* x;
 
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
 };
 
-/// dx = dy * exp(x - y); y is global, so this serves a dimension split over ranks too.
+/// dx = dy * exp(x - max) / sum; these are of whole rows, so this serves a dimension split over ranks too.
 template <class T>
 struct logsumexp_vjp {
   static constexpr char const* name = "mtf::logsumexp_vjp";
+  using A = compute_t<T>;
   rows of;
   T* dx;
   T const* x;
-  T const* y;
+  A const* max;
+  A const* sum;
   T const* dy;
 
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }

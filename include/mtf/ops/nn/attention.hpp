@@ -52,21 +52,25 @@ struct attention_operation {
   using A = compute_t<T>;
   attention_work const* work;
   A scale;
-  static constexpr std::size_t kept = 5;  // q, k, v, the result, logsumexp of each row
+  static constexpr std::size_t kept = 5;  // q, k, v, the result, each query's largest score and sum of exponentials
   static constexpr char const* name() { return "causal_attention"; }
 
   constexpr void forward(auto& f) const {
     auto const& s = work->shape;
     T* const y = f.y();
-    auto lse = make_buffer<A>(f.backend, s.batch.size() * s.queries);
-    f.run(primitives::attention<T>{s, scale, y, data_of<A>(lse), f.x(), f.template x<1>(), f.template x<2>()});
-    f.kept = {f.memory(), f.template memory<1>(), f.template memory<2>(), f.out, lse};
+    auto const rows = s.batch.size() * s.queries;
+    auto statistics = make_buffer<A>(f.backend, 2 * rows);
+    f.run(primitives::attention<T>{s, scale, y, data_of<A>(statistics), data_of<A>(statistics, rows), f.x(),
+                                   f.template x<1>(), f.template x<2>()});
+    f.kept = {f.memory(), f.template memory<1>(), f.template memory<2>(), f.out, statistics};
   }
   constexpr void backward(auto& g) const {
     T *const dq = g.dx(), *const dk = g.template dx<1>(), *const dv = g.template dx<2>();
     auto const& kept = g.kept;
+    auto const& s = work->shape;
     g.run(primitives::attention_vjp<T>{work->shape, scale, dq, dk, dv, data_of<T>(kept[0]), data_of<T>(kept[1]),
-                                       data_of<T>(kept[2]), data_of<T>(kept[3]), data_of<A>(kept[4]), g.dy()});
+                                       data_of<T>(kept[2]), data_of<T>(kept[3]), data_of<A>(kept[4]),
+                                       data_of<A>(kept[4], s.batch.size() * s.queries), g.dy()});
   }
 };
 
@@ -176,7 +180,7 @@ struct attention_call {
 /// The sum over Key of softmax(scale q . k) v, the softmax over the keys whose position does not exceed the query's
 /// (Vaswani et al. 2017, 3.2.1; Dao et al. 2022). q has Query and Head, k and v have Key and Head; their other
 /// dimensions are the same. The result has q's dimensions in q's order. Partial operands are completed. Where none of
-/// the three dimensions is split: nothing is sent, nothing of the size of Query x Key is stored, one number a row is
+/// the three dimensions is split: nothing is sent, nothing of the size of Query x Key is stored, two numbers a row are
 /// kept for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send. What the mask hides
 /// is multiplied by 0, so it must be finite. Refused: operands with other dimensions, split differently, of different
 /// element types.

@@ -37,7 +37,7 @@ template <class T>
 struct cross_entropy_operation {
   using A = compute_t<T>;
   cross_entropy_work const* work;
-  static constexpr std::size_t kept = 3;  // logits, labels, logsumexp
+  static constexpr std::size_t kept = 3;  // logits, labels, each row's maximum and sum of exponentials
   static constexpr char const* name() { return "cross_entropy"; }
 
   constexpr void forward(auto& f) const {
@@ -47,27 +47,29 @@ struct cross_entropy_operation {
     A* const y = f.y();
     T const* const x = f.x();
     std::int32_t const* const label = f.template x<1>();
-    auto lse = make_buffer<A>(f.backend, n);
+    // Maxima, sums, and the labels' logits where these are on some other rank.
+    auto statistics = make_buffer<A>(f.backend, (work->exchange == 0 ? 2 : 3) * n);
+    A *const max = data_of<A>(statistics), *const sum = data_of<A>(statistics, n);
     if (work->exchange == 0) {
-      f.run(primitives::cross_entropy<T>{r, y, data_of<A>(lse), x, label});
+      f.run(primitives::cross_entropy<T>{r, y, max, sum, x, label});
     } else {
       auto const count = static_cast<std::size_t>(n);
       auto const first = shard_offset(work->in[0], work->dim, f.mesh(), f.rank());
-      auto largest = make_buffer<A>(f.backend, n), sums = make_buffer<A>(f.backend, 2 * n);
-      A *const max = data_of<A>(largest), *const sum = data_of<A>(sums);
       f.run(primitives::row_max<T>{r, A(1), causal_rule{}, max, x});
       f.backend.all_reduce(work->exchange, combine::max, static_cast<A const*>(max), max, count);
       f.run(primitives::cross_entropy_local<T>{r, first, max, sum, x, label});
       f.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(sum), sum, 2 * count);
-      f.run(primitives::cross_entropy_finish<T>{n, classes, y, data_of<A>(lse), max, sum, label});
+      f.run(primitives::cross_entropy_finish<T>{n, classes, y, max, sum, label});
     }
-    f.kept = {f.memory(), f.template memory<1>(), lse};
+    f.kept = {f.memory(), f.template memory<1>(), statistics};
   }
   constexpr void backward(auto& g) const {
     auto const& logits = work->in[0];
+    auto const n = work->r.count();
     g.run(primitives::cross_entropy_vjp<T>{work->r, shard_offset(logits, work->dim, g.mesh(), g.rank()),
                                            logits[work->dim].extent, g.dx(), data_of<T>(g.kept[0]),
-                                           data_of<std::int32_t>(g.kept[1]), data_of<A>(g.kept[2]), g.dy()});
+                                           data_of<std::int32_t>(g.kept[1]), data_of<A>(g.kept[2]),
+                                           data_of<A>(g.kept[2], n), g.dy()});
   }
 };
 

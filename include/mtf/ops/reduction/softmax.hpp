@@ -64,7 +64,7 @@ struct softmax_operation {
   using A = compute_t<T>;
   softmax_work const* work;
   A scale;
-  static constexpr std::size_t kept = 2;  // y; logsumexp keeps x as well
+  static constexpr std::size_t kept = 2;  // y; of logsumexp x, and each row's maximum and sum
   [[nodiscard]] constexpr char const* name() const { return name_of(work->kind); }
 
   constexpr void forward(auto& f) const {
@@ -72,12 +72,14 @@ struct softmax_operation {
     auto const causal = causal_of(*work, f.mesh(), f.rank());
     T* const y = f.y();
     T const* const x = f.x();
-    std::remove_cvref_t<decltype(f.out)> largest, sums;  // of each row over all ranks, if the dimension is split
+    std::remove_cvref_t<decltype(f.out)> statistics;  // of each row over all ranks: its maximum, its sum
     A *m = nullptr, *s = nullptr;
+    if (work->exchange != 0 || work->kind == soft::logsumexp) {
+      m = data_of<A>(statistics = make_buffer<A>(f.backend, 2 * r.count()));
+      s = data_of<A>(statistics, r.count());
+    }
     if (work->exchange != 0) {
       auto const n = static_cast<std::size_t>(r.count());
-      m = data_of<A>(largest = make_buffer<A>(f.backend, r.count()));
-      s = data_of<A>(sums = make_buffer<A>(f.backend, r.count()));
       f.run(primitives::row_max<T>{r, scale, causal, m, x});
       f.backend.all_reduce(work->exchange, combine::max, static_cast<A const*>(m), m, n);
       f.run(primitives::row_exp_sum<T>{r, scale, causal, m, s, x});
@@ -91,19 +93,20 @@ struct softmax_operation {
         f.run(primitives::log_softmax<T>{r, y, x, m, s});
         break;
       case soft::logsumexp:
-        work->exchange == 0 ? f.run(primitives::logsumexp<T>{r, y, x})
+        work->exchange == 0 ? f.run(primitives::logsumexp<T>{r, y, m, s, x})
                             : f.run(primitives::logsumexp_finish<T>{r.count(), y, m, s});
-        f.kept[1] = f.memory();
-        break;
+        f.kept = {f.memory(), statistics};
+        return;
     }
     f.kept[0] = f.out;
   }
   constexpr void backward(auto& g) const {
     auto const& r = work->r;
     T* const dx = g.dx();
-    T const* const y = data_of<T>(g.kept[0]);
+    T const* const y = data_of<T>(g.kept[0]);  // of logsumexp x
     T const* const dy = g.dy();
-    if (work->kind == soft::logsumexp) return g.run(primitives::logsumexp_vjp<T>{r, dx, data_of<T>(g.kept[1]), y, dy});
+    if (work->kind == soft::logsumexp)
+      return g.run(primitives::logsumexp_vjp<T>{r, dx, y, data_of<A>(g.kept[1]), data_of<A>(g.kept[1], r.count()), dy});
     bool const is_log = work->kind == soft::log_softmax;
     std::remove_cvref_t<decltype(g.g.memory)> sums;  // of each row over all ranks, if the dimension is split
     A* s = nullptr;

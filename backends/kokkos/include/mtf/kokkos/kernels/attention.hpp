@@ -83,7 +83,7 @@ void attention_weights(resources<Exec>& on, attention_products const& w, A scale
   for_rows("mtf::attention", on.exec, w.rows(), w.of.keys, body{{scale, w.rule()}, p, {w.of.keys, {p}}});
 }
 
-/// lse is written on the host only.
+/// max and sum are written on the host only.
 template <class Exec, class T>
 void compute(resources<Exec>& on, primitives::attention<T> const& x) {
   if constexpr (runs_on_host<Exec>) {
@@ -92,9 +92,9 @@ void compute(resources<Exec>& on, primitives::attention<T> const& x) {
 #if MTF_PAIR_PRODUCTS
     if constexpr (std::is_same_v<T, bfloat16>)
       if (auto const unit = fastest_pair_unit(); unit != pair_unit::none)
-        return with(attention_forward_in_pairs(unit, x.of, x.scale, workers, x.out, x.lse, x.q, x.k, x.v));
+        return with(attention_forward_in_pairs(unit, x.of, x.scale, workers, x.out, x.max, x.sum, x.q, x.k, x.v));
 #endif
-    with(attention_forward_in_blocks<T>(x.of, x.scale, workers, x.out, x.lse, x.q, x.k, x.v));
+    with(attention_forward_in_blocks<T>(x.of, x.scale, workers, x.out, x.max, x.sum, x.q, x.k, x.v));
   } else {
     attention_products const w{x.of};
     workspace<T, Exec> const p(on, w.rows() * x.of.keys);
@@ -112,10 +112,10 @@ void compute(resources<Exec>& on, primitives::attention_vjp<T> const& x) {
     if constexpr (std::is_same_v<T, bfloat16>)
       if (auto const unit = fastest_pair_unit(); unit != pair_unit::none)
         return with(attention_backward_in_pairs(unit, x.of, x.scale, workers, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out,
-                                                x.lse, x.dout));
+                                                x.max, x.sum, x.dout));
 #endif
-    with(
-        attention_backward_in_blocks<T>(x.of, x.scale, workers, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out, x.lse, x.dout));
+    with(attention_backward_in_blocks<T>(x.of, x.scale, workers, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out, x.max, x.sum,
+                                         x.dout));
   } else {
     using body = rows_body<softmax_vjp_row<T>, T, 2>;
     attention_products const w{x.of};

@@ -162,9 +162,11 @@ struct attention_backward_in_blocks : attention_backward<Number> {
       auto const query = products.copy_rows(rows_of(this->q), m, mine.q), g = products.copy_rows(gs, m, mine.g);
       products.scores(m, n, i0, j0, query, key_panels, mine.s, coming);
       products.scores(m, n, i0, j0, g, value_panels, mine.ds, coming);
-      for (index r = 0; r < m; ++r)
+      for (index r = 0; r < m; ++r) {
+        index const row = sequence * w.queries + i0 + r;
         this->differentiate(mine.s + r * pitch, mine.ds + r * pitch, this->visible_from(i0 + r, j0, n), n,
-                            this->lse[sequence * w.queries + i0 + r], this->dot(gs[r], o[r]));
+                            this->max_of_rows[row], this->sum_of_rows[row], this->dot(gs[r], o[r]));
+      }
       panels<A> const g_rows{mine.g_rows, m}, query_rows{mine.query_rows, m};
       g_rows.pack(g, w.head);
       query_rows.pack(query, w.head);

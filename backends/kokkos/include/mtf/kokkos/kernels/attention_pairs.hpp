@@ -149,7 +149,8 @@ struct attention_backward_in_pairs : attention_in_pairs<attention_backward<bfloa
       for (index r = 0; r < 2 * weights.rows; ++r) {
         float *const s = mine.s + r * pitch, *const ds = mine.ds + r * pitch;
         if (r < m) {
-          differentiate(s, ds, visible_from(i0 + r, j0, n), wide, lse[sequence * w.queries + i0 + r], dot(g[r], o[r]));
+          index const row = sequence * w.queries + i0 + r;
+          differentiate(s, ds, visible_from(i0 + r, j0, n), wide, max_of_rows[row], sum_of_rows[row], dot(g[r], o[r]));
           round_to_pairs(gradient_rows[r], ds, wide);
         } else {
           std::fill_n(s, wide, 0.0F);

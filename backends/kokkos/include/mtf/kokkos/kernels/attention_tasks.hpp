@@ -1,9 +1,9 @@
 #pragma once
 // Causal attention on the host, in blocks that stay in a core's cache: what is one whatever multiplies the blocks.
 // Forward, the softmax is taken over the keys as they come (Milakov & Gimelshein 2018; Dao et al. 2022): a row keeps
-// its maximum and its sum so far. Kept for the backward pass is the logarithm of the sum. Backward, the scores are
-// computed again; blocks of keys are outermost (Dao 2023), so that their gradients stay in cache. Each worker is one
-// thread with scratch memory of its own; tasks are handed out as workers get free.
+// its maximum and its sum so far, and these are kept for the backward pass. Backward, the scores are computed again;
+// blocks of keys are outermost (Dao 2023), so that their gradients stay in cache. Each worker is one thread with
+// scratch memory of its own; tasks are handed out as workers get free.
 #include <atomic>
 
 #include <mtf/core/element.hpp>
@@ -43,18 +43,20 @@ struct attention_blocks {
   }
 
   /// Turns n products of a query with keys, `seen` of which it sees, into weights relative to the largest score so far;
-  /// rescales `o`, the sum with the earlier weights.
+  /// rescales `o`, the sum with the earlier weights. The exponents are computed as in differentiate(), where the scaled
+  /// products are terms of fused multiply-adds: of rounded ones large weights would be others there.
   void weigh(A* s, index seen, index n, A& max, A& sum, A* o) const {
     host_team const team;
     index const padded = round_up(seen, vector_lanes<A>);
-    A const by = scale;
+    if (scale == A(0)) std::fill_n(s, seen, A(0));
+    A const by = scale == A(0) ? A(1) : scale;
     std::fill(s + seen, s + padded, s[0]);  // is no larger than the largest
     A const largest =
-        max_op::of(max, team.template max<A>(padded, [=](index j) MTF_INLINE_LAMBDA { return s[j] *= by; }));
-    std::fill(s + seen, s + padded, max_op::neutral<A>());
+        max_op::of(max, team.template max<A>(padded, [=](index j) MTF_INLINE_LAMBDA { return by * s[j]; }));
+    std::fill(s + seen, s + padded, by > A(0) ? max_op::neutral<A>() : -max_op::neutral<A>());
     A const shift = shift_of(largest);
-    A const added =
-        team.template sum<A>(padded, [=](index j) MTF_INLINE_LAMBDA { return s[j] = fast_exp_down(s[j] - shift); });
+    A const added = team.template sum<A>(
+        padded, [=](index j) MTF_INLINE_LAMBDA { return s[j] = fast_exp_down(by * s[j] - shift); });
     if (padded < n) std::fill(s + padded, s + n, A(0));
     if (o != nullptr) {
       A const kept = fast_exp_down(max - shift);
@@ -64,14 +66,14 @@ struct attention_blocks {
     max = largest;
     sum += added;
   }
-  /// s: a query's products with n keys to weights; ds: the weights' gradient to the products'. `sum` is the logarithm
-  /// of the sum of all weights, `dot` the sum of each weight times its gradient.
-  void differentiate(A* s, A* ds, index seen, index n, A sum, A dot) const {
-    A const factor = scale;
+  /// s: a query's products with n keys to weights; ds: the weights' gradient to the products'. `max` and `sum` are what
+  /// weigh() left, `dot` the sum of each weight times its gradient.
+  void differentiate(A* s, A* ds, index seen, index n, A max, A sum, A dot) const {
+    A const factor = scale, shift = shift_of(max), share = A(1) / sum, rest = factor * dot;
     host_team{}.each(round_up(seen, vector_lanes<A>), [=](index j) MTF_INLINE_LAMBDA {
-      A const p = fast_exp_down(factor * s[j] - sum);
+      A const p = share * fast_exp_down(factor * s[j] - shift);
       s[j] = p;
-      ds[j] = factor * p * (ds[j] - dot);
+      ds[j] = p * (factor * ds[j] - rest);
     });
     if (seen < n) {
       std::fill(s + seen, s + n, A(0));
@@ -87,14 +89,14 @@ struct attention_forward : attention_blocks<T> {
   using A = typename base::A;
   using base::what, base::batch, base::rows, base::columns, base::workers;
   T* out;
-  A* lse;
+  A *max_of_rows, *sum_of_rows;
   T const *q, *k, *v;
 
   index task_rows = 4 * rows;  // of queries, which use a block of keys while it is in cache
 
-  attention_forward(attention_shape const& shape, A scale, index worker_count, T* o, A* l, T const* q_, T const* k_,
-                    T const* v_)
-      : base(shape, scale, worker_count), out(o), lse(l), q(q_), k(k_), v(v_) {
+  attention_forward(attention_shape const& shape, A scale, index worker_count, T* o, A* max_, A* sum_, T const* q_,
+                    T const* k_, T const* v_)
+      : base(shape, scale, worker_count), out(o), max_of_rows(max_), sum_of_rows(sum_), q(q_), k(k_), v(v_) {
     while (task_rows > rows && tasks() < 4 * workers) task_rows /= 2;
   }
 
@@ -110,7 +112,9 @@ struct attention_forward : attention_blocks<T> {
     index const first = first_row(task);
     for (index r = 0; r < n; ++r) {
       base::store_row(out + at + (first + r) * what.q_row, o[r], what.head, A(1) / sum[r]);
-      lse[task / blocks() * what.queries + first + r] = shift_of(max[r]) + fast_log(sum[r]);
+      index const row = task / blocks() * what.queries + first + r;
+      max_of_rows[row] = max[r];
+      sum_of_rows[row] = sum[r];
     }
   }
   /// What to prefetch: where this task will write, and what the worker's next one reads.
@@ -138,14 +142,24 @@ struct attention_backward : attention_blocks<T> {
   using base::what, base::batch, base::rows, base::columns, base::workers;
   T *dq, *dk, *dv;
   T const *q, *k, *v, *out;
-  A const* lse;
+  A const *max_of_rows, *sum_of_rows;
   T const* dout;
   index parts = 1;    // tasks that share the blocks of keys of one sequence
   A* sums = nullptr;  // each task's sums for dq; null: they are taken in dq itself
 
   attention_backward(attention_shape const& shape, A scale, index worker_count, T* dq_, T* dk_, T* dv_, T const* q_,
-                     T const* k_, T const* v_, T const* o, A const* l, T const* g)
-      : base(shape, scale, worker_count), dq(dq_), dk(dk_), dv(dv_), q(q_), k(k_), v(v_), out(o), lse(l), dout(g) {
+                     T const* k_, T const* v_, T const* o, A const* max_, A const* sum_, T const* g)
+      : base(shape, scale, worker_count),
+        dq(dq_),
+        dk(dk_),
+        dv(dv_),
+        q(q_),
+        k(k_),
+        v(v_),
+        out(o),
+        max_of_rows(max_),
+        sum_of_rows(sum_),
+        dout(g) {
     index const sequences = batch.l.size();
     while (columns >= 2 * rows && sequences * blocks() < workers) base::set_columns(columns / 2);
     while (parts < blocks() && sequences * parts < 4 * workers && sequences * parts % workers != 0) ++parts;

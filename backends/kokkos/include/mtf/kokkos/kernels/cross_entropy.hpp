@@ -1,5 +1,6 @@
 #pragma once
-// Cross entropy of dense rows of logits with one integer label per row: loss = logsumexp(logits) - logits[label]. A row
+// Cross entropy of dense rows of logits with one integer label per row: loss = logsumexp(logits) - logits[label], from
+// differences to the row's maximum alone, so that what all logits of a row have in common goes away exactly. A row
 // whose label is negative is ignored: loss and gradient are 0. A label beyond the classes makes both NaN: a kernel
 // cannot stop.
 #include <cstdint>
@@ -13,10 +14,10 @@
 
 namespace mtf::kokkos {
 
-/// The loss of a row, from its logsumexp and its label's logit.
+/// The loss of a row, from its maximum, its sum of exponentials and its label's logit.
 template <class A>
-KOKKOS_FORCEINLINE_FUNCTION A cross_entropy_of(index label, index classes, A lse, A picked) {
-  return label < 0 ? A(0) : label < classes ? lse - picked : std::numeric_limits<A>::quiet_NaN();
+KOKKOS_FORCEINLINE_FUNCTION A cross_entropy_of(index label, index classes, A max, A sum, A picked) {
+  return label < 0 ? A(0) : label < classes ? fast_log(sum) - (picked - max) : std::numeric_limits<A>::quiet_NaN();
 }
 
 template <class T>
@@ -24,19 +25,20 @@ struct cross_entropy_body {
   using A = compute_t<T>;
   index n;
   A* loss;
-  A* lse;
+  A* max;
+  A* sum;
   T const* logits;
   std::int32_t const* labels;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
     T const* const in = logits + r * n;
-    A const max = max_of(team, n, in), sum = exp_sum_of(team, n, in, max, A(1), in + n);
+    A const largest = max_of(team, n, in), total = exp_sum_of(team, n, in, largest, A(1), in + n);
     team.once([&] {
-      A const total = max + fast_log(sum);
       auto const label = static_cast<index>(labels[r]);
-      lse[r] = total;
-      loss[r] = cross_entropy_of(label, n, total, label >= 0 && label < n ? load(in[label]) : A(0));
+      max[r] = largest;
+      sum[r] = total;
+      loss[r] = cross_entropy_of(label, n, largest, total, label >= 0 && label < n ? load(in[label]) : A(0));
     });
   }
 };
@@ -45,7 +47,8 @@ template <class T>
 struct cross_entropy_vjp_row {
   index class_offset, classes;
   std::int32_t const* labels;
-  compute_t<T> const* lse;
+  compute_t<T> const* max;
+  compute_t<T> const* sum;
   compute_t<T> const* dloss;
 
   template <class Team>
@@ -53,9 +56,10 @@ struct cross_entropy_vjp_row {
     using A = compute_t<T>;
     auto const global = static_cast<index>(labels[r]), label = global - class_offset;
     if (global < 0) return team.each(n, [=](index j) { out[j] = T(0); });
-    A const total = lse[r], g = global < classes ? dloss[r] : std::numeric_limits<A>::quiet_NaN();
+    A const shift = max[r], share = A(1) / sum[r],
+            g = global < classes ? dloss[r] : std::numeric_limits<A>::quiet_NaN();
     team.each(n, [=](index j) {
-      A const p = fast_exp_down(load(in[j]) - total);
+      A const p = share * fast_exp_down(load(in[j]) - shift);
       out[j] = convert<T>(g * (j == label ? p - A(1) : p));
     });
   }
@@ -87,27 +91,25 @@ struct cross_entropy_finish_body {
   using A = compute_t<T>;
   index count, classes;
   A* loss;
-  A* lse;
   A const* max;
   A const* sum_and_picked;
   std::int32_t const* labels;
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const {
-    A const total = max[r] + fast_log(sum_and_picked[r]);
-    lse[r] = total;
-    loss[r] = cross_entropy_of(static_cast<index>(labels[r]), classes, total, sum_and_picked[count + r]);
+    loss[r] =
+        cross_entropy_of(static_cast<index>(labels[r]), classes, max[r], sum_and_picked[r], sum_and_picked[count + r]);
   }
 };
 
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::cross_entropy<T> const& p) {
   row_operand<T, Exec> const in(on, p.of, p.logits);
-  cross_entropy_body<T> const body{p.of.n, p.loss, p.lse, in.get(), p.labels};
+  cross_entropy_body<T> const body{p.of.n, p.loss, p.max, p.sum, in.get(), p.labels};
   for_rows(p.name, on.exec, p.of.count(), p.of.n, body);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::cross_entropy_vjp<T> const& p) {
-  write_rows(on, p.name, p.of, cross_entropy_vjp_row<T>{p.class_offset, p.classes, p.labels, p.lse, p.dloss}, p.dlogits,
-             p.logits);
+  write_rows(on, p.name, p.of, cross_entropy_vjp_row<T>{p.class_offset, p.classes, p.labels, p.max, p.sum, p.dloss},
+             p.dlogits, p.logits);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::cross_entropy_local<T> const& p) {
@@ -119,7 +121,7 @@ void compute(device<Exec>& on, primitives::cross_entropy_local<T> const& p) {
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::cross_entropy_finish<T> const& p) {
   for_elements(p.name, on.exec, p.n,
-               cross_entropy_finish_body<T>{p.n, p.classes, p.loss, p.lse, p.max, p.sum_and_picked, p.labels});
+               cross_entropy_finish_body<T>{p.n, p.classes, p.loss, p.max, p.sum_and_picked, p.labels});
 }
 
 MTF_COMPILED(device, cross_entropy)

@@ -37,25 +37,39 @@ struct log_softmax_vjp_row {
   }
 };
 
-struct logsumexp_row {
-  template <class Team, class T>
-  KOKKOS_FUNCTION compute_t<T> operator()(Team const& team, index, index n, T const* in) const {
-    using A = compute_t<T>;
-    A const shift = shift_of(max_of(team, n, in));
-    return shift + fast_log(exp_sum_of(team, n, in, shift, A(1), in + n));
+template <class T>
+struct logsumexp_body {
+  using A = compute_t<T>;
+  index n;
+  T* y;
+  A* max;
+  A* sum;
+  T const* x;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
+    T const* const in = x + r * n;
+    A const shift = shift_of(max_of(team, n, in)), total = exp_sum_of(team, n, in, shift, A(1), in + n);
+    team.once([&] {
+      max[r] = shift;
+      sum[r] = total;
+      y[r] = convert<T>(shift + fast_log(total));
+    });
   }
 };
 
-/// dx = dy * exp(x - y), with one y and one dy per row.
+/// dx = dy * exp(x - max) / sum, with one of these and one dy per row.
 template <class T>
 struct logsumexp_vjp_row {
-  T const* y;
+  using A = compute_t<T>;
+  A const* max;
+  A const* sum;
   T const* dy;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
-    auto const total = load(y[r]), g = load(dy[r]);
-    team.each(n, [=](index j) { out[j] = convert<T>(g * fast_exp_down(load(in[j]) - total)); });
+    A const shift = shift_of(max[r]), factor = load(dy[r]) / sum[r];
+    team.each(n, [=](index j) { out[j] = convert<T>(factor * fast_exp_down(load(in[j]) - shift)); });
   }
 };
 
@@ -78,11 +92,12 @@ void compute(device<Exec>& on, primitives::log_softmax_vjp<T> const& p) {
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::logsumexp<T> const& p) {
-  number_rows(on, p.name, p.of, logsumexp_row{}, p.y, p.x);
+  row_operand<T, Exec> const in(on, p.of, p.x);
+  for_rows(p.name, on.exec, p.of.count(), p.of.n, logsumexp_body<T>{p.of.n, p.y, p.max, p.sum, in.get()});
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::logsumexp_vjp<T> const& p) {
-  write_rows(on, p.name, p.of, logsumexp_vjp_row<T>{p.y, p.dy}, p.dx, p.x);
+  write_rows(on, p.name, p.of, logsumexp_vjp_row<T>{p.max, p.sum, p.dy}, p.dx, p.x);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::logsumexp_finish<T> const& p) {
