@@ -200,7 +200,7 @@ TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
     auto ph = p.host(), mh = m.host(), vh = v.host();
     auto const gh = g.host();
     double const lr = 0.1, b1 = 0.9, b2 = 0.99, eps = 1e-6, decay = 0.05, c1 = 3, c2 = 5, scale = 0.5;
-    mtf::updates::adamw<A> const adamw{A(lr), A(b1), A(b2), A(eps), A(decay), A(c1), A(c2)};
+    mtf::updates::adamw<A> const adamw{A(lr), A(1 - b1), A(1 - b2), A(eps), A(decay), A(c1), A(c2)};
     device().run(
         primitives::update<mtf::updates::adamw<A>, T>{n, p.get(), g.get(), {m.get(), v.get()}, adamw, A(scale)});
     for (std::size_t i = 0; i < ph.size(); ++i) {

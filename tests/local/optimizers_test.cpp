@@ -218,4 +218,63 @@ TEST_CASE_TEMPLATE("where nobody else holds them, nothing is copied", Optimizer,
   }
 }
 
+// --- numbers near 1 --------------------------------------------------------------------------------------------------
+
+template <class T, template <class...> class Optimizer, class Options>
+std::vector<double> state_after(Options options, int updates) {
+  mtf::single_rank alone;
+  backend machine(alone);
+  parameters_of<T> p;
+  mtf::for_each_tensor([&](auto, auto& x) { x = mtf::zeros<std::remove_cvref_t<decltype(x)>>(machine); }, p);
+  Optimizer<parameters_of<T>> optimizer(machine, options);
+  auto const slope = [](auto const& q) { return mtf::sum(q.up) * 0.75 + mtf::sum(q.b1) * 0.5; };
+  for (int n = 0; n < updates; ++n) optimizer.update(machine, p, mtf::value_and_grad(slope)(p).gradients, 1e-3);
+  std::vector<double> all;
+  auto const add = [&](auto, auto const& x) {
+    if constexpr (requires { x.local(); }) all.push_back(static_cast<double>(x.local()[0]));
+  };
+  mtf::for_each_tensor(add, p);
+  optimizer.visit_state([&](auto, auto& kept) {
+    if constexpr (!std::is_arithmetic_v<std::remove_cvref_t<decltype(kept)>>) mtf::for_each_tensor(add, kept);
+  });
+  return all;
+}
+
+/// 1 - beta is taken of the numbers that the user gave: in float, of a beta near 1, it has few digits left.
+template <template <class...> class Optimizer, class Options>
+void check_near_one(char const* name, Options options) {
+  CAPTURE(std::string(name));
+  for (int const updates : {1, 3, 40}) {
+    CAPTURE(updates);
+    auto const found = state_after<float, Optimizer>(options, updates),
+               want = state_after<double, Optimizer>(options, updates);
+    REQUIRE(found.size() == want.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (want[i] != 0) worst = std::max(worst, std::abs(found[i] / want[i] - 1));
+    CHECK(worst <= 3e-6);
+  }
+}
+
+TEST_CASE("decays near 1 are as exact in float as in double") {
+  check_near_one<mtf::adamw>("adamw", mtf::adamw_options{.beta1 = 0.9999, .beta2 = 0.99999});
+  check_near_one<mtf::adam>("adam", mtf::adam_options{.beta1 = 0.9999, .beta2 = 0.99999});
+  check_near_one<mtf::lion>("lion", mtf::lion_options{.beta1 = 0.9999, .beta2 = 0.99999});
+  check_near_one<mtf::adafactor>("adafactor", mtf::adafactor_options{.decay_exponent = 14});
+  check_near_one<mtf::sgd>("sgd", mtf::sgd_options{.momentum = 0.9999});
+  check_near_one<mtf::momentum>("momentum", mtf::momentum_options{.momentum = 0.9999});
+
+  training t;
+  mtf::for_each_tensor([&](auto, auto& x) { x = mtf::zeros<std::remove_cvref_t<decltype(x)>>(t.machine); }, t.p);
+  mtf::moving_average<parameters> average(t.machine, t.p, 0.99999);
+  mtf::for_each_tensor([&](auto, auto& x) { x = mtf::ones<std::remove_cvref_t<decltype(x)>>(t.machine); }, t.p);
+  average.update(t.machine, t.p);
+  CHECK(static_cast<double>(average.parameters().up.local()[0]) == doctest::Approx(1e-5).epsilon(1e-6));
+  // And it forgets as slowly: what is always the same is its own average.
+  mtf::for_each_tensor([&](auto, auto& x) { x = mtf::full<std::remove_cvref_t<decltype(x)>>(t.machine, 0.3); }, t.p);
+  mtf::moving_average<parameters> same(t.machine, t.p, 0.99999);
+  for (int n = 0; n < 1000; ++n) same.update(t.machine, t.p);
+  CHECK(same.parameters().up.local()[0] == 0.3F);
+}
+
 }  // namespace

@@ -3,22 +3,26 @@
 // kept). Each has its name, for plans and profiles, and the count of numbers that it keeps for an element from one step
 // to the next. A new optimizer that looks at one element at a time is one such formula and a rule
 // (mtf/train/optimizers.hpp).
+//
+// A moving mean x' = beta x + (1 - beta) y is x + rest (y - x), where rest is 1 - beta, taken in double: in float
+// little is left of it where beta is near 1, and beta itself, rounded, would forget too fast or too slowly.
 #include <mtf/core/host_device.hpp>
 #include <mtf/math/fast_math.hpp>
 
 /// Formulas of optimizers, for one element.
 namespace mtf::updates {
 
-/// Adam with decoupled weight decay (Loshchilov & Hutter 2019). correction1, 2: 1 / (1 - beta^step).
+/// Adam with decoupled weight decay (Loshchilov & Hutter 2019). rest1, 2: 1 - beta; correction1, 2: 1 / (1 -
+/// beta^step).
 template <class A>
 struct adamw {
   static constexpr char const* name = "mtf::adamw";
   static constexpr int kept = 2;
-  A lr, beta1, beta2, epsilon, weight_decay, correction1, correction2;
+  A lr, rest1, rest2, epsilon, weight_decay, correction1, correction2;
 
   MTF_FUNCTION A operator()(A value, A gradient, A* k) const {
-    A const first = beta1 * k[0] + (A(1) - beta1) * gradient;
-    A const second = beta2 * k[1] + (A(1) - beta2) * gradient * gradient;
+    A const first = k[0] + rest1 * (gradient - k[0]);
+    A const second = k[1] + rest2 * (gradient * gradient - k[1]);
     k[0] = first;
     k[1] = second;
     A const step = first * correction1 / (math::fast_sqrt(second * correction2) + epsilon);
@@ -54,29 +58,29 @@ struct momentum {
   }
 };
 
-/// Lion (Chen et al. 2023): the sign of a mean of gradients that leans on the last one.
+/// Lion (Chen et al. 2023): the sign of a mean of gradients that leans on the last one. rest1, 2: 1 - beta.
 template <class A>
 struct lion {
   static constexpr char const* name = "mtf::lion";
   static constexpr int kept = 1;
-  A lr, beta1, beta2, weight_decay;
+  A lr, rest1, rest2, weight_decay;
 
   MTF_FUNCTION A operator()(A value, A gradient, A* k) const {
-    A const mean = beta1 * k[0] + (A(1) - beta1) * gradient;
-    k[0] = beta2 * k[0] + (A(1) - beta2) * gradient;
+    A const mean = k[0] + rest1 * (gradient - k[0]);
+    k[0] = k[0] + rest2 * (gradient - k[0]);
     A const sign = static_cast<A>(mean > A(0)) - static_cast<A>(mean < A(0));
     return value - lr * (sign + weight_decay * value);
   }
 };
 
-/// A moving average, whose next number comes as the gradient.
+/// A moving average, whose next number comes as the gradient. rest: 1 - decay.
 template <class A>
 struct average {
   static constexpr char const* name = "mtf::average";
   static constexpr int kept = 0;
-  A decay;
+  A rest;
 
-  MTF_FUNCTION A operator()(A value, A next, A* /*k*/) const { return decay * value + (A(1) - decay) * next; }
+  MTF_FUNCTION A operator()(A value, A next, A* /*k*/) const { return value + rest * (next - value); }
 };
 
 }  // namespace mtf::updates

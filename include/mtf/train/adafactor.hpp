@@ -140,16 +140,16 @@ struct adafactor_rule {
     auto const place = place_of(g);
     sharding const& spec = place.spec();
     index const n = place.local_size();
-    double decay = 0;
-    if constexpr (Backend::holds_data) decay = 1 - math::library_pow(u.updates, -u.options.decay_exponent);
+    double rest = 1;  // what the new squares weigh: 1 at the first update
+    if constexpr (Backend::holds_data) rest = math::library_pow(u.updates, -u.options.decay_exponent);
     buffer<Backend> memory;
     if constexpr (factored_of<Part>.factored) {
-      memory = factored(b, u, factored_of<Part>, spec, g, rows, columns, static_cast<A>(decay));
+      memory = factored(b, u, factored_of<Part>, spec, g, rows, columns, static_cast<A>(rest));
     } else {
       memory = make_buffer<A>(b, n);
       b.run(primitives::adafactor_whole<typename Part::element_type>{
           n, data_of<A>(memory), whole.value().data(), g.value().data(), static_cast<A>(u.grad_scale),
-          static_cast<A>(u.options.epsilon1), static_cast<A>(decay)});
+          static_cast<A>(u.options.epsilon1), static_cast<A>(rest)});
     }
     A const* const x = data_of<A>(memory);
     // The sums of the squares of the update and of the parameter, over all of the tensor.
@@ -171,8 +171,7 @@ struct adafactor_rule {
   /// mean over the latter; g, where an axis splits several dimensions.
   template <class Backend, class A, class Part, class Rows, class Columns>
   static constexpr buffer<Backend> factored(Backend& b, one_update<options> const& u, factored_dims const& f,
-                                            sharding const& part, Part const& g, Rows& rows, Columns& columns,
-                                            A decay) {
+                                            sharding const& part, Part const& g, Rows& rows, Columns& columns, A rest) {
     using G = typename Part::element_type;
     mesh_shape const& mesh = b.ranks().mesh();
     sharding const spec = without_shared_axes(part);
@@ -191,7 +190,7 @@ struct adafactor_rule {
       auto const sum = make_buffer<A>(b, size);
       total(b, data_of<A>(sum), lies, x, spec, gone.split.mask());
       b.run(primitives::update<updates::average<A>, A>{
-          size, moment.value().data(), data_of<A>(sum), {}, {decay}, A(1) / static_cast<A>(gone.extent)});
+          size, moment.value().data(), data_of<A>(sum), {}, {rest}, A(1) / static_cast<A>(gone.extent)});
     };
     mean_into(rows, by_row, largest);
     mean_into(columns, by_column, second);

@@ -69,7 +69,7 @@ class moving_average {
           backend::operation<Backend> const here(b, "moving_average", place.spec());
           detail::make_own(a);
           b.run(primitives::update<updates::average<A>, A, P>{
-              place.local_size(), a.value().data(), p.value().data(), {}, {static_cast<A>(decay_)}, A(1)});
+              place.local_size(), a.value().data(), p.value().data(), {}, {static_cast<A>(1 - decay_)}, A(1)});
         },
         params, average_);
   }

@@ -40,8 +40,8 @@ struct adamw_rule : element_by_element<adamw_rule> {
   static constexpr updates::adamw<A> formula(one_update<options> const& u) {
     auto const& o = u.options;
     return {static_cast<A>(u.learning_rate),
-            static_cast<A>(o.beta1),
-            static_cast<A>(o.beta2),
+            static_cast<A>(1 - o.beta1),
+            static_cast<A>(1 - o.beta2),
             static_cast<A>(o.epsilon),
             static_cast<A>(u.weight_decay),
             static_cast<A>(bias_correction<Backend>(o.beta1, u.updates)),
@@ -80,9 +80,13 @@ struct adam_rule : element_by_element<adam_rule> {
   template <class Backend, class A>
   static constexpr updates::adamw<A> formula(one_update<options> const& u) {
     auto const& o = u.options;
-    return {
-        static_cast<A>(u.learning_rate), static_cast<A>(o.beta1), static_cast<A>(o.beta2), static_cast<A>(o.epsilon),
-        static_cast<A>(u.weight_decay),  static_cast<A>(1),       static_cast<A>(1)};
+    return {static_cast<A>(u.learning_rate),
+            static_cast<A>(1 - o.beta1),
+            static_cast<A>(1 - o.beta2),
+            static_cast<A>(o.epsilon),
+            static_cast<A>(u.weight_decay),
+            static_cast<A>(1),
+            static_cast<A>(1)};
   }
 };
 
@@ -173,7 +177,7 @@ struct lion_rule : element_by_element<lion_rule> {
   template <class Backend, class A>
   static constexpr updates::lion<A> formula(one_update<options> const& u) {
     auto const& o = u.options;
-    return {static_cast<A>(u.learning_rate), static_cast<A>(o.beta1), static_cast<A>(o.beta2),
+    return {static_cast<A>(u.learning_rate), static_cast<A>(1 - o.beta1), static_cast<A>(1 - o.beta2),
             static_cast<A>(u.weight_decay)};
   }
 };

@@ -70,7 +70,7 @@ struct adafactor_factored {
   }
 };
 
-/// v = decay v + (1 - decay) (g^2 + epsilon); x = g / sqrt(v).
+/// v = v + rest (g^2 + epsilon - v); x = g / sqrt(v).
 template <class G>
 struct adafactor_whole {
   static constexpr char const* name = "mtf::adafactor_whole";
@@ -79,7 +79,7 @@ struct adafactor_whole {
   A* x;
   A* v;
   G const* g;
-  A grad_scale, epsilon, decay;
+  A grad_scale, epsilon, rest;
 
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<G>(n) + 3 * bytes_moved<A>(n); }
 };

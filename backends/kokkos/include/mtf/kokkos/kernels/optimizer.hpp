@@ -124,11 +124,11 @@ struct adafactor_whole_body {
   A* x;
   A* v;
   G const* g;
-  A grad_scale, epsilon, decay;
+  A grad_scale, epsilon, rest;
 
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const {
     A const grad = load(g[j]) * grad_scale;
-    A const mean = decay * v[j] + (A(1) - decay) * (grad * grad + epsilon);
+    A const mean = v[j] + rest * (grad * grad + epsilon - v[j]);
     v[j] = mean;
     x[j] = grad / fast_sqrt(mean);
   }
@@ -164,7 +164,7 @@ void compute(device<Exec>& on, primitives::adafactor_factored<G> const& p) {
 }
 template <class Exec, class G>
 void compute(device<Exec>& on, primitives::adafactor_whole<G> const& p) {
-  for_elements(p.name, on.exec, p.n, adafactor_whole_body<G>{p.x, p.v, p.g, p.grad_scale, p.epsilon, p.decay});
+  for_elements(p.name, on.exec, p.n, adafactor_whole_body<G>{p.x, p.v, p.g, p.grad_scale, p.epsilon, p.rest});
 }
 template <class Exec, class P>
 void compute(device<Exec>& on, primitives::adafactor_apply<P> const& p) {
