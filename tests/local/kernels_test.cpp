@@ -282,6 +282,53 @@ TEST_CASE_TEMPLATE("reduce over any loops", T, float, double, bfloat16) {
   CHECK(total.host()[0] == doctest::Approx(expected).epsilon(1e-9));
 }
 
+/// Equal numbers are the worst case: adding one to a large sum rounds the same way each time. They are added up in
+/// blocks, whichever way they lie.
+TEST_CASE("sums of very many equal numbers") {
+  index const n = index{1} << 25U;
+  array<float> x(n);
+  device().run(primitives::fill<float>{x.get(), n, 0.1F});
+  auto const check = [&](char const* how, index results, mtf::backend::reduction const& r) {
+    CAPTURE(std::string(how));
+    CAPTURE(results);
+    array<float> y(results);
+    device().run(primitives::reduce{combine::sum, r, y.get(), x.get(), false});
+    double const want = static_cast<double>(0.1F) * static_cast<double>(r.reduced.size());
+    double worst = 0;
+    for (double const found : y.host()) worst = std::max(worst, std::abs(found / want - 1));
+    MESSAGE(std::string(how), " of ", results, ": off by ", worst);
+    CHECK(worst <= 3e-6);
+  };
+  for (index const results : {1, 4, 8, 600}) {
+    index const terms = n / results;
+    check("columns", results, {{1, {results}, {{{1}, {1}}}}, {1, {terms}, {{{results}}}}});
+    check("rows", results, {{1, {results}, {{{1}, {terms}}}}, {1, {terms}, {{{1}}}}});
+  }
+  check("the middle", 16, {{2, {2, 8}, {{{8, 1}, {n / 2, 1}}}}, {1, {n / 16}, {{{8}}}}});
+  check("one number, over and over", 1, {{1, {1}, {{{1}, {1}}}}, {1, {n}, {{{0}}}}});
+
+  // A row that is repeated for all others, whose gradient is summed where it is computed.
+  index const width = 8, rows = n / width;
+  array<float> row(std::vector<double>(8, 1.0)), gradient(width), unused(index{1});
+  loops<3> const l{.ndim = 2, .extent = {rows, width}, .stride = {{{width, 1}, {width, 1}, {0, 1}}}};
+  device().run(primitives::map_vjp_of<mtf::functions::add, float, float, float>(
+      {}, l, {mtf::backend::map_gradient{}, {gradient.get(), true, true}}, x.get(), x.get(), row.get()));
+  for (double const found : gradient.host())
+    CHECK(found == doctest::Approx(static_cast<double>(0.1F) * static_cast<double>(rows)).epsilon(1e-5));
+}
+
+/// Bools and 32-bit integers are counted in 64 bits.
+TEST_CASE("counts that 32 bits do not hold") {
+  std::int32_t const most = std::numeric_limits<std::int32_t>::max();
+  array<std::int32_t> const x(std::vector<double>(64 * 8, static_cast<double>(most)));
+  for (bool const columns : {false, true}) {
+    array<std::int64_t> y(index{8});
+    mtf::backend::reduction const r{{1, {8}, {{{1}, {columns ? 1 : 64}}}}, {1, {64}, {{{columns ? 8 : 1}}}}};
+    device().run(primitives::reduce{combine::sum, r, y.get(), x.get(), false});
+    for (std::int64_t const found : y.raw()) CHECK(found == 64 * std::int64_t{most});
+  }
+}
+
 TEST_CASE_TEMPLATE("contract: strides, batches, accumulation, bias", T, float, double, bfloat16) {
   struct shape {
     index m, n, k;

@@ -8,18 +8,19 @@ namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
 
-/// out[kept] = op over the reduced loops of in, combined with out's value if `accumulate`.
-template <class T>
+/// out[kept] = op over the reduced loops of in, combined with out's value if `accumulate`. Sums are taken by blocks:
+/// their error does not grow with the number of terms. R: T, or what sums of T are taken in.
+template <class T, class R = T>
 struct reduce {
   static constexpr char const* name = "mtf::reduce";
   combine op;
   reduction of;
-  T* out;
+  R* out;
   T const* in;
   bool accumulate = false;
 
   [[nodiscard]] constexpr double bytes() const {
-    return bytes_moved<T>(of.kept, 0) + bytes_moved<T>(of.kept, 1) * static_cast<double>(of.reduced.size());
+    return bytes_moved<R>(of.kept, 0) + bytes_moved<T>(of.kept, 1) * static_cast<double>(of.reduced.size());
   }
 };
 

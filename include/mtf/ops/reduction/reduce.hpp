@@ -52,14 +52,18 @@ constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, 
   return w;
 }
 
+/// What sums of T are: of bools, and of integers, as many as fit into 64 bits.
 template <class T>
+using sum_element_t = std::conditional_t<is_floating<T>, T, std::int64_t>;
+
+template <class T, class R = T>
 struct sum_operation {
   reduce_work const* work;
   static constexpr std::size_t kept = 0;
   static constexpr char const* name() { return "sum"; }
 
-  constexpr void forward(auto& f) const { f.run(primitives::reduce<T>{combine::sum, work->forward, f.y(), f.x()}); }
-  constexpr void backward(auto& g) const { g.run(primitives::copy<T, T>{work->spread, g.dx(), g.dy()}); }
+  constexpr void forward(auto& f) const { f.run(primitives::reduce<T, R>{combine::sum, work->forward, f.y(), f.x()}); }
+  constexpr void backward(auto& g) const { g.run(primitives::copy<T, R>{work->spread, g.dx(), g.dy()}); }
 };
 
 /// The gradient of a maximum or minimum goes to every element that equals it, ties included, as in Mesh-TensorFlow.
@@ -118,7 +122,7 @@ struct product_operation {
 
 template <reduce_by Op, class T>
 using reduce_operation =
-    std::conditional_t<Op == reduce_by::sum, sum_operation<T>,
+    std::conditional_t<Op == reduce_by::sum, sum_operation<T, sum_element_t<T>>,
                        std::conditional_t<Op == reduce_by::product, product_operation<T>, extreme_operation<T>>>;
 
 /// Along the dimensions D, or all if there is none. Bools are added and multiplied as numbers.
@@ -137,12 +141,13 @@ struct reduce_call {
   constexpr auto operator()(X const& x) const {
     using T = typename X::element_type;
     using described = typename X::description;
-    if constexpr (std::is_same_v<T, bool> && (Op == reduce_by::sum || Op == reduce_by::product))
+    using R = std::conditional_t<Op == reduce_by::sum, sum_element_t<T>, T>;
+    if constexpr (std::is_same_v<T, bool> && Op == reduce_by::product)
       return reduce_call{}(cast<std::int32_t>(x));
     else if constexpr (std::is_same_v<T, bfloat16> && Op == reduce_by::sum && sums_all<X>)
       return reduce_call{}(cast<float>(x));
     else
-      return run_as<description_of<T, reduce_call, described>, reduce_call>(reduce_operation<Op, T>{}, x);
+      return run_as<description_of<R, reduce_call, described>, reduce_call>(reduce_operation<Op, T>{}, x);
   }
 };
 
@@ -182,10 +187,10 @@ struct weighted_mean_call {
 
 }  // namespace detail
 
-/// The sum along the named dimensions; along all if none is named; of bools, as int32, the number of those that are
-/// set. Along all, of bfloat16, it is float, as a loss may be made of it. The result is partial over the axes that
-/// split them: nothing is sent. Backward: a broadcast; nothing is sent unless the gradient arrives partial over axes
-/// that split x. Refused: a dimension that x lacks.
+/// The sum along the named dimensions; along all if none is named; of bools the number of those that are set. Sums of
+/// integers and bools are int64. Along all, of bfloat16, it is float, as a loss may be made of it. The result is
+/// partial over the axes that split them: nothing is sent. Backward: a broadcast; nothing is sent unless the gradient
+/// arrives partial over axes that split x. Refused: a dimension that x lacks.
 template <dimension... Dims, operand X>
 constexpr auto sum(X const& x) {
   return detail::operate(detail::reduce_call<detail::reduce_by::sum, Dims...>{}, x);

@@ -253,7 +253,7 @@ void map_vjp_with_rows(device<Exec>& on, map_vjp_kernel<std::index_sequence<I...
   index const n = k.where.l.extent[static_cast<std::size_t>(k.where.l.ndim - 1)], all_rows = k.n / n;
   index rows = all_rows;
   if constexpr (runs_on_host<Exec>) {
-    index const of_block = ceil_div(all_rows, std::clamp<index>(all_rows / 8, 1, 64));
+    index const of_block = std::min(rows_added_up, ceil_div(all_rows, std::clamp<index>(all_rows / 8, 1, 64)));
     k.block_elements = of_block * n;
     rows = ceil_div(all_rows, of_block);
   }

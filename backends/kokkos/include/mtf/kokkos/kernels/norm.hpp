@@ -189,8 +189,9 @@ struct norm_vjp_body {
 template <bool Centered, class Exec, class T>
 void norm_backward(device<Exec>& on, norm_vjp_body<Centered, T> body, T* dgamma, T* dbeta) {
   using A = compute_t<T>;
-  index const blocks =
-      runs_on_host<Exec> ? std::clamp<index>(body.count / 8, 1, 64) : std::clamp<index>(body.count / 4, 1, 2048);
+  index const blocks = std::max(
+      runs_on_host<Exec> ? std::clamp<index>(body.count / 8, 1, 64) : std::clamp<index>(body.count / 4, 1, 2048),
+      ceil_div(body.count, rows_added_up));
   body.block_rows = std::max<index>(1, ceil_div(body.count, blocks));
   workspace<A, Exec> partial(on, blocks * 2 * body.n);
   body.partial = partial.get();

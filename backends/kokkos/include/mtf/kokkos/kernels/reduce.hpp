@@ -1,8 +1,10 @@
 #pragma once
 // Sums, maxima and minima over any loops. Two shapes of kernel: `row` where the reduced loops are the contiguous ones,
 // `column` where the kept ones are. Reductions to few results are split into slices, by sizes alone and not by the
-// number of threads, so that results do not depend on it.
+// number of threads, so that results do not depend on it. Long sums are taken in halves, down to blocks of few
+// additions to one number: the error of what is added one after the other grows with the number of terms.
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include <mtf/backend/collectives.hpp>
@@ -48,32 +50,35 @@ struct by_order {
 
 /// What all reduce kernels share. Slice s of result k goes to partial[s * results + k], or to `out` if there is one
 /// slice.
-template <class By, class T>
+template <class By, class T, class R>
 struct reduce_job {
-  using A = compute_t<T>;
+  using A = compute_t<R>;
   using op = typename By::op;
   using term = typename By::template term<A>;
   nest<2> kept;
   nest<1> reduced;
   index results, terms, slices, slice_terms;
-  T* out;
+  R* out;
   T const* in;
   term* partial;
   bool accumulate;
 
-  KOKKOS_FORCEINLINE_FUNCTION static term term_of(T const& x) { return By::template term_of<A>(load(x)); }
+  template <class X>
+  KOKKOS_FORCEINLINE_FUNCTION static term term_of(X const& x) {
+    return By::template term_of<A>(static_cast<A>(load(x)));
+  }
   KOKKOS_FORCEINLINE_FUNCTION void finish(index k, index out_offset, index s, term value) const {
     if (slices > 1)
       partial[s * results + k] = value;
     else
       out[out_offset] =
-          convert<T>(By::template number_of<A>(accumulate ? op::of(term_of(out[out_offset]), value) : value));
+          convert<R>(By::template number_of<A>(accumulate ? op::of(term_of(out[out_offset]), value) : value));
   }
 };
 
-template <class By, class T>
+template <class By, class T, class R>
 struct reduce_rows {
-  using job_type = reduce_job<By, T>;
+  using job_type = reduce_job<By, T, R>;
   using op = typename job_type::op;
   using term = typename job_type::term;
   job_type job;
@@ -88,14 +93,8 @@ struct reduce_rows {
     T const* const from = job.in + at[1];
     term value = op::template neutral<term>();
     if constexpr (std::is_same_v<Team, host_team>) {
-      index const stride = job.reduced.inner_stride(0);
-      job.reduced.for_runs(begin, end, [&](index const(&offset)[1], index n) {
-        T const* const x = from + offset[0];
-        if (stride == 1)
-          value = op::of(value, team.template reduce<op, term>(n, [=](index j) { return job_type::term_of(x[j]); }));
-        else
-          for (index j = 0; j < n; ++j) value = op::of(value, job_type::term_of(x[j * stride]));
-      });
+      bool const long_runs = job.reduced.l.extent[static_cast<std::size_t>(job.reduced.l.ndim - 1)] >= 1024;
+      value = in_halves(team, from, begin, end, long_runs ? 8192 : 512);
     } else {
       auto const& reduced = job.reduced;
       value = team.template reduce<op, term>(end - begin, [&](index j) {
@@ -106,15 +105,34 @@ struct reduce_rows {
     }
     team.once([&] { job.finish(k, at[0], s, value); });
   }
+
+ private:
+  term in_halves(host_team const& team, T const* from, index begin, index end, index block) const {
+    if (end - begin > block) {
+      index const middle = begin + ceil_div(end - begin, 2 * block) * block;
+      return op::of(in_halves(team, from, begin, middle, block), in_halves(team, from, middle, end, block));
+    }
+    term value = op::template neutral<term>();
+    index const stride = job.reduced.inner_stride(0);
+    job.reduced.for_runs(begin, end, [&](index const(&offset)[1], index n) {
+      T const* const x = from + offset[0];
+      if (stride == 1)
+        value = op::of(value, team.template reduce<op, term>(n, [=](index j) { return job_type::term_of(x[j]); }));
+      else
+        value =
+            op::of(value, team.template reduce<op, term>(n, [=](index j) { return job_type::term_of(x[j * stride]); }));
+    });
+    return value;
+  }
 };
 
 /// The host's column kernel: a strip of neighbouring results at a time.
-template <class By, class T>
+template <class By, class T, class R>
 struct reduce_strips {
-  using job_type = reduce_job<By, T>;
+  using job_type = reduce_job<By, T, R>;
   using op = typename job_type::op;
   using term = typename job_type::term;
-  static constexpr index width = 512;
+  static constexpr index width = 512, block = 512;
   job_type job;
 
   [[nodiscard]] static index strips(nest<2> const& kept) { return ceil_div(inner(kept), width); }
@@ -132,18 +150,31 @@ struct reduce_strips {
 
     alignas(64) term sums[width];
     for (index c = 0; c < w; ++c) sums[c] = op::template neutral<term>();
-    index const stride = job.reduced.inner_stride(0);
-    job.reduced.for_runs(begin, end, [&](index const(&offset)[1], index n) {
-      T const* x = job.in + at[1] + offset[0];
-      index j = 0;
-      for (; j + 4 <= n; j += 4) add_four(sums, w, x + j * stride, stride);
-      for (; j < n; ++j) add_one(sums, w, x + j * stride);
-    });
+    in_halves(sums, w, job.in + at[1], begin, end);
     index const out_stride = job.kept.inner_stride(0);
     for (index c = 0; c < w; ++c) job.finish(k + c, at[0] + c * out_stride, s, sums[c]);
   }
 
  private:
+  void in_halves(term* sums, index w, T const* from, index begin, index end) const {
+    if (end - begin > block) {
+      index const middle = begin + ceil_div(end - begin, 2 * block) * block;
+      in_halves(sums, w, from, begin, middle);
+      alignas(64) term rest[width];
+      for (index c = 0; c < w; ++c) rest[c] = op::template neutral<term>();
+      in_halves(rest, w, from, middle, end);
+      MTF_SIMD
+      for (index c = 0; c < w; ++c) sums[c] = op::of(sums[c], rest[c]);
+      return;
+    }
+    index const stride = job.reduced.inner_stride(0);
+    job.reduced.for_runs(begin, end, [&](index const(&offset)[1], index n) {
+      T const* const x = from + offset[0];
+      index j = 0;
+      for (; j + 4 <= n; j += 4) add_four(sums, w, x + j * stride, stride);
+      for (; j < n; ++j) add_one(sums, w, x + j * stride);
+    });
+  }
   static void add_one(term* sums, index w, T const* x) {
     MTF_SIMD
     for (index c = 0; c < w; ++c) sums[c] = op::of(sums[c], job_type::term_of(x[c]));
@@ -160,9 +191,9 @@ struct reduce_strips {
 };
 
 /// The device's column kernel: a thread for each result and slice.
-template <class By, class T>
+template <class By, class T, class R>
 struct reduce_columns {
-  using job_type = reduce_job<By, T>;
+  using job_type = reduce_job<By, T, R>;
   using op = typename job_type::op;
   using term = typename job_type::term;
   job_type job;
@@ -174,12 +205,17 @@ struct reduce_columns {
     index const begin = s * job.slice_terms;
     index const end = begin + job.slice_terms < job.terms ? begin + job.slice_terms : job.terms;
     term value = op::template neutral<term>();
-    index j = begin;
-    for (; j + 4 <= end; j += 4) {  // four loads at a time
-      term const x[] = {term_at(at[1], j), term_at(at[1], j + 1), term_at(at[1], j + 2), term_at(at[1], j + 3)};
-      value = op::of(value, op::of(op::of(x[0], x[1]), op::of(x[2], x[3])));
+    constexpr index block = 512;
+    for (index j = begin; j < end;) {
+      index const stop = j + block < end ? j + block : end;
+      term part = op::template neutral<term>();
+      for (; j + 4 <= stop; j += 4) {  // four loads at a time
+        term const x[] = {term_at(at[1], j), term_at(at[1], j + 1), term_at(at[1], j + 2), term_at(at[1], j + 3)};
+        part = op::of(part, op::of(op::of(x[0], x[1]), op::of(x[2], x[3])));
+      }
+      for (; j < stop; ++j) part = op::of(part, term_at(at[1], j));
+      value = op::of(value, part);
     }
-    for (; j < end; ++j) value = op::of(value, term_at(at[1], j));
     job.finish(k, at[0], s, value);
   }
 
@@ -192,11 +228,11 @@ struct reduce_columns {
 };
 
 /// Combines the slices.
-template <class By, class T>
+template <class By, class T, class R>
 struct reduce_slices {
-  using op = typename reduce_job<By, T>::op;
-  using term = typename reduce_job<By, T>::term;
-  reduce_job<By, T> job;  // with one slice: what finish() writes is final
+  using op = typename reduce_job<By, T, R>::op;
+  using term = typename reduce_job<By, T, R>::term;
+  reduce_job<By, T, R> job;  // with one slice: what finish() writes is final
   index slices;
 
   template <class Team>
@@ -210,9 +246,9 @@ struct reduce_slices {
   }
 };
 
-template <class By, class Exec, class T>
-void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool accumulate) {
-  reduce_job<By, T> job{};
+template <class By, class Exec, class T, class R>
+void reduce_with(device<Exec>& on, reduction const& r, R* out, T const* in, bool accumulate) {
+  reduce_job<By, T, R> job{};
   job.kept = {ordered_by(1, r.kept)};
   job.reduced = {ordered_by(0, r.reduced)};
   job.results = r.kept.size();
@@ -230,40 +266,48 @@ void reduce_with(device<Exec>& on, reduction const& r, T* out, T const* in, bool
   // Enough independent pieces for all threads, but none too short. On a device a row has a team, a column one thread.
   constexpr bool host = runs_on_host<Exec>;
   index const pieces = host ? 64 : by_rows ? 4096 : 131072, least_terms = host ? 16384 : by_rows ? 1024 : 16;
-  index const strips = host ? reduce_strips<By, T>::strips(job.kept) : inner_kept;
+  index const strips = host ? reduce_strips<By, T, R>::strips(job.kept) : inner_kept;
   index const items = by_rows ? job.results : job.results / inner_kept * strips;
   index const item_terms = by_rows || !host ? job.terms : job.terms * std::min(inner_kept, index(512));
   job.slices = std::clamp<index>(std::min(pieces / items, item_terms / least_terms), 1, std::max<index>(job.terms, 1));
   job.slice_terms = ceil_div(job.terms, job.slices);
-  workspace<typename reduce_job<By, T>::term, Exec> partial(on, job.slices > 1 ? job.slices * job.results : 0);
+  workspace<typename reduce_job<By, T, R>::term, Exec> partial(on, job.slices > 1 ? job.slices * job.results : 0);
   job.partial = partial.get();
 
   if (by_rows)
-    for_rows("mtf::reduce_rows", on.exec, items * job.slices, job.slice_terms, reduce_rows<By, T>{job});
+    for_rows("mtf::reduce_rows", on.exec, items * job.slices, job.slice_terms, reduce_rows<By, T, R>{job});
   else if constexpr (host)
     launch_on_host("mtf::reduce_columns", on.exec, items * job.slices, job.results * job.terms,
-                   reduce_strips<By, T>{job});
+                   reduce_strips<By, T, R>{job});
   else
     Kokkos::parallel_for("mtf::reduce_columns", range_policy<Exec>(on.exec, 0, items * job.slices),
-                         reduce_columns<By, T>{job});
+                         reduce_columns<By, T, R>{job});
   if (job.slices > 1) {
     index const slices = std::exchange(job.slices, 1);
-    for_rows("mtf::reduce_slices", on.exec, job.results, slices, reduce_slices<By, T>{job, slices});
+    for_rows("mtf::reduce_slices", on.exec, job.results, slices, reduce_slices<By, T, R>{job, slices});
   }
 }
 
 /// out[kept] = op over the reduced loops of in, or op(out, that) with `accumulate`. Any strides.
-template <class Exec, class T>
-void reduce(device<Exec>& on, combine op, reduction const& r, T* out, T const* in, bool accumulate) {
-  switch (op) {
-    case combine::sum:
-      return reduce_with<by_sum>(on, r, out, in, accumulate);
-    case combine::max:
-      return reduce_with<by_order<false>>(on, r, out, in, accumulate);
-    case combine::min:
-      return reduce_with<by_order<true>>(on, r, out, in, accumulate);
+template <class Exec, class T, class R>
+void reduce(device<Exec>& on, combine op, reduction const& r, R* out, T const* in, bool accumulate) {
+  if constexpr (!std::is_same_v<T, R>) {  // of sums alone
+    reduce_with<by_sum>(on, r, out, in, accumulate);
+  } else {
+    switch (op) {
+      case combine::sum:
+        return reduce_with<by_sum>(on, r, out, in, accumulate);
+      case combine::max:
+        return reduce_with<by_order<false>>(on, r, out, in, accumulate);
+      case combine::min:
+        return reduce_with<by_order<true>>(on, r, out, in, accumulate);
+    }
   }
 }
+
+/// Rows that are added up one after the other, to one row for each block of them, which are then summed: at most so
+/// many.
+inline constexpr index rows_added_up = 256;
 
 /// out[0..n) = the sum of `blocks` rows of n numbers, `stride` apart.
 template <class Exec, class A, class T>
@@ -323,8 +367,8 @@ void square_sum(device<Exec>& on, index n, double* out, T const* x) {
   for_rows("mtf::square_sum_slices", on.exec, 1, slices, add_partials_body{partial.get(), out, slices});
 }
 
-template <class Exec, class T>
-void compute(device<Exec>& on, primitives::reduce<T> const& p) {
+template <class Exec, class T, class R>
+void compute(device<Exec>& on, primitives::reduce<T, R> const& p) {
   reduce(on, p.op, p.of, p.out, p.in, p.accumulate);
 }
 template <class Exec, class T>
