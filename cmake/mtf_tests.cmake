@@ -14,6 +14,7 @@ endif()
 # others need the core. LeakSanitizer calls what Open MPI and oneDNN keep until exit leaks.
 set(mtf_test_environment
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MPIR_CVAR_POLLS_BEFORE_YIELD=1
+  MTF_CHECKED=1  # calls that differ between ranks are errors
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
   "TSAN_OPTIONS=halt_on_error=1:suppressions=${PROJECT_SOURCE_DIR}/tests/mesh/tsan.supp")
 

@@ -1,5 +1,6 @@
 // A program that fails in the way that its first argument names, with ranks that are processes, or threads if the
 // second is "threads"; errors_test.cmake looks at what it prints and returns.
+#include <array>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -65,6 +66,32 @@ int act(std::string const& how, mtf::collectives& c) {
   }
   if (how == "early-one") {
     if (!chosen) c.all_reduce(0b01U, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    return 0;
+  }
+  if (how == "early-one-code") {
+    if (chosen) return 5;
+    c.barrier();
+  }
+  if (how == "differ-kind") {
+    if (chosen)
+      c.all_gather(0b01U, mtf::element::f64, &one, std::array<double, 2>{}.data(), 1);
+    else
+      c.all_reduce(0b01U, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    return 0;
+  }
+  if (how == "differ-operation") {  // of one size and type: without a check a wrong number
+    c.enter(chosen ? "softmax" : "einsum");
+    c.all_reduce(everyone, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    c.leave();
+    return 0;
+  }
+  if (how == "differ-combination") {
+    c.all_reduce(everyone, chosen ? mtf::combine::max : mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    return 0;
+  }
+  if (how == "differ-axes") {
+    c.all_reduce(chosen ? 0b01U : 0b10U, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    c.barrier();
     return 0;
   }
   if (how == "other-one" && chosen) throw std::runtime_error("out of luck");

@@ -38,6 +38,28 @@ function(ends how ranks exit_code text)
   set(failures ${failures} PARENT_SCOPE)
 endfunction()
 
+# The same, where ranks may race: of the "mtf:" lines one at least matches, and none does not begin so.
+function(ends_like how ranks exit_code pattern)
+  foreach(attempt RANGE 2)
+    execute_process(COMMAND ${MPIEXEC} ${NUMPROC_FLAG} ${ranks} ${PROGRAM} ${how} RESULT_VARIABLE result
+      OUTPUT_VARIABLE out ERROR_VARIABLE err TIMEOUT 20)
+    string(REPLACE ";" "," output "${out}${err}")
+    if(NOT output MATCHES "PMIx_server_finalize" AND NOT "${output}" STREQUAL "")
+      break()
+    endif()
+  endforeach()
+  string(REGEX MATCHALL "mtf: [^\n]*" lines "${output}")
+  list(FILTER lines INCLUDE REGEX "${pattern}")
+  if(result STREQUAL "${exit_code}" AND lines)
+    message(STATUS "passed: ${how} with ${ranks} ranks: ${lines}")
+    return()
+  endif()
+  message(STATUS "FAILED: ${how} with ${ranks} ranks\n  expected ${exit_code}: ${pattern}\n  found ${result}: ${output}")
+  math(EXPR failures "${failures} + 1")
+  set(failures ${failures} PARENT_SCOPE)
+endfunction()
+
+set(ENV{MTF_CHECKED} 0)
 set(needs "mtf: mesh rows:2 cols:2 needs 4 ranks; mpirun started")
 set(late "(not all ranks reported an error within 3 s)")
 ends(none 4 0 "")
@@ -57,6 +79,26 @@ ends(other-one 4 1 "mtf: rank 3: out of luck")
 ends(mpi-one 4 1
      "mtf: rank 3: MPI_Sendrecv to rank 4 and from rank 3 of mesh rows:2 cols:2 failed: (invalid rank)")
 ends(unknown-one 4 1 "mtf: rank 3: an exception that is not a std::exception")
+
+# A rank that ends, with or without a code, ends others that wait for it.
+ends_like(early-one 4 1 "^mtf: rank 3: the rank has ended, while rank 1 waits for it in a collective over rows:2 of mesh \
+rows:2 cols:2: all ranks must make the same calls$")
+ends_like(early-one-code 4 1 "^mtf: rank 3: the rank has ended, while rank [012] waits for it in a collective over \
+rows:2 cols:2 of mesh rows:2 cols:2: all ranks must make the same calls$")
+
+# Calls that differ, compared before they are made.
+set(same ": all ranks must make the same calls$")
+set(ENV{MTF_CHECKED} 1)
+set(ENV{MTF_CHECKED_SECONDS} 4)
+set(sums "all-reduce .sum. of 1 double")
+ends(none 4 0 "")
+ends_like(differ-kind 4 1 "^mtf: rank [13]: .*${sums} over rows:2 .*|all-gather .sum. of 1 double over rows:2 .*${same}")
+ends_like(differ-operation 4 1 "(einsum over rows:2 cols:2 of mesh rows:2 cols:2 meets rank 3's ${sums} in softmax|\
+softmax over rows:2 cols:2 of mesh rows:2 cols:2 meets rank 0's ${sums} in einsum)${same}")
+ends_like(differ-combination 4 1 "(meets rank 3's all-reduce .max. of 1 double|meets rank 0's ${sums})${same}")
+ends_like(differ-axes 4 1 "waits for others since 4 s${same}|meets rank [0-9]'s")
+set(ENV{MTF_CHECKED} 0)
+set(ENV{MTF_CHECKED_SECONDS})
 
 ends(none threads 0 "")
 ends(code threads 7 "")

@@ -115,44 +115,44 @@ class collectives {
 
   /// out = combination of all `in` of the group, `count` elements; in == out is allowed.
   void all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) {
-    note(collective::all_reduce, axes, type, count);
+    note(collective::all_reduce, axes, op, type, count);
     do_all_reduce(axes, op, type, in, out, count);
   }
   /// As all_reduce, and returns before it is done: the rank can work meanwhile.
   handle start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) {
-    note(collective::all_reduce, axes, type, count);
+    note(collective::all_reduce, axes, op, type, count);
     return do_start_all_reduce(axes, op, type, in, out, count);
   }
   /// `in` holds one block of `count` elements for each rank of the group; out = the sum of the blocks meant for this
   /// rank.
   void reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::reduce_scatter, axes, type, count);
+    note(collective::reduce_scatter, axes, combine::sum, type, count);
     do_reduce_scatter(axes, type, in, out, count);
   }
   /// As reduce_scatter, and returns before it is done.
   handle start_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::reduce_scatter, axes, type, count);
+    note(collective::reduce_scatter, axes, combine::sum, type, count);
     return do_start_reduce_scatter(axes, type, in, out, count);
   }
   /// out = the `in` blocks of `count` elements of all ranks of the group, in group order; `in` may be this rank's block
   /// of `out`.
   void all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::all_gather, axes, type, count);
+    note(collective::all_gather, axes, combine::sum, type, count);
     do_all_gather(axes, type, in, out, count);
   }
   /// As all_gather, and returns before it is done.
   handle start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::all_gather, axes, type, count);
+    note(collective::all_gather, axes, combine::sum, type, count);
     return do_start_all_gather(axes, type, in, out, count);
   }
   /// Block i of `in` (`count` elements) goes to rank i of the group; block j of `out` comes from rank j.
   void all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::all_to_all, axes, type, count);
+    note(collective::all_to_all, axes, combine::sum, type, count);
     do_all_to_all(axes, type, in, out, count);
   }
   /// Sends `in` to mesh rank `to`, receives `out` from mesh rank `from`; `axes` names the axes along which they differ.
   void permute(axis_mask axes, element type, void const* in, void* out, std::size_t count, int to, int from) {
-    note(collective::permute, axes, type, count);
+    note(collective::permute, axes, combine::sum, type, count);
     do_permute(type, in, out, count, to, from);
   }
   /// Returns when all ranks of the mesh have called it. Not counted.
@@ -181,7 +181,24 @@ class collectives {
   /// Adds collectives to no log any more.
   void record(std::nullptr_t) { log_ = nullptr; }
 
+  /// The rank begins an operation, inside of another or not; null: it has no name of its own. For errors.
+  void enter(char const* operation) { names_[static_cast<std::size_t>(entered_++) % names_.size()] = operation; }
+  /// The operation that was begun last is over.
+  void leave() { --entered_; }
+
  protected:
+  /// The innermost operation that has a name; null: none.
+  [[nodiscard]] char const* operation() const {
+    for (int i = entered_; i > 0 && entered_ - i < static_cast<int>(names_.size()); --i)
+      if (char const* const name = names_[static_cast<std::size_t>(i - 1) % names_.size()]; name != nullptr)
+        return name;
+    return nullptr;
+  }
+  /// Whether each call is compared with the others' before it is made, by `check`.
+  void checked(bool on) { checked_ = on; }
+  /// Throws where the ranks of a group do not all make this call.
+  virtual void check(collective, axis_mask, combine, element, std::size_t) {}
+
   [[nodiscard]] std::size_t group_size(axis_mask axes) const { return static_cast<std::size_t>(mesh_.size(axes)); }
 
   virtual void do_all_reduce(axis_mask, combine, element, void const*, void*, std::size_t) = 0;
@@ -196,7 +213,8 @@ class collectives {
   virtual handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) = 0;
 
  private:
-  void note(collective kind, axis_mask axes, element type, std::size_t count) {
+  void note(collective kind, axis_mask axes, combine op, element type, std::size_t count) {
+    if (checked_) check(kind, axes, op, type, count);
     auto const payload = static_cast<std::uint64_t>(payload_count(kind, count, mesh_.size(axes))) *
                          static_cast<std::uint64_t>(bytes_of(type));
     auto& c = count_of(kind, axes);
@@ -215,6 +233,9 @@ class collectives {
   mesh_shape mesh_;
   int rank_;
   backend::growing_array<collective_count> counts_;
+  std::array<char const*, 8> names_{};  // of the operations that are under way, as many as fit
+  int entered_ = 0;
+  bool checked_ = false;
   void* log_ = nullptr;
   void (*append_)(void* log, event const&) = nullptr;
 };

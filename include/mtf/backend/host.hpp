@@ -35,8 +35,8 @@ class host {
   void to_host(void* to, void const* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
   void from_host(void* to, void const* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 
-  void enter(operation_label const&, sharding const&) {}
-  void leave() {}
+  void enter(operation_label const& what, sharding const&) { ranks_->enter(what.name); }
+  void leave() { ranks_->leave(); }
   pass change(pass p) { return std::exchange(pass_, p); }
   template <class T>
   void made(T const*, sharding const&) {}

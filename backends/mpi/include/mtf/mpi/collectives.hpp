@@ -2,11 +2,13 @@
 // Collectives between processes: one communicator for each set of mesh axes, made once. Groups on one node exchange
 // data through shared memory, others through MPI.
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <mtf/backend/collective_call.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/mpi/compiled.hpp>
@@ -26,6 +28,11 @@ MTF_MPI_CODE std::string wrong_rank_count(std::string const& mesh, int needed, i
 
 /// The ranks of MPI_COMM_WORLD as a mesh, row-major. Making one is a collective call; MPI must be initialized, and be
 /// finalized after the object is gone. Axes of extent 1 cost nothing: what runs over them alone is a local copy.
+///
+/// With MTF_CHECKED=1 in the environment of a rank, calls are compared before they are made: kind, axes, combination,
+/// element type, count, and the operation that makes them. Ranks whose calls differ end with an error that names both
+/// (unchecked, MPI pairs what it can: wrong numbers, or a hang); one that waits for the others longer than
+/// MTF_CHECKED_SECONDS, 60 if it is not set, ends with one that says where.
 class mpi_collectives final : public collectives {
  public:
   /// The most elements that one MPI call moves or reduces; larger counts go in pieces.
@@ -64,7 +71,15 @@ class mpi_collectives final : public collectives {
   MTF_MPI_CODE void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override;
   MTF_MPI_CODE void do_permute(element type, void const* in, void* out, std::size_t count, int to, int from) override;
 
+  MTF_MPI_CODE void check(collective kind, axis_mask axes, combine op, element type, std::size_t count) override;
+
  private:
+  /// The ranks of a group make this call, in the same operation: else an exception that says what others call, or where
+  /// this rank waits for them.
+  MTF_MPI_CODE void compare(backend::collective_call const& call, axis_mask axes) const;
+
+  /// MTF_CHECKED_SECONDS, or 60.
+  [[nodiscard]] MTF_MPI_CODE static std::chrono::seconds checked_patience();
   // Of a communicator that was made: checks that it was, and has it return its errors.
   MTF_MPI_CODE static void keep(MPI_Comm const& made, int code, mpi::mpi_place const& place);
 
@@ -112,6 +127,7 @@ class mpi_collectives final : public collectives {
   std::array<group_memory, std::size_t{1} << static_cast<unsigned>(max_axes)> groups_;
   std::vector<int> nodes_;  // empty: no memory is shared
   std::unique_ptr<mpi::mpi_operations> operations_;
+  bool compares_ = false;  // calls, before they are made
 };
 
 }  // namespace mtf

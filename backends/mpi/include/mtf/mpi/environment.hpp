@@ -5,6 +5,7 @@
 
 #include <mtf/mpi/compiled.hpp>
 #include <mtf/mpi/error.hpp>
+#include <mtf/mpi/rank_states.hpp>
 
 namespace mtf::mpi {
 
@@ -45,8 +46,11 @@ class mpi_environment {
     int first_failed;  // size_ if no rank failed
     bool all_failed;
   };
-  // How all ranks end; each calls this once. Empty if this rank failed and not all others have ended in time.
+  // How all ranks end; each calls this once. Empty if this rank failed and not all others have ended in time. Where it
+  // has not, others may take their time, but not wait for it: that ends all.
   [[nodiscard]] MTF_MPI_CODE std::optional<ending> agree(bool failed);
+  // Returns when the others have ended too.
+  MTF_MPI_CODE void wait_for_others(MPI_Request& arrived) const;
   [[nodiscard]] MTF_MPI_CODE std::string named(std::string const& text) const;
   [[noreturn]] MTF_MPI_CODE void end_all(std::string const& text, int code) const;
   MTF_MPI_CODE static void print(std::string const& line);
@@ -56,6 +60,7 @@ class mpi_environment {
   int size_ = 1;
   bool left_ = false;
   MPI_Comm leaving_ = MPI_COMM_NULL;
+  std::optional<rank_states> states_;
 };
 
 }  // namespace mtf::mpi

@@ -7,20 +7,26 @@
 
 #include <mtf/backend/collectives.hpp>
 #include <mtf/mpi/error.hpp>
+#include <mtf/mpi/rank_states.hpp>
 
 namespace mtf::mpi {
 
 /// How long a rank that leaves because of an error waits for the others before it ends them.
 inline constexpr std::chrono::seconds patience{3};
 
-/// Waits for a request at most `patience`; false if it is still open.
-inline bool done_in_time(MPI_Request& request) {
-  auto const end = std::chrono::steady_clock::now() + patience;
+/// Waits for a request at most so long; false if it is still open.
+inline bool done_in_time(MPI_Request& request, std::chrono::seconds at_most = patience) {
+  auto const begin = std::chrono::steady_clock::now();
   for (int done = 0;;) {
     if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
     if (done != 0) return true;
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    auto const waited = std::chrono::steady_clock::now() - begin;
+    if (waited > at_most) return false;
+    // Others may need the core; but most arrive soon.
+    if (waited < std::chrono::milliseconds(1))
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }
 
@@ -38,6 +44,7 @@ class mpi_request final : public collectives::request {
     }
   }
   void wait() override {
+    rank_states::in_collective const here(at_.axes);
     for (auto& r : open_) mpi_check(MPI_Wait(&r, MPI_STATUS_IGNORE), at_);
     open_.clear();
   }

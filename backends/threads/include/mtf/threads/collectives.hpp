@@ -59,7 +59,7 @@ class thread_collectives final : public collectives {
     close(blocks);
   }
   void do_permute(element type, void const* in, void* out, std::size_t count, int to, int from) override {
-    threads::thread_call const call{.name = name_of(collective::permute), .type = type, .count = count};
+    backend::collective_call const call{.name = name_of(collective::permute), .type = type, .count = count};
     for (int const partner : {to, from})
       if (partner < 0 || partner >= mesh().size())
         throw std::logic_error("permute of mesh " + world_->text() + " with rank " + std::to_string(partner) +
@@ -119,7 +119,7 @@ class thread_collectives final : public collectives {
   }
 
   /// Shows `in` and `out` to the group and waits until all have; `count`: the elements of `in`.
-  round open(axis_mask axes, threads::thread_call const& call, void const* in, void* out, std::size_t count) {
+  round open(axis_mask axes, backend::collective_call const& call, void const* in, void* out, std::size_t count) {
     axes &= world_->wide_;
     auto& group = world_->group(rank(), axes);
     auto const me = static_cast<std::size_t>(mesh().index_within(rank(), axes));
@@ -144,11 +144,11 @@ class thread_collectives final : public collectives {
   static void close(round const& r) {
     if (!r.copied) r.group->meet.wait_surely();
   }
-  void together(axis_mask axes, threads::thread_call const& call) {
+  void together(axis_mask axes, backend::collective_call const& call) {
     if (!alone(axes)) open(axes, call, nullptr, nullptr, 0);
   }
 
-  void reduce_all(axis_mask axes, threads::thread_call const& call, void const* in, void* out) {
+  void reduce_all(axis_mask axes, backend::collective_call const& call, void const* in, void* out) {
     auto const size = backend::size_of(call.type);
     if (alone(axes)) return copy(out, in, call.count * size);
     auto const all = open(axes, call, in, out, call.count);
@@ -180,7 +180,7 @@ class thread_collectives final : public collectives {
     throw threads::ranks_have_failed{};
   }
   template <class Arrived>
-  void wait_for(int partner, threads::mailbox& box, threads::thread_call const& call, Arrived const& arrived) {
+  void wait_for(int partner, threads::mailbox& box, backend::collective_call const& call, Arrived const& arrived) {
     thread_world::wait const here(*world_, rank(), call, 0);
     for (;;) {
       auto const state = box.state();
@@ -193,13 +193,13 @@ class thread_collectives final : public collectives {
     }
   }
   /// Throws if a rank has failed, or if `other` has left.
-  void missed(int other, threads::thread_call const& call, axis_mask axes) const {
+  void missed(int other, backend::collective_call const& call, axis_mask axes) const {
     if (world_->has_failed()) throw threads::ranks_have_failed{};
     if (world_->has_left(other))
       throw std::logic_error(backend::place_text(call.name, axes, world_->text()) + " waits for rank " +
                              std::to_string(other) + ", which has ended: all ranks must make the same calls");
   }
-  [[noreturn]] void disagree(threads::thread_call const& mine, threads::thread_call const& theirs, int other,
+  [[noreturn]] void disagree(backend::collective_call const& mine, backend::collective_call const& theirs, int other,
                              axis_mask axes) const {
     throw std::logic_error(backend::place_text(mine.text(), axes, world_->text()) + " meets rank " +
                            std::to_string(other) + "'s " + theirs.text() + ": all ranks must make the same calls");

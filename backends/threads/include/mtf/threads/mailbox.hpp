@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include <mtf/threads/call.hpp>
+#include <mtf/backend/collective_call.hpp>
 
 namespace mtf::threads {
 
@@ -11,7 +11,7 @@ namespace mtf::threads {
 /// must leave before that, it withdraws the message; if this is being read, it waits for the reader.
 class alignas(64) mailbox {
  public:
-  thread_call call;
+  backend::collective_call call;
   void const* in = nullptr;
 
   /// For the sender, who has set `call` and `in`.

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <mtf/backend/between_ranks.hpp>
-#include <mtf/threads/call.hpp>
+#include <mtf/backend/collective_call.hpp>
 #include <mtf/threads/mailbox.hpp>
 #include <mtf/threads/meeting.hpp>
 
@@ -29,7 +29,7 @@ struct ranks_have_failed {};
 /// to wait until all have read them.
 struct shown {
   static constexpr std::size_t small = 1024;  // bytes
-  thread_call call;
+  backend::collective_call call;
   void const* in = nullptr;
   void* out = nullptr;
   std::unique_ptr<std::byte[]> copy{new std::byte[small]};
@@ -51,7 +51,7 @@ struct thread_group {
 
 /// Where a rank waits, or has waited last.
 struct alignas(64) waiting_place {
-  thread_call call;
+  backend::collective_call call;
   axis_mask axes = 0;
 };
 
@@ -128,7 +128,7 @@ class thread_world {
   // Says that the rank waits while this lives.
   class wait {
    public:
-    wait(thread_world& world, int rank, threads::thread_call const& call, axis_mask axes) : world_(&world) {
+    wait(thread_world& world, int rank, backend::collective_call const& call, axis_mask axes) : world_(&world) {
       world.waiting_[static_cast<std::size_t>(rank)] = {call, axes};
       world.waits_.fetch_add(one_event + 1, std::memory_order_acq_rel);
     }

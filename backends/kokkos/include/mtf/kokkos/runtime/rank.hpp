@@ -31,12 +31,14 @@ class kokkos_rank {
 
   void enter(operation_label const& what, sharding const&) {
     Kokkos::Profiling::pushRegion(what.name != nullptr ? what.name : "mtf::completion");
+    ranks_->enter(what.name);
     if (profile_ != nullptr) profile_->enter(what.name);
     if (watch_ != nullptr) watch_->enter(what.name);
   }
   void leave() {
     if (watch_ != nullptr) watch_->leave();
     if (profile_ != nullptr) profile_->leave();
+    ranks_->leave();
     Kokkos::Profiling::popRegion();
   }
   pass change(pass p) { return std::exchange(pass_, p); }

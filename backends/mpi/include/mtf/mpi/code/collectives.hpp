@@ -1,10 +1,16 @@
 #pragma once
 // Collectives over mesh axes, in terms of MPI and of shared memory.
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +19,7 @@
 #include <mtf/mpi/collectives.hpp>
 #include <mtf/mpi/device.hpp>
 #include <mtf/mpi/error.hpp>
+#include <mtf/mpi/rank_states.hpp>
 #include <mtf/mpi/request.hpp>
 #include <mtf/mpi/shared_memory/node_group.hpp>
 #include <mtf/mpi/types.hpp>
@@ -56,6 +63,10 @@ mpi_collectives::mpi_collectives(mesh_shape const& mesh, std::string text, optio
       keep(made, MPI_Comm_split(world_, mesh.group_of(rank(), axes), mesh.index_within(rank(), axes), &made),
            {"MPI_Comm_split", text_, axes});
     }
+  mpi::rank_states::are_of(mesh, text_);
+  auto const* const asked = std::getenv("MTF_CHECKED");
+  compares_ = any(asked != nullptr && std::string_view(asked) != "0" && *asked != '\0');
+  checked(compares_);
   // An MPI that takes device memory gets device pointers, which memcpy does not take.
   if (chosen.shared_memory && !mpi_device_aware()) find_nodes();
 }
@@ -65,16 +76,70 @@ mpi_collectives::~mpi_collectives() {
   MPI_Comm_free(&world_);
 }
 
-void mpi_collectives::barrier() { mpi::mpi_check(MPI_Barrier(world_), at("MPI_Barrier", wide_)); }
+void mpi_collectives::barrier() {
+  if (wide_ == 0) return;
+  if (compares_) compare({.name = "barrier"}, wide_);
+  mpi::rank_states::in_collective const here(wide_);
+  mpi::mpi_check(MPI_Barrier(world_), at("MPI_Barrier", wide_));
+}
 bool mpi_collectives::any(bool mine) {
+  if (wide_ == 0) return mine;
+  if (compares_) compare({.name = "any", .op = combine::max, .count = 1}, wide_);
+  mpi::rank_states::in_collective const here(wide_);
   int theirs = mine ? 1 : 0;
   mpi::mpi_check(MPI_Allreduce(MPI_IN_PLACE, &theirs, 1, MPI_INT, MPI_LOR, world_), at("MPI_Allreduce", wide_));
   return theirs != 0;
 }
 
+void mpi_collectives::check(collective kind, axis_mask axes, combine op, element type, std::size_t count) {
+  if (!alone(axes)) compare({name_of(kind), op, type, count}, axes);
+}
+void mpi_collectives::compare(backend::collective_call const& call, axis_mask axes) const {
+  struct told {
+    std::array<char, 24> call;
+    std::array<char, 72> operation;
+    std::int64_t op, type;
+    std::uint64_t count;
+  };
+  told mine{};  // its padding too: the bytes are compared
+  std::memset(&mine, 0, sizeof mine);
+  call.name.copy(mine.call.data(), mine.call.size() - 1);
+  if (char const* const name = operation(); name != nullptr)
+    std::string_view(name).copy(mine.operation.data(), mine.operation.size() - 1);
+  mine.op = static_cast<std::int64_t>(call.op);
+  mine.type = static_cast<std::int64_t>(call.type);
+  mine.count = call.count;
+  auto const words_of = [](told const& t) {
+    backend::collective_call const c{t.call.data(), static_cast<combine>(t.op), static_cast<element>(t.type),
+                                     static_cast<std::size_t>(t.count)};
+    return c.text() + (t.operation[0] == 0 ? "" : std::string(" in ") + t.operation.data());
+  };
+  std::vector<told> all(group_size(axes));
+  MPI_Request arrived = MPI_REQUEST_NULL;
+  mpi::rank_states::in_collective const here(axes & wide_);
+  mpi::mpi_check(MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm(axes), &arrived),
+                 at("MPI_Iallgather", axes));
+  if (!mpi::done_in_time(arrived, checked_patience()))
+    throw std::logic_error(backend::place_text(words_of(mine), axes, text_) + " waits for others since " +
+                           std::to_string(checked_patience().count()) + " s: all ranks must make the same calls");
+  for (int r = 0; r < mesh().size(); ++r) {
+    if (mesh().group_of(r, axes) != mesh().group_of(rank(), axes)) continue;
+    auto const& theirs = all[static_cast<std::size_t>(mesh().index_within(r, axes))];
+    if (std::memcmp(&theirs, &mine, sizeof mine) != 0)
+      throw std::logic_error(backend::place_text(words_of(mine), axes, text_) + " meets rank " + std::to_string(r) +
+                             "'s " + words_of(theirs) + ": all ranks must make the same calls");
+  }
+}
+std::chrono::seconds mpi_collectives::checked_patience() {
+  auto const* const asked = std::getenv("MTF_CHECKED_SECONDS");
+  int const seconds = asked == nullptr ? 0 : std::atoi(asked);
+  return std::chrono::seconds(seconds > 0 ? seconds : 60);
+}
+
 void mpi_collectives::do_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
                                     std::size_t count) {
   if (alone(axes)) return copy(type, in, out, count);
+  mpi::rank_states::in_collective const here(axes & wide_);
   if (auto* const node = node_of(axes)) return node->all_reduce(op, type, in, out, count);
   each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
     mpi::mpi_check(MPI_Allreduce(from, to, n, mpi::mpi_type(type), operations_->find(op, type), comm(axes)),
@@ -85,6 +150,7 @@ collectives::handle mpi_collectives::do_start_all_reduce(axis_mask axes, combine
                                                          void* out, std::size_t count) {
   // Done at once: no other processor would do it meanwhile.
   if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {
+    mpi::rank_states::in_collective const here(axes & wide_);
     node->all_reduce(op, type, in, out, count);
     return handle(new mpi::mpi_request(at("MPI_Iallreduce", axes)));
   }
@@ -100,6 +166,7 @@ collectives::handle mpi_collectives::do_start_all_reduce(axis_mask axes, combine
 // to each rank of the group.
 void mpi_collectives::do_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
   if (alone(axes)) return copy(type, in, out, count);
+  mpi::rank_states::in_collective const here(axes & wide_);
   if (auto* const node = node_of(axes)) return node->reduce_scatter(type, in, out, count);
   auto const mpi_type = mpi::mpi_type(type);
   auto const sum = operations_->find(combine::sum, type);
@@ -113,6 +180,7 @@ void mpi_collectives::do_reduce_scatter(axis_mask axes, element type, void const
 collectives::handle mpi_collectives::do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
                                                              std::size_t count) {
   if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {  // as for an all-reduce
+    mpi::rank_states::in_collective const here(axes & wide_);
     node->reduce_scatter(type, in, out, count);
     return handle(new mpi::mpi_request(at("MPI_Ireduce_scatter_block", axes)));
   }
@@ -130,6 +198,7 @@ collectives::handle mpi_collectives::do_start_reduce_scatter(axis_mask axes, ele
 
 void mpi_collectives::do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
   if (alone(axes)) return copy(type, in, out, count);
+  mpi::rank_states::in_collective const here(axes & wide_);
   auto const bytes = count * backend::size_of(type);
   if (auto* const node = bytes <= mpi::node_group::longest_move ? node_of(axes) : nullptr)
     return node->all_gather(in, out, bytes);
@@ -150,6 +219,7 @@ collectives::handle mpi_collectives::do_start_all_gather(axis_mask axes, element
 
 void mpi_collectives::do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
   if (alone(axes)) return copy(type, in, out, count);
+  mpi::rank_states::in_collective const here(axes & wide_);
   auto const bytes = count * backend::size_of(type);
   if (auto* const node = bytes * group_size(axes) <= mpi::node_group::longest_move ? node_of(axes) : nullptr)
     return node->all_to_all(in, out, bytes);

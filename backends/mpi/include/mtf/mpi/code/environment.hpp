@@ -1,12 +1,17 @@
 #pragma once
 // How MPI is initialized and finalized, and how ranks end.
 #include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <mtf/core/error.hpp>
 #include <mtf/core/shown_text.hpp>
@@ -28,8 +33,10 @@ mpi_environment::mpi_environment(int& argc, char**& argv) {
   mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size_), {"MPI_Comm_size"});
   mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &leaving_), {"MPI_Comm_dup"});
   mpi_check(MPI_Comm_set_errhandler(leaving_, MPI_ERRORS_RETURN), {"MPI_Comm_set_errhandler"});
+  if (size_ > 1) states_.emplace(leaving_);
 }
 mpi_environment::~mpi_environment() {
+  states_.reset();
   MPI_Comm_free(&leaving_);
   if (owner_) MPI_Finalize();
 }
@@ -71,8 +78,37 @@ std::optional<mpi_environment::ending> mpi_environment::agree(bool failed) {
   std::array<int, 2> least{};
   MPI_Request arrived = MPI_REQUEST_NULL;
   if (MPI_Iallreduce(mine.data(), least.data(), 2, MPI_INT, MPI_MIN, leaving_, &arrived) != MPI_SUCCESS) return {};
-  if (failed ? !done_in_time(arrived) : MPI_Wait(&arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS) return {};
+  if (failed && !done_in_time(arrived)) return {};
+  if (!failed) wait_for_others(arrived);
   return ending{least[0], least[1] != 0};
+}
+
+void mpi_environment::wait_for_others(MPI_Request& arrived) const {
+  using clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds period{250};
+  struct sight {
+    std::uint64_t word = 0;
+    clock::time_point since = clock::now();
+  };
+  std::vector<sight> seen(static_cast<std::size_t>(size_));
+  auto look = clock::now() + period;
+  for (int done = 0;;) {
+    if (MPI_Test(&arrived, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (!states_ || clock::now() < look) continue;
+    look = clock::now() + period;
+    for (int r = 0; r < size_; ++r) {
+      auto const now = states_->of(r);
+      auto& before = seen[static_cast<std::size_t>(r)];
+      if (!now) continue;
+      if (now->word != before.word) before = {now->word, clock::now()};
+      // A rank may still be leaving the last one that this took part in.
+      if (now->axes() == 0 || !states_->meet(r, rank_, now->axes()) || clock::now() - before.since < patience) continue;
+      end_all("the rank has ended, while rank " + std::to_string(r) + " waits for it in a collective" +
+                  states_->over(now->axes()) + ": all ranks must make the same calls",
+              other_exit);
+    }
+  }
 }
 
 std::string mpi_environment::named(std::string const& text) const {

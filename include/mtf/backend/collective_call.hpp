@@ -5,18 +5,19 @@
 #include <string>
 #include <string_view>
 
-#include <mtf/backend/between_ranks.hpp>
+#include <mtf/backend/collectives.hpp>
+#include <mtf/core/element.hpp>
 
-namespace mtf::threads {
+namespace mtf::backend {
 
 /// A call of a collective: equal on all ranks of a group.
-struct thread_call {
+struct collective_call {
   std::string_view name;
   combine op = combine::sum;
   element type = element::boolean;
   std::size_t count = 0;
 
-  bool operator==(thread_call const&) const = default;
+  bool operator==(collective_call const&) const = default;
   [[nodiscard]] std::string text() const {
     constexpr std::array<char const*, 3> ops{"sum", "max", "min"};
     constexpr std::array<char const*, 6> types{"float", "double", "bfloat16", "int32", "int64", "bool"};
@@ -26,4 +27,4 @@ struct thread_call {
   }
 };
 
-}  // namespace mtf::threads
+}  // namespace mtf::backend
