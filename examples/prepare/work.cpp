@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -141,7 +142,11 @@ void in_order(line_of_pieces& line, int threads, bool shows_progress,
     }
   };
   std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(work);
+  // The output is the same for any number: where the system gives no more threads, those that it gave do the work.
+  try {
+    for (int i = 1; i < threads; ++i) others.emplace_back(work);
+  } catch (std::system_error const&) {
+  }
   work();
   for (auto& t : others) t.join();
   if (failure) std::rethrow_exception(failure);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -273,10 +274,13 @@ std::string run(int argc, char** argv) {
   app.add_option("--json", q.json, "write plans, prices and timelines into this file")->check(is_path);
   app.add_option("--html", q.html, "draw the same as a page in this file, for any browser, without a network")
       ->check(is_path);
+  constexpr int most_ranks = 1 << 20;  // more than any machine has
   CLI::Validator const positive(
       [](std::string const& text) {
         double x = 0;
-        return CLI::detail::lexical_cast(text, x) && x > 0 ? "" : "expected a number above 0, found " + text;
+        return CLI::detail::lexical_cast(text, x) && x > 0 && std::isfinite(x)
+                   ? ""
+                   : "expected a number above 0, found " + text;
       },
       "POSITIVE");
   auto* const choose = app.add_option("--choose", q.choose, "find the layouts of the least seconds, bytes or memory")
@@ -284,7 +288,7 @@ std::string run(int argc, char** argv) {
                            ->excludes(layout)
                            ->excludes(upper);
   app.add_option("--ranks", q.ranks, "--choose: on all meshes of so many ranks, of up to three axes")
-      ->check(positive)
+      ->check(CLI::Range(1, most_ranks))
       ->needs(choose);
   app.add_option("--pin", q.pinned, "--choose: rules that each layout has, such as \"vocab:model\"")->needs(choose);
   app.add_option("--whole", q.whole, "--choose: dimensions that are not split")->needs(choose);

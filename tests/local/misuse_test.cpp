@@ -79,6 +79,27 @@ TEST_CASE("a parameter without a value is named by its path") {
   CHECK(error_of([&] { return differentiate(p); }).starts_with("the parameter layers.1.b [n] has no value"));
 }
 
+template <template <class...> class Tensor>
+struct nothing {
+  MTF_FIELDS();
+};
+template <template <class...> class Tensor>
+struct no_layers {
+  std::array<layer<Tensor>, 0> layers;
+  nothing<Tensor> more;
+  MTF_FIELDS(layers, more);
+};
+TEST_CASE("a structure without a tensor is refused where there is nothing to differentiate") {
+  mtf::single_rank alone;
+  backend machine(alone);
+  auto const x = mtf::ones<here::tensor<m>>(machine);
+  auto const of_x = [](auto const&, auto const& y) { return mtf::sum(y); };
+  for (auto const& said : {error_of([&] { return mtf::value_and_grad(of_x)(nothing<here::tensor>{}, x).value; }),
+                           error_of([&] { return mtf::value_and_grad(of_x)(no_layers<here::tensor>{}, x).value; }),
+                           error_of([&] { return mtf::accumulated(of_x, 2)(nothing<here::tensor>{}, x); })})
+    CHECK(said == "a structure of parameters has no tensor: its arrays are empty; give it one at least");
+}
+
 TEST_CASE("a gradient of a gradient is refused, not zero") {
   mtf::single_rank alone;
   backend machine(alone);

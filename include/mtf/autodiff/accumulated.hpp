@@ -21,6 +21,10 @@ namespace mtf {
 
 namespace detail {
 
+// Not constexpr: a plan of such a program ends here.
+[[noreturn]] inline void no_tensors() {
+  throw user_error("a structure of parameters has no tensor: its arrays are empty; give it one at least");
+}
 /// The backend that the tensors of a structure live on.
 template <class Backend, class S>
 constexpr Backend& backend_of(S& s) {
@@ -30,6 +34,7 @@ constexpr Backend& backend_of(S& s) {
     if (b == nullptr) b = &x.backend();
   };
   walk(static_cast<void*>(nullptr), find, nullptr, s);
+  if (b == nullptr) no_tensors();
   return *b;
 }
 

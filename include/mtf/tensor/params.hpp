@@ -45,14 +45,14 @@
   struct hana_accessors_impl {                                                                                    \
     template <class Tuple = ::boost::hana::tuple_tag>                                                             \
     static constexpr auto apply() {                                                                               \
-      return ::boost::hana::make<Tuple>(MTF_FOR_EACH(MTF_ACCESSOR, __VA_ARGS__));                                 \
+      return ::boost::hana::make<Tuple>(__VA_OPT__(MTF_FOR_EACH(MTF_ACCESSOR, __VA_ARGS__)));                     \
     }                                                                                                             \
     template <class Visit, class... Structures>                                                                   \
     static constexpr void visit_fields([[maybe_unused]] Visit const& visit, [[maybe_unused]] Structures&... of) { \
-      MTF_FOR_EACH(MTF_VISIT, __VA_ARGS__);                                                                       \
+      __VA_OPT__(MTF_FOR_EACH(MTF_VISIT, __VA_ARGS__);)                                                           \
     }                                                                                                             \
     template <class Structure>                                                                                    \
-    static auto field_types() -> ::mtf::detail::list<MTF_FOR_EACH(MTF_FIELD_TYPE, __VA_ARGS__)>;                  \
+    static auto field_types() -> ::mtf::detail::list<__VA_OPT__(MTF_FOR_EACH(MTF_FIELD_TYPE, __VA_ARGS__))>;      \
   }
 
 namespace mtf {

@@ -55,6 +55,7 @@ class mpi_environment {
   [[noreturn]] MTF_MPI_CODE void end_all(std::string const& text, int code) const;
   MTF_MPI_CODE static void print(std::string const& line);
 
+  static inline int runs_ = 0;  // that are under way
   bool owner_ = false;
   int rank_ = 0;
   int size_ = 1;

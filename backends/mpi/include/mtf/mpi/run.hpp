@@ -4,13 +4,15 @@
 //   int main(int argc, char** argv) {
 //     return mtf::run<my_mesh, mtf::kokkos_backend<>>(argc, argv, [](auto& machine) { train(machine); });
 //   }
+#include <cstdio>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
-#include <mtf/detail/core/standard_output.hpp>
+#include <mtf/core/standard_output.hpp>
 #include <mtf/mpi/collectives.hpp>
 #include <mtf/mpi/environment.hpp>
 
@@ -33,16 +35,33 @@ int run_on(mpi_environment& mpi, int& argc, char**& argv, mesh_shape const& mesh
         prepare(backend);
         if constexpr (std::is_void_v<std::invoke_result_t<F, Backend&>>) {
           std::forward<F>(f)(backend);
-          detail::check_standard_output();
+          check_standard_output();
           return 0;
         } else {
           int const code = static_cast<int>(std::forward<F>(f)(backend));
-          detail::check_standard_output();
+          check_standard_output();
           return code;
         }
       });
     });
   });
+}
+
+/// Makes the environment and calls `body` with it. That MPI cannot start is told by each rank: none knows its number.
+template <class Body>
+int with_environment(int& argc, char**& argv, Body const& body) {
+  std::optional<mpi_environment> mpi;
+  try {
+    mpi.emplace(argc, argv);
+  } catch (user_error const& e) {
+    int initialized = 0, finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (initialized != 0 && finalized == 0) throw;  // inside of another run, which reports it
+    std::fprintf(stderr, "mtf: %s\n", e.what());
+    return mpi_environment::user_exit;
+  }
+  return body(*mpi);
 }
 
 }  // namespace mpi
@@ -56,8 +75,9 @@ int run_on(mpi_environment& mpi, int& argc, char**& argv, mesh_shape const& mesh
 template <class Mesh, class Backend, class F>
   requires mesh_type<Mesh>
 int run(int& argc, char**& argv, F&& f) {
-  mpi::mpi_environment mpi(argc, argv);
-  return mpi::run_on<Backend>(mpi, argc, argv, Mesh::shape(), Mesh::text(), [](Backend&) {}, std::forward<F>(f));
+  return mpi::with_environment(argc, argv, [&](mpi::mpi_environment& mpi) {
+    return mpi::run_on<Backend>(mpi, argc, argv, Mesh::shape(), Mesh::text(), [](Backend&) {}, std::forward<F>(f));
+  });
 }
 template <class Mesh, class Backend, class F>
 int run(int&, char**&, F&&) {
@@ -69,16 +89,17 @@ int run(int&, char**&, F&&) {
 /// f's errors; it returns a container of those that any_layout<0>, any_layout<1> and so on stand for, on one mesh.
 template <class Backend, class Layouts, class F>
 int run_under(int& argc, char**& argv, Layouts const& layouts, F&& f) {
-  mpi::mpi_environment mpi(argc, argv);
-  return mpi.guard([&] {
-    auto const given = layouts();
-    auto const& mesh = given.front().mesh;
-    return mpi::run_on<Backend>(
-        mpi, argc, argv, mesh.shape, mesh.text(),
-        [&](Backend& backend) {
-          for (auto const& layout : given) backend.layouts().add(layout);
-        },
-        std::forward<F>(f));
+  return mpi::with_environment(argc, argv, [&](mpi::mpi_environment& mpi) {
+    return mpi.guard([&] {
+      auto const given = layouts();
+      auto const& mesh = given.front().mesh;
+      return mpi::run_on<Backend>(
+          mpi, argc, argv, mesh.shape, mesh.text(),
+          [&](Backend& backend) {
+            for (auto const& layout : given) backend.layouts().add(layout);
+          },
+          std::forward<F>(f));
+    });
   });
 }
 

@@ -11,11 +11,14 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <mtf/core/error.hpp>
 #include <mtf/threads/collectives.hpp>
+#include <mtf/threads/meeting.hpp>
 #include <mtf/threads/world.hpp>
 
 namespace mtf {
@@ -36,15 +39,23 @@ class rank_threads {
     int first = -1;  // -1: none
   };
 
+  /// More than can meet, or than the system starts, are a user_error.
   explicit rank_threads(int most) {
+    if (most > threads::meeting::most_members)
+      throw user_error(std::to_string(most) + " ranks were asked for as threads of one process, which has at most " +
+                       std::to_string(threads::meeting::most_members) + ": use a smaller mesh, or mpirun");
     for (int r = 0; r < most; ++r) workers_.emplace_back();
-    for (int r = 0; r < most; ++r) worker(r).thread = std::thread([this, r] { serve(r); });
+    for (int r = 0; r < most; ++r) try {
+        worker(r).thread = std::thread([this, r] { serve(r); });
+      } catch (std::system_error const& e) {
+        end();
+        throw user_error("of " + std::to_string(most) + " ranks as threads only " + std::to_string(r) +
+                         " could be started: " + e.code().message() +
+                         "; use a smaller mesh, or raise the limit of "
+                         "processes (ulimit -u)");
+      }
   }
-  ~rank_threads() {
-    body_ = nullptr;
-    for (auto& w : workers_) w.call();
-    for (auto& w : workers_) w.thread.join();
-  }
+  ~rank_threads() { end(); }
   rank_threads(rank_threads const&) = delete;
   rank_threads& operator=(rank_threads const&) = delete;
 
@@ -95,6 +106,13 @@ class rank_threads {
   }
 
  private:
+  void end() {
+    body_ = nullptr;
+    for (auto& w : workers_)
+      if (w.thread.joinable()) w.call();
+    for (auto& w : workers_)
+      if (w.thread.joinable()) w.thread.join();
+  }
   struct alignas(64) one {
     std::atomic<std::uint32_t> calls{0};
     std::thread thread;

@@ -17,7 +17,7 @@
 #include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/shown_text.hpp>
-#include <mtf/detail/core/standard_output.hpp>
+#include <mtf/core/standard_output.hpp>
 #include <mtf/threads/pool.hpp>
 
 namespace mtf {
@@ -83,7 +83,7 @@ int run_on(int& argc, char**& argv, mesh_shape const& mesh, std::string const& m
           codes[static_cast<std::size_t>(c.rank())] = static_cast<int>(f(backend));
       },
       mesh_text);
-  if (ended.first < 0) detail::check_standard_output();
+  if (ended.first < 0) check_standard_output();
   return ended.first >= 0 ? report(ended) : *std::max_element(codes.begin(), codes.end());
 }
 

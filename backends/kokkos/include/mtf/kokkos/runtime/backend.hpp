@@ -5,12 +5,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
+#include <exception>
 #include <type_traits>
+#include <utility>
 
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/object_pool.hpp>
+#include <mtf/kokkos/runtime/lifetime.hpp>
 #include <mtf/kokkos/runtime/rank.hpp>
 #include <mtf/kokkos/runtime/staging.hpp>
 
@@ -27,7 +29,16 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   /// Where kernels run.
   using execution_space = Exec;
 
-  explicit kokkos_backend(mtf::collectives& ranks, Exec exec = Exec{}) : rank(ranks, std::move(exec)) {}
+  /// Made by the thread that uses it, while Kokkos is initialized: else a user_error.
+  explicit kokkos_backend(mtf::collectives& ranks) : rank(ranks, kokkos::initialized<Exec>()) {}
+  kokkos_backend(mtf::collectives& ranks, Exec exec) : rank(ranks, std::move(exec)) {}
+  kokkos_backend(kokkos_backend const&) = delete;
+  kokkos_backend& operator=(kokkos_backend const&) = delete;
+  /// Its tensors are gone before it. One that is not would give its memory back to nobody: the program ends here, with
+  /// a sentence and exit code 2.
+  ~kokkos_backend() {
+    if (on_.memory.use().live > 0 && std::uncaught_exceptions() == 0) kokkos::tensors_outlive();
+  }
 #if defined(KOKKOS_ENABLE_SERIAL)
   /// The backend of a rank that is one of many threads of a process, made by that thread: with an execution space
   /// instance of its own. For Kokkos::Serial, whatever the default execution space is.
@@ -38,17 +49,14 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   }
 #endif
 
-  /// Kokkos is initialized while this lives: the first object of main(). Kokkos' warnings are off, unless
+  /// Kokkos is initialized from the first of these on until the program's end, unless the program has initialized it
+  /// itself: the first object of main(). Kokkos' warnings are off, unless
   /// KOKKOS_DISABLE_WARNINGS=0 or --kokkos-disable-warnings=0 is given: otherwise each rank would advise the user to
   /// set OMP_PROC_BIND, which is not needed, as mpirun binds ranks to cores. (The library cannot set it, as OpenMP
   /// reads it before main() begins.)
   class session {
    public:
-    session(int& argc, char** argv) {
-      ::setenv("KOKKOS_DISABLE_WARNINGS", "1", 0);
-      Kokkos::initialize(argc, argv);
-    }
-    ~session() { Kokkos::finalize(); }
+    session(int& argc, char** argv) { kokkos::initialize_once(argc, argv); }
     session(session const&) = delete;
     session& operator=(session const&) = delete;
   };

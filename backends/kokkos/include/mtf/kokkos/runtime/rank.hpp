@@ -15,6 +15,7 @@
 #include <mtf/kokkos/gemm/contract.hpp>
 #include <mtf/kokkos/runtime/all_finite.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
+#include <mtf/kokkos/runtime/lifetime.hpp>
 #include <mtf/kokkos/runtime/staging.hpp>
 #include <mtf/kokkos/runtime/timed.hpp>
 
@@ -30,6 +31,7 @@ class kokkos_rank {
   // The operation in progress, for profilers: a region with its name
 
   void enter(operation_label const& what, sharding const&) {
+    if (this_thread() != thread_) used_by_another_thread();
     Kokkos::Profiling::pushRegion(what.name != nullptr ? what.name : "mtf::completion");
     ranks_->enter(what.name);
     if (profile_ != nullptr) profile_->enter(what.name);
@@ -155,6 +157,7 @@ class kokkos_rank {
   }
 
   collectives* ranks_;
+  void const* thread_ = this_thread();
   pass pass_ = pass::forward;
   profile_table* profile_ = nullptr;
   result_watch* watch_ = nullptr;

@@ -35,7 +35,11 @@ std::string wrong_rank_count(std::string const& mesh, int needed, int started) {
 }
 
 inline int mpi_world_rank() {
-  int rank = 0;
+  int initialized = 0, rank = 0;
+  MPI_Initialized(&initialized);
+  if (initialized == 0)
+    throw user_error(
+        "mtf::mpi_collectives are made before MPI is initialized: make them in mtf::run, or behind MPI_Init");
   mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), {"MPI_Comm_rank"});
   return rank;
 }

@@ -25,7 +25,11 @@ mpi_environment::mpi_environment(int& argc, char**& argv) {
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
-  if (finalized != 0) throw std::logic_error("mtf: MPI cannot start twice in one program: call mtf::run once");
+  if (finalized != 0)
+    throw user_error(
+        "mtf::run is called a second time, and MPI starts once in a program: do all work in one run, or "
+        "initialize MPI in main(), for all runs");
+  if (runs_ > 0) throw user_error("mtf::run is called inside of mtf::run: use the backend that the outer one gives");
   owner_ = initialized == 0;
   int provided = 0;
   if (owner_) mpi_check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), {"MPI_Init_thread"});
@@ -34,8 +38,10 @@ mpi_environment::mpi_environment(int& argc, char**& argv) {
   mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &leaving_), {"MPI_Comm_dup"});
   mpi_check(MPI_Comm_set_errhandler(leaving_, MPI_ERRORS_RETURN), {"MPI_Comm_set_errhandler"});
   if (size_ > 1) states_.emplace(leaving_);
+  ++runs_;
 }
 mpi_environment::~mpi_environment() {
+  --runs_;
   states_.reset();
   MPI_Comm_free(&leaving_);
   if (owner_) MPI_Finalize();

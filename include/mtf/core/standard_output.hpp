@@ -7,7 +7,7 @@
 
 #include <mtf/core/error.hpp>
 
-namespace mtf::detail {
+namespace mtf {
 
 /// What was printed is with the system when this returns. A user_error: it could not be written, as to a full disk.
 inline void check_standard_output() {
@@ -18,4 +18,4 @@ inline void check_standard_output() {
   throw user_error("standard output cannot be written" + why);
 }
 
-}  // namespace mtf::detail
+}  // namespace mtf
