@@ -5,6 +5,8 @@
 
 #include "kernels_fixture.hpp"
 
+#include <mtf/ops/elementwise/functions.hpp>
+
 namespace kernels {
 namespace {
 

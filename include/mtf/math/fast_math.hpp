@@ -19,8 +19,8 @@
 
 namespace mtf::math {
 
-/// condition ? a : b without a branch, which is all that a loop of GCC's needs: it moves what only one side needs into
-/// a branch, and then does not vectorize; and what follows a clamp it computes once for each side.
+/// condition ? a : b without a branch: GCC moves what only one side needs into a branch, and then does not vectorize,
+/// or computes what follows once for each side.
 template <class T>
 MTF_FUNCTION constexpr T bitwise_select(bool condition, T a, T b) {
 #if defined(__clang__) || defined(MTF_DEVICE_PASS)
@@ -98,8 +98,8 @@ MTF_FUNCTION float exp_of_rest(float x, float n) {
 /// e^x to 1.02 ulp, with gradual underflow and overflow to infinity.
 MTF_FUNCTION float fast_exp(float x) {
   constexpr float lowest = -104.0F, highest = 89.0F;  // beyond them the result is 0 or infinity all the same
-  x = bitwise_select(x < lowest, lowest, x);
-  x = bitwise_select(x > highest, highest, x);
+  x = x < lowest ? lowest : x;
+  x = x > highest ? highest : x;
   constexpr float shift = rounding_shift + 254.0F;
   float const shifted = x * log2_e + shift;
   float const p = exp_of_rest(x, shifted - shift);

@@ -209,9 +209,9 @@ MTF_FUNCTION auto pow(A x, B y) {
   auto const base = static_cast<T>(x), exponent = static_cast<T>(y);
   T const size = exp(log(abs(base)) * exponent), half = exponent / 2;
   bool const whole = library_floor(exponent) == exponent, even = library_floor(half) == half;
-  T const of_negative = bitwise_select(whole, bitwise_select(even, size, -size), std::numeric_limits<T>::quiet_NaN());
-  T const power = bitwise_select(base < T(0), of_negative, size);
-  return bitwise_select(exponent == T(0), T(1), power);
+  T const of_negative = whole ? (even ? size : -size) : std::numeric_limits<T>::quiet_NaN();
+  T const power = base < T(0) ? of_negative : size;
+  return exponent == T(0) ? T(1) : power;
 }
 /// x^y log(x), and at 0 its limit for y > 0.
 template <detail::number T>

@@ -58,10 +58,18 @@ struct cross_entropy_vjp_row {
     if (global < 0) return team.each(n, [=](index j) { out[j] = T(0); });
     A const shift = max[r], share = A(1) / sum[r],
             g = global < classes ? dloss[r] : std::numeric_limits<A>::quiet_NaN();
-    team.each(n, [=](index j) {
-      A const p = share * fast_exp_down(load(in[j]) - shift);
-      out[j] = convert<T>(g * (j == label ? p - A(1) : p));
-    });
+    A const factor = g * share;
+    if constexpr (std::is_same_v<Team, host_team>) {
+      bool const here = label >= 0 && label < n;
+      A const of_label = here ? factor * fast_exp_down(load(in[label]) - shift) - g : A(0);
+      team.each(n, [=](index j) { out[j] = convert<T>(factor * fast_exp_down(load(in[j]) - shift)); });
+      if (here) out[label] = convert<T>(of_label);
+    } else {
+      team.each(n, [=](index j) {
+        A const p = factor * fast_exp_down(load(in[j]) - shift);
+        out[j] = convert<T>(j == label ? p - g : p);
+      });
+    }
   }
 };
 

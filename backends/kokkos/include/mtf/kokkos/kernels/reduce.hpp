@@ -93,8 +93,10 @@ struct reduce_rows {
     T const* const from = job.in + at[1];
     term value = op::template neutral<term>();
     if constexpr (std::is_same_v<Team, host_team>) {
-      bool const long_runs = job.reduced.l.extent[static_cast<std::size_t>(job.reduced.l.ndim - 1)] >= 1024;
-      value = in_halves(team, from, begin, end, long_runs ? 8192 : 512);
+      bool const in_runs = job.reduced.inner_stride(0) == 1 &&
+                           job.reduced.l.extent[static_cast<std::size_t>(job.reduced.l.ndim - 1)] >= 1024;
+      index const most = in_runs ? 16384 : 512;  // of neighbours a team has many sums
+      value = end - begin <= most ? block(from, begin, end) : in_halves(from, begin, end, most);
     } else {
       auto const& reduced = job.reduced;
       value = team.template reduce<op, term>(end - begin, [&](index j) {
@@ -107,11 +109,13 @@ struct reduce_rows {
   }
 
  private:
-  term in_halves(host_team const& team, T const* from, index begin, index end, index block) const {
-    if (end - begin > block) {
-      index const middle = begin + ceil_div(end - begin, 2 * block) * block;
-      return op::of(in_halves(team, from, begin, middle, block), in_halves(team, from, middle, end, block));
-    }
+  term in_halves(T const* from, index begin, index end, index most) const {
+    if (end - begin <= most) return block(from, begin, end);
+    index const middle = begin + ceil_div(end - begin, 2 * most) * most;
+    return op::of(in_halves(from, begin, middle, most), in_halves(from, middle, end, most));
+  }
+  MTF_FUNCTION term block(T const* from, index begin, index end) const {
+    host_team const team;
     term value = op::template neutral<term>();
     index const stride = job.reduced.inner_stride(0);
     job.reduced.for_runs(begin, end, [&](index const(&offset)[1], index n) {
@@ -119,8 +123,7 @@ struct reduce_rows {
       if (stride == 1)
         value = op::of(value, team.template reduce<op, term>(n, [=](index j) { return job_type::term_of(x[j]); }));
       else
-        value =
-            op::of(value, team.template reduce<op, term>(n, [=](index j) { return job_type::term_of(x[j * stride]); }));
+        for (index j = 0; j < n; ++j) value = op::of(value, job_type::term_of(x[j * stride]));
     });
     return value;
   }
@@ -132,7 +135,7 @@ struct reduce_strips {
   using job_type = reduce_job<By, T, R>;
   using op = typename job_type::op;
   using term = typename job_type::term;
-  static constexpr index width = 512, block = 512;
+  static constexpr index width = 512, most = 512;  // of rows that are added up one after the other
   job_type job;
 
   [[nodiscard]] static index strips(nest<2> const& kept) { return ceil_div(inner(kept), width); }
@@ -150,23 +153,26 @@ struct reduce_strips {
 
     alignas(64) term sums[width];
     for (index c = 0; c < w; ++c) sums[c] = op::template neutral<term>();
-    in_halves(sums, w, job.in + at[1], begin, end);
+    if (end - begin <= most)
+      block(sums, w, job.in + at[1], begin, end);
+    else
+      in_halves(sums, w, job.in + at[1], begin, end);
     index const out_stride = job.kept.inner_stride(0);
     for (index c = 0; c < w; ++c) job.finish(k + c, at[0] + c * out_stride, s, sums[c]);
   }
 
  private:
   void in_halves(term* sums, index w, T const* from, index begin, index end) const {
-    if (end - begin > block) {
-      index const middle = begin + ceil_div(end - begin, 2 * block) * block;
-      in_halves(sums, w, from, begin, middle);
-      alignas(64) term rest[width];
-      for (index c = 0; c < w; ++c) rest[c] = op::template neutral<term>();
-      in_halves(rest, w, from, middle, end);
-      MTF_SIMD
-      for (index c = 0; c < w; ++c) sums[c] = op::of(sums[c], rest[c]);
-      return;
-    }
+    if (end - begin <= most) return block(sums, w, from, begin, end);
+    index const middle = begin + ceil_div(end - begin, 2 * most) * most;
+    in_halves(sums, w, from, begin, middle);
+    alignas(64) term rest[width];
+    for (index c = 0; c < w; ++c) rest[c] = op::template neutral<term>();
+    in_halves(rest, w, from, middle, end);
+    MTF_SIMD
+    for (index c = 0; c < w; ++c) sums[c] = op::of(sums[c], rest[c]);
+  }
+  MTF_FUNCTION void block(term* sums, index w, T const* from, index begin, index end) const {
     index const stride = job.reduced.inner_stride(0);
     job.reduced.for_runs(begin, end, [&](index const(&offset)[1], index n) {
       T const* const x = from + offset[0];
