@@ -110,6 +110,9 @@ TEST_CASE("means of integers and bools are fractions, sums of bools counts") {
     CHECK(numbers(mtf::reduce_max(x > k))[0] == (above > 0 ? 1 : 0));
     CHECK(numbers(mtf::reduce_min(x > k))[0] == (above == 15 ? 1 : 0));
   }
+  // In 64 bits: 32 do not hold them.
+  static_assert(std::is_same_v<element<decltype(mtf::sum(x > 0))>, std::int64_t>);
+  CHECK(mtf::item(mtf::sum(mtf::full<tensor<std::int32_t, n>>(machine, 2e9))) == 15 * std::int64_t{2'000'000'000});
 }
 
 TEST_CASE_TEMPLATE("whole exponents are products, of negative bases too", T, float, double, std::int32_t) {

@@ -173,7 +173,7 @@ static_assert(overlapped.count() == 4 && overlapped.collectives[1].parameter[0] 
               overlapped.collectives[3].payload == 5 * 4096 * sizeof(float));
 
 // Attention over whole sequences sends nothing and stores nothing of the size of their square: q, k and v, the result,
-// one number a row, and the gradients.
+// two numbers a row, and the gradients.
 struct long_sequence : mtf::dim<"long_sequence", 4096> {};
 struct long_memory : mtf::dim<"long_memory", 4096> {};
 template <template <class...> class Tensor>
