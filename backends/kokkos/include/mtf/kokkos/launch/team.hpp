@@ -170,6 +170,14 @@ template <class Member, bool Lanes>
 struct device_team {
   Member const& member;
 
+  /// What this thread has of the elements from `begin` to `end`.
+  template <class Op, class A, class F>
+  KOKKOS_FORCEINLINE_FUNCTION A part_of(index begin, index end, F const& f) const {
+    A part = Op::template neutral<A>();
+    for (index j = begin + member.team_rank(); j < end; j += member.team_size()) part = Op::of(part, f(j));
+    return part;
+  }
+
   template <class F>
   KOKKOS_FUNCTION void each(index n, F const& f) const {
     if constexpr (Lanes)
@@ -185,7 +193,11 @@ struct device_team {
       Kokkos::parallel_reduce(
           Kokkos::ThreadVectorRange(member, n), [&](index j, A& part) { part = Op::of(part, f(j)); }, all);
     } else {
-      for (index j = member.team_rank(); j < n; j += member.team_size()) s = Op::of(s, f(j));
+      // In blocks: the error of what a thread adds up one after the other grows with the number of terms.
+      index const step = member.team_size(), block = 64 * step;
+      index from = 0;
+      for (; from + block < n; from += block) s = Op::of(s, part_of<Op, A>(from, from + block, f));
+      s = Op::of(s, part_of<Op, A>(from, n, f));
       member.team_reduce(all);
     }
     return s;
