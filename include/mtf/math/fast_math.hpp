@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
+#include <type_traits>  // IWYU pragma: keep
 
 #include <mtf/core/host_device.hpp>
 

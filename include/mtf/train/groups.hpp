@@ -1,6 +1,5 @@
 #pragma once
 // Groups of parameters by name: which decay, at what rate they learn, which do not. Not part of <mtf/mtf.hpp>.
-#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <utility>
 
 #include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/file.hpp>

@@ -29,6 +29,7 @@
 #include <mtf/detail/checkpoint/checksum.hpp>
 #include <mtf/detail/checkpoint/convert.hpp>
 #include <mtf/detail/checkpoint/copy_past_caches.hpp>
+#include <mtf/detail/checkpoint/directory.hpp>
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/manifest.hpp>
 #include <mtf/detail/checkpoint/mapped_file.hpp>

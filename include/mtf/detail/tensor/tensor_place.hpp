@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include <mtf/backend/layout_table.hpp>
+#include <mtf/backend/layout_table.hpp>  // IWYU pragma: keep
 #include <mtf/core/error.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>

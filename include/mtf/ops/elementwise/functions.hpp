@@ -13,6 +13,7 @@
 
 #include <mtf/core/host_device.hpp>
 #include <mtf/core/linearity.hpp>
+#include <mtf/math/dual.hpp>
 #include <mtf/math/functions.hpp>
 
 namespace mtf::functions {
