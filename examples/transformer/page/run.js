@@ -143,16 +143,18 @@ function drawMachine() {
 // --- where the time goes ---------------------------------------------------------------------------------------------
 
 // What a bar comes to, behind it; of that only the share where there is little room.
-const isNarrow = (canvas) => canvas.clientWidth < 640;
+const isNarrow = (id) => byId(id + '-box').clientWidth < 640;
+const barFont = '12px system-ui, "DejaVu Sans", sans-serif';
+const barWords = (id, words) => (i) => (isNarrow(id) ? words(i).replace(/.*, /, '') : words(i));
 const barEnds = (words) => ({
   id: 'barEnds',
   afterDatasetsDraw(chart) {
     const c = chart.ctx, ends = chart.data.labels.map((_, i) => Math.max(...chart.data.datasets.map((_, s) => chart.getDatasetMeta(s).data[i].x)));
     c.save();
-    c.font = '12px system-ui, "DejaVu Sans", sans-serif';
+    c.font = barFont;
     c.textBaseline = 'middle';
     c.fillStyle = cssColor('ink');
-    ends.forEach((x, i) => c.fillText(isNarrow(chart.canvas) ? words(i).replace(/.*, /, '') : words(i), x + 6, chart.getDatasetMeta(0).data[i].y));
+    ends.forEach((x, i) => c.fillText(words(i), x + 6, chart.getDatasetMeta(0).data[i].y));
     c.restore();
   },
 });
@@ -163,11 +165,13 @@ function bars(id, labels, sets, xAxis, more) {
   const most = (canvas) => Math.floor(canvas.clientWidth * 0.05);
   o.scales = {x: {...xAxis, beginAtZero: true, stacked: true}, y: {stacked: true, title: {display: true, text: more.rows}, grid: {display: false}, ticks: {autoSkip: false,
     callback(v) { const s = this.getLabelForValue(v), n = most(byId(id)); return s.length > n ? s.slice(0, n - 1) + '\u2026' : s; }}}};
-  o.layout = {padding: {right: isNarrow(byId(id)) ? 45 : 110}};
+  const words = barWords(id, more.text), pen = byId(id).getContext('2d');
+  pen.font = barFont;
+  o.layout = {padding: {right: 12 + Math.max(0, ...labels.map((_, i) => pen.measureText(words(i)).width))}};
   o.plugins.legend.display = sets.length > 1;
   o.plugins.tooltip.callbacks = {label: (c) => (sets.length > 1 ? c.dataset.label + ', of ' : '') + more.text(c.dataIndex)};
   if (more.click) o.onClick = (_, hit) => { if (hit.length > 0) more.click(hit[0].index); };
-  charts.push(new Chart(byId(id), {type: 'bar', data: {labels, datasets: sets}, options: o, plugins: [barEnds(more.text)]}));
+  charts.push(new Chart(byId(id), {type: 'bar', data: {labels, datasets: sets}, options: o, plugins: [barEnds(words)]}));
 }
 
 function drawPhases() {

@@ -72,7 +72,10 @@ inline std::string describe(profile_table const& table, double seconds, machine_
     double const speed = (r.bound == limit::matrix ? r.flops : r.bytes) / r.seconds;
     line("%-18s %-9s %-13s %7ld %9.2f %6.1f%%  %8.2f %s", r.operation, name_of(r.when), kinds[kind], r.calls,
          1e3 * r.seconds, 100 * r.seconds / seconds, speed / 1e9, r.bound == limit::matrix ? "GFLOP/s" : "GB/s");
-    if (r.bound != limit::network)
+    // What is faster than memory does not come from there: memory is no limit of it.
+    if (r.bound == limit::memory && speed > limits.bandwidth)
+      text += " cached";
+    else if (r.bound != limit::network)
       line(" %3.0f%%", 100 * speed / (r.bound == limit::matrix ? limits.flops : limits.bandwidth));
     text += '\n';
   }
@@ -82,7 +85,8 @@ inline std::string describe(profile_table const& table, double seconds, machine_
     rest -= parts[k];
   }
   line("%-18s %42.2f %6.1f%%\n", "the library", 1e3 * rest, 100 * rest / seconds);
-  line("limits: %.1f GFLOP/s of matrix products, %.1f GB/s of memory\n", limits.flops / 1e9, limits.bandwidth / 1e9);
+  line("limits: %.1f GFLOP/s of matrix products, %.1f GB/s of memory (cached: what fits into caches is faster)\n",
+       limits.flops / 1e9, limits.bandwidth / 1e9);
   return text;
 }
 

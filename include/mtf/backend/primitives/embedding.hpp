@@ -9,6 +9,9 @@ namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
 
+/// How many different rows `count` ids can name: a row that is named again is in a cache.
+constexpr index rows_at_most(index count, index vocab) { return count < vocab ? count : vocab; }
+
 /// out[c] = table[ids[c]]; zeros where that row is not here, NaN where the table of all ranks, of vocab_global rows,
 /// ends before it.
 template <class T>
@@ -19,7 +22,7 @@ struct take_rows {
   T const* table;
   std::int32_t const* ids;
 
-  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(count * width); }
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>((count + rows_at_most(count, vocab)) * width); }
 };
 
 /// table_gradient[ids[c]] += dy[c] for the rows that are here.
@@ -31,7 +34,9 @@ struct add_rows {
   T const* dy;
   std::int32_t const* ids;
 
-  [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(count * width); }
+  [[nodiscard]] constexpr double bytes() const {
+    return bytes_moved<T>((count + 2 * rows_at_most(count, vocab)) * width);
+  }
 };
 
 }  // namespace mtf::primitives

@@ -195,8 +195,16 @@ struct random_kernel {
                   std::uint64_t const (&second)[philox_batch], double (&x)[philox_batch]) const {
     alignas(64) double drawn[philox_batch];
     auto const f = numbers;
+// Clang takes not all of these loops, and says so in whoever's project it is.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif
     MTF_SIMD
     for (int l = 0; l < philox_batch; ++l) drawn[l] = f(first[l], second[l]);
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
     bool again = false;
     for (int l = 0; l < philox_batch; ++l) {
       if (draw == 0 || f.drawn_again(x[l])) x[l] = drawn[l];
