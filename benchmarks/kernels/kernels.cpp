@@ -188,13 +188,12 @@ void kernels<T>::register_all() {
          [](backend& b, A& a) { b.run(primitives::log_softmax_vjp{rows, a.dx, in(a.x), in(a.dy)}); });
   kernel("logsumexp", whole + 3 * by_row,
          [](backend& b, A& a) { b.run(primitives::logsumexp{rows, a.row, a.row1, a.row2, in(a.x)}); });
-  kernel("logsumexp_vjp", 2 * whole + 3 * by_row, [](backend& b, A& a) {
-    b.run(primitives::logsumexp_vjp{rows, a.dx, in(a.x), in(a.row1), in(a.row2), in(a.row)});
-  });
+  kernel("logsumexp_vjp", 2 * whole + 3 * by_row,
+         [](backend& b, A& a) { b.run(primitives::logsumexp_vjp{rows, a.dx, in(a.x), a.row1, a.row2, in(a.row)}); });
   kernel("cross_entropy", whole + 4 * by_row,
          [](backend& b, A& a) { b.run(primitives::cross_entropy{rows, a.row1, a.row2, a.row3, in(a.x), a.ids}); });
   kernel("cross_entropy_vjp", 2 * whole + 4 * by_row, [](backend& b, A& a) {
-    b.run(primitives::cross_entropy_vjp{rows, 0, rows.n, a.dx, in(a.x), a.ids, in(a.row2), in(a.row3), in(a.row1)});
+    b.run(primitives::cross_entropy_vjp{rows, 0, rows.n, a.dx, in(a.x), a.ids, a.row2, a.row3, a.row1});
   });
   kernel("layer_norm", 2 * whole + 2 * by_row + 2 * by_column, [](backend& b, A& a) {
     b.run(primitives::norm<true, T>{rows, 1e-5F, a.y, a.row1, a.row2, in(a.x), in(a.column1), in(a.column2)});

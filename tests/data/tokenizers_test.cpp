@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
@@ -92,6 +93,26 @@ TEST_CASE("sentencepiece gives its library's ids") {
   CHECK(unigram->decode(unigram->encode("In the beginning")) == "In the beginning");
 }
 
+TEST_CASE("a byte that the vocabulary lacks has no id, and what is beside it merges, as in Hugging Face's library") {
+  scratch const dir;
+  auto j = nlohmann::json::parse(bytes_of(reference + "gpt2.json"));
+  auto const whole = mtf::load_tokenizer(reference + "gpt2.json");
+  auto merges = nlohmann::json::array();
+  for (auto const& m : j["model"]["merges"]) {
+    auto const text = m.is_string() ? m.get<std::string>() : m[0].get<std::string>() + " " + m[1].get<std::string>();
+    if (text.find('q') == std::string::npos) merges.push_back(m);
+  }
+  j["model"]["merges"] = merges;
+  for (auto const* token : {"q", "Q"}) j["model"]["vocab"].erase(token);
+  j["model"]["vocab"].erase("Ą");  // the byte 4
+  write_bytes(dir.of("t.json"), j.dump());
+  auto const lacks = mtf::load_tokenizer(dir.of("t.json"));
+  CHECK(lacks->encode("\x04").empty());
+  CHECK(lacks->encode("thqe") == whole->encode("the"));
+  CHECK(lacks->encode("In the\x04 beginning") == whole->encode("In the beginning"));
+  CHECK(lacks->decode(lacks->encode("a\x04 b")) == "a b");
+}
+
 TEST_CASE("bytes that are no UTF-8 come back, and special tokens may be letters") {
   std::string all;
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
@@ -106,6 +127,82 @@ TEST_CASE("bytes that are no UTF-8 come back, and special tokens may be letters"
   }
   mtf::byte_tokenizer bytes;
   CHECK(bytes.decode(bytes.encode(all)) == all);
+}
+
+std::string unhex(std::string const& hex) {
+  std::string text;
+  for (std::size_t i = 0; i < hex.size(); i += 2) text += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return text;
+}
+std::string utf8(std::uint32_t c) {
+  auto const part = [&](unsigned shift) { return static_cast<char>(0x80U | ((c >> shift) & 0x3fU)); };
+  if (c < 0x80) return {static_cast<char>(c)};
+  if (c < 0x800) return {static_cast<char>(0xc0U | (c >> 6U)), part(0)};
+  if (c < 0x10000) return {static_cast<char>(0xe0U | (c >> 12U)), part(6), part(0)};
+  return {static_cast<char>(0xf0U | (c >> 18U)), part(12), part(6), part(0)};
+}
+
+TEST_CASE("patterns mean what they mean to Hugging Face's library: those of models, and each construct") {
+  auto const all = nlohmann::json::parse(bytes_of(reference + "patterns.json"));
+  mtf::detail::word_matcher matcher;
+  for (auto const& p : all["patterns"]) {
+    std::string const name = p["name"];
+    CAPTURE(name);
+    mtf::detail::word_pattern const pattern(p["pattern"].get<std::string>(), name);
+    for (std::size_t i = 0; i < all["texts"].size(); ++i) {
+      auto const text = unhex(all["texts"][i]);
+      CAPTURE(text);
+      std::vector<std::size_t> words;
+      matcher.for_each_word(pattern, text, [&](std::string_view word) { words.push_back(word.size()); });
+      CHECK(words == p["words"][i].get<std::vector<std::size_t>>());
+    }
+  }
+}
+
+TEST_CASE("classes have the code points that they have for Hugging Face's library") {
+  auto const all = nlohmann::json::parse(bytes_of(reference + "patterns.json"));
+  mtf::detail::word_matcher matcher;
+  for (auto const& set : all["sets"]) {
+    std::string const name = set["pattern"];
+    CAPTURE(name);
+    mtf::detail::word_pattern const pattern(name, "the set"), any("(?m:.)", "any");
+    std::vector<std::uint32_t> wrong;
+    auto const& has_points = set["points"];
+    std::size_t at = 0;
+    for (auto const& range : all["assigned"])
+      for (auto c = range[0].get<std::uint32_t>(); c <= range[1].get<std::uint32_t>(); ++c) {
+        while (at < has_points.size() && has_points[at][1].get<std::uint32_t>() < c) ++at;
+        bool const wanted = at < has_points.size() && has_points[at][0].get<std::uint32_t>() <= c;
+        // Behind a character that no set here has alone: a match is a word of its own.
+        auto const one = utf8(c);
+        int words = 0;
+        matcher.for_each_word(pattern, one + one, [&](std::string_view) { ++words; });
+        if ((words == 2) != wanted) wrong.push_back(c);
+      }
+    CHECK_MESSAGE(wrong.empty(), wrong.size() << " code points, from " << (wrong.empty() ? 0 : wrong.front()));
+  }
+}
+
+TEST_CASE("what a pattern may not have is refused by name") {
+  auto const said = [](char const* pattern) {
+    return error_of([&] { mtf::detail::word_pattern const p(pattern, "t.json"); });
+  };
+  for (auto const& [pattern, construct] :
+       std::vector<std::pair<char const*, char const*>>{{R"(\X)", R"(\X)"},
+                                                        {R"(a\Kb)", R"(\K)"},
+                                                        {"[[:punct:]]", "[:punct:]"},
+                                                        {"[[:^alpha:]]", "[:alpha:]"},
+                                                        {"a{2}?", "{2}?"},
+                                                        {"(?s:a)", "the group (?s...)"},
+                                                        {R"(\pL)", R"(\p without braces)"},
+                                                        {R"([\R])", R"(\R)"},
+                                                        {R"(\Qa\E)", R"(\Q)"},
+                                                        {"(?~a)", "the group (?~...)"},
+                                                        {"[a", "a [ without its ]"},
+                                                        {R"(\)", R"(a \ at its end)"}})
+    CHECK_MESSAGE(has(said(pattern), std::string("t.json: the pattern has ") + construct),
+                  pattern << ": " << said(pattern));
+  for (auto const* pattern : {"(x", "a)", "[b-a]", R"(\p{Nothing})"}) CHECK(has(said(pattern), "cannot be compiled"));
 }
 
 TEST_CASE("a text that is broken where it may be has the same ids") {
@@ -148,7 +245,12 @@ TEST_CASE("a file that is no such tokenizer is refused, by what is wrong with it
   CHECK(has(told([](json& j) { j["model"]["vocab"]["x"] = -1; }), "\"x\" has the id -1"));
   CHECK(has(told([](json& j) { j["model"]["vocab"]["x"] = 4000000000; }), "has the id 4000000000"));
   CHECK(has(told([](json& j) { j["model"]["vocab"]["the"] = 5; }), "two tokens have the id"));
-  CHECK(has(told([](json& j) { j["model"]["vocab"].erase("a"); }), "no token for the byte 97"));
+  CHECK(has(told([](json& j) {
+              json few = json::object();
+              for (char c = 'a'; c <= 'z'; ++c) few[std::string(1, c)] = c;
+              j["model"]["vocab"] = few;
+            }),
+            "has tokens for 26 bytes of 256"));
   CHECK(has(told([](json& j) { j["model"]["vocab"] = 3; }), "should be an object"));
   CHECK(has(told([](json& j) { j["model"]["merges"][3] = "a b c"; }), "merge 3 should be two tokens"));
   CHECK(has(told([](json& j) { j["model"]["merges"][3] = {"z", "zzz"}; }), "merge 3"));
@@ -167,7 +269,7 @@ TEST_CASE("a file that is no such tokenizer is refused, by what is wrong with it
   };
   CHECK(has(text("{\"model\": 1, \"model\": 2}"), "twice"));
   CHECK(has(text("{"), "is not JSON"));
-  CHECK(has(text("{}"), "no token for the byte 0"));
+  CHECK(has(text("{}"), "has tokens for 0 bytes of 256"));
   CHECK(has(error_of([&] { mtf::load_tokenizer(dir.path); }), "has no tokenizer.json"));
   CHECK(has(error_of([&] { mtf::load_tokenizer("x.txt"); }), "was expected"));
   write_bytes(dir.of("t.model"), "no model");

@@ -125,7 +125,9 @@ class bpe_tokenizer final : public tokenizer {
         return;
       }
     }
-    for (char const c : word) ids_.push_back(tables_->byte_ids[static_cast<unsigned char>(c)]);
+    for (char const c : word)
+      if (auto const id = tables_->byte_ids[static_cast<unsigned char>(c)]; id != detail::bpe_tables::no_id)
+        ids_.push_back(id);
     merger_.merge(tables_->merges, ids_);
   }
 
