@@ -82,6 +82,12 @@ TEST_CASE("a run that goes on where its checkpoints are not is an error, and its
   o.steps = 7;
   CHECK(train(o, always_one).code == 0);
   CHECK(lines_of(o.log).size() == 7);
+  // Killed before its first checkpoint was complete, a run begins anew.
+  write_bytes(at.of("killed log"), "{\"step\":4,\"loss\":1.5}\n");
+  o.checkpoints.directory = at.of("killed");
+  o.log = at.of("killed log");
+  CHECK(train(o, always_one).code == 0);
+  CHECK(lines_of(o.log).size() == 7);
   o.log = at.of("new log");  // a new run begins where nothing was done
   o.checkpoints.directory = at.of("new");
   CHECK(train(o, always_one).code == 0);

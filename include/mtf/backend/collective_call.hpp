@@ -18,6 +18,7 @@ struct collective_call {
   std::size_t count = 0;
 
   bool operator==(collective_call const&) const = default;
+  /// "all-reduce (sum) of 8 float"
   [[nodiscard]] std::string text() const {
     constexpr std::array<char const*, 3> ops{"sum", "max", "min"};
     constexpr std::array<char const*, 6> types{"float", "double", "bfloat16", "int32", "int64", "bool"};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include <mtf/core/error.hpp>
 
@@ -26,10 +27,11 @@ class distinct_files {
   struct known {
     std::string what, path, resolved;
     bool there = false, written = false;
-    struct stat about{};
+    ::dev_t device = 0;
+    ::ino_t inode = 0;
 
     [[nodiscard]] bool same_file(known const& o) const {
-      if (there && o.there) return about.st_dev == o.about.st_dev && about.st_ino == o.about.st_ino;
+      if (there && o.there) return device == o.device && inode == o.inode;
       return there == o.there && resolved == o.resolved;
     }
   };
@@ -48,8 +50,11 @@ class distinct_files {
   void add(std::string const& what, std::string const& path, bool written) {
     if (path.empty()) return;
     known k{.what = what, .path = path, .resolved = {}, .written = written};
-    k.there = ::stat(path.c_str(), &k.about) == 0;
-    if (k.there && !S_ISREG(k.about.st_mode)) return;
+    struct stat about{};
+    k.there = ::stat(path.c_str(), &about) == 0;
+    if (k.there && !S_ISREG(about.st_mode)) return;
+    k.device = about.st_dev;
+    k.inode = about.st_ino;
     k.resolved = resolved(path);
     for (auto const& other : all_)
       if ((written || other.written) && k.same_file(other)) {

@@ -180,7 +180,8 @@ struct weighted_mean_call {
       return weighted_mean_call{}(cast<float>(x), weights);
     } else {
       auto const w = cast<T>(weights);
-      return operate(sum{}, x * w) / operate(sum{}, w);
+      auto const weighted = operate(sum{}, x * w);  // first: plans are in the program's order, wherever they are made
+      return weighted / operate(sum{}, w);
     }
   }
 };

@@ -272,9 +272,11 @@ void training_run::or_older(std::int64_t newest, std::function<void()> const& f)
   }
 }
 
-/// To begin where a log has steps would empty it: its checkpoints are elsewhere.
+/// To begin where a log has steps would empty it: its checkpoints are elsewhere. Unless the run may have been killed
+/// before its first one was complete, which it is when the second is begun.
 void training_run::check_nothing_was_done() const {
-  if (auto const last = o_.log.empty() ? 0 : last_step_of_log(o_.log); last > 0)
+  auto const last = o_.log.empty() ? 0 : last_step_of_log(o_.log);
+  if (last > 2 * std::int64_t{o_.checkpoint_every})
     throw user_error("the log " + o_.log + " has steps until " + std::to_string(last) + ", but " +
                      o_.checkpoints.directory +
                      " has no checkpoint to go on from: is it the right directory, and is its disk there? To begin "
