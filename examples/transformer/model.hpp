@@ -152,7 +152,8 @@ struct model {
   // The mean cross-entropy of predicting labels [batch, sequence], in nats. Negative labels stand for none.
   template <class Noise = noise>
   static constexpr auto loss(auto const& p, auto const& ids, auto const& labels, Noise n = {}) {
-    return mtf::weighted_mean(mtf::cross_entropy<vocab>(logits(p, ids, n), labels), labels >= 0);
+    auto const losses = mtf::cross_entropy<vocab>(logits(p, ids, n), labels);
+    return mtf::weighted_mean(losses, labels >= 0);
   }
 
   // --- initial values -----------------------------------------------------------------------------------------------
