@@ -71,11 +71,11 @@ struct as_given {
                    "backend's collectives with that mesh");
 }
 /// Refuses a backend on another mesh than a tensor's: shards would be of another size, and groups other ranks. Of one
-/// rank all meshes are alike.
+/// rank all meshes are alike; and a tensor on mesh<> is whole on every rank of any, as no axis is its.
 template <class Backend, class Text>
 constexpr void check_mesh(Backend& b, mesh_shape const& layouts, Text const& text) {
   auto const& backends = b.ranks().mesh();
-  if (layouts == backends || (layouts.size() == 1 && backends.size() == 1)) return;
+  if (layouts == backends || layouts.ndim == 0 || (layouts.size() == 1 && backends.size() == 1)) return;
   mesh_is_not_the_backends(text(), b.ranks().mesh_text());
 }
 
