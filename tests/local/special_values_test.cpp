@@ -93,39 +93,46 @@ struct derivative_case {
 template <class F>
 derivative_case definition();
 using real = long double;
+// (Functions, not lambdas: nvcc 13.0 loses a lambda's type in a specialization.)
 #define DERIVATIVE(NAME, ...)                          \
   template <>                                          \
   derivative_case definition<mtf::functions::NAME>() { \
-    return {__VA_ARGS__};                              \
+    return {of_##NAME __VA_OPT__(, ) __VA_ARGS__};     \
   }
-DERIVATIVE(exp, [](real x) { return std::exp(x); })
-DERIVATIVE(log, [](real x) { return 1 / x; }, false, false)
-DERIVATIVE(sqrt, [](real x) { return 1 / (2 * std::sqrt(x)); }, false)
-DERIVATIVE(rsqrt, [](real x) { return -1 / (2 * x * std::sqrt(x)); }, false, false)
-DERIVATIVE(tanh, [](real x) { return std::abs(x) > 5000 ? 0 : 1 / (std::cosh(x) * std::cosh(x)); }, true, true, 8, 1)
-DERIVATIVE(sigmoid, [](real x) {
+real of_exp(real x) { return std::exp(x); }
+DERIVATIVE(exp)
+real of_log(real x) { return 1 / x; }
+DERIVATIVE(log, false, false)
+real of_sqrt(real x) { return 1 / (2 * std::sqrt(x)); }
+DERIVATIVE(sqrt, false)
+real of_rsqrt(real x) { return -1 / (2 * x * std::sqrt(x)); }
+DERIVATIVE(rsqrt, false, false)
+real of_tanh(real x) { return std::abs(x) > 5000 ? 0 : 1 / (std::cosh(x) * std::cosh(x)); }
+DERIVATIVE(tanh, true, true, 8, 1)
+real of_sigmoid(real x) {
   return std::exp(-std::abs(x)) / ((1 + std::exp(-std::abs(x))) * (1 + std::exp(-std::abs(x))));
-})
-DERIVATIVE(softplus, [](real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); })
-DERIVATIVE(relu, [](real x) { return real(x > 0); })
-DERIVATIVE(
-    gelu,
-    [](real x) {
-      real const k = 0.7978845608028654L,
-                 t = std::abs(x) > 1e4L ? std::copysign(1.0L, x) : std::tanh(k * (x + 0.044715L * x * x * x));
-      return (1 + t) / 2 + (std::abs(t) == 1 ? 0 : x * (1 - t * t) * k * (1 + 3 * 0.044715L * x * x) / 2);
-    },
-    true, true, 40, 1)
-DERIVATIVE(
-    silu,
-    [](real x) {
-      real const small = std::exp(-std::abs(x)), s = x < 0 ? small / (1 + small) : 1 / (1 + small),
-                 rest = x < 0 ? 1 / (1 + small) : small / (1 + small);
-      return s * (1 + (std::abs(x) > 20000 ? (x < 0 ? -1e9L : 0) : x * rest));
-    },
-    true, true, 16, 1)
-DERIVATIVE(square, [](real x) { return 2 * x; })
-DERIVATIVE(abs, [](real x) { return real(x > 0) - real(x < 0); })
+}
+DERIVATIVE(sigmoid)
+real of_softplus(real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+DERIVATIVE(softplus)
+real of_relu(real x) { return real(x > 0); }
+DERIVATIVE(relu)
+real of_gelu(real x) {
+  real const k = 0.7978845608028654L,
+             t = std::abs(x) > 1e4L ? std::copysign(1.0L, x) : std::tanh(k * (x + 0.044715L * x * x * x));
+  return (1 + t) / 2 + (std::abs(t) == 1 ? 0 : x * (1 - t * t) * k * (1 + 3 * 0.044715L * x * x) / 2);
+}
+DERIVATIVE(gelu, true, true, 40, 1)
+real of_silu(real x) {
+  real const small = std::exp(-std::abs(x)), s = x < 0 ? small / (1 + small) : 1 / (1 + small),
+             rest = x < 0 ? 1 / (1 + small) : small / (1 + small);
+  return s * (1 + (std::abs(x) > 20000 ? (x < 0 ? -1e9L : 0) : x * rest));
+}
+DERIVATIVE(silu, true, true, 16, 1)
+real of_square(real x) { return 2 * x; }
+DERIVATIVE(square)
+real of_abs(real x) { return real(x > 0) - real(x < 0); }
+DERIVATIVE(abs)
 #undef DERIVATIVE
 
 /// Gradients of a loss that is the sum of f(x), by the kernel that all maps' backward passes are.

@@ -17,9 +17,11 @@ namespace mtf::mpi {
 class rank_states {
  public:
   explicit rank_states(MPI_Comm ranks) {
+    // Each rank's word on a page of its own: of words on one page MPICH 4.0.2 reads another rank's.
+    constexpr MPI_Aint page = 4096;
     void* memory = nullptr;
-    if (MPI_Win_allocate(sizeof(std::uint64_t), sizeof(std::uint64_t), MPI_INFO_NULL, ranks,
-                         static_cast<void*>(&memory), &window_) != MPI_SUCCESS)
+    if (MPI_Win_allocate(page, sizeof(std::uint64_t), MPI_INFO_NULL, ranks, static_cast<void*>(&memory), &window_) !=
+        MPI_SUCCESS)
       return;
     mine_ = static_cast<std::uint64_t*>(memory);
     *mine_ = 0;

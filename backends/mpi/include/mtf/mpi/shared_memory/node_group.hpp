@@ -133,10 +133,13 @@ class node_group {
     meetings(me_).store(met_, std::memory_order_release);
     for (std::size_t r = 0; r < size_; ++r)
       for (int spins = 0; meetings(r).load(std::memory_order_acquire) < met_; ++spins) {
-        if (spins < patience_spins)
+        if (spins < patience_spins) {
           pause();
-        else
-          std::this_thread::yield();  // more processes than cores
+          continue;
+        }
+        std::this_thread::yield();  // more processes than cores
+        int none = 0;               // others may read what this rank waits for (rank_states), with MPI's help
+        if (spins % patience_spins == 0) MPI_Iprobe(0, 0, MPI_COMM_SELF, &none, MPI_STATUS_IGNORE);
       }
   }
   static void pause() {
