@@ -45,6 +45,7 @@
 #include <mtf/ops/elementwise/elementwise.hpp>
 #include <mtf/ops/elementwise/functions.hpp>
 #include <mtf/ops/elementwise/map.hpp>
+#include <mtf/ops/elementwise/with_numbers.hpp>
 #include <mtf/ops/indexing/embedding.hpp>
 #include <mtf/ops/movement/broadcast.hpp>
 #include <mtf/ops/movement/cast.hpp>
@@ -57,6 +58,7 @@
 #include <mtf/ops/nn/cross_entropy.hpp>
 #include <mtf/ops/nn/dropout.hpp>
 #include <mtf/ops/nn/norm.hpp>
+#include <mtf/ops/no_such_name.hpp>
 #include <mtf/ops/reduction/reduce.hpp>
 #include <mtf/ops/reduction/softmax.hpp>
 #include <mtf/plan/budget.hpp>

@@ -95,6 +95,7 @@ void add_elementwise(table& all) {
               x < 0.25);
   if constexpr (more<T>)
     FUZZ_OF_ONE((arg<T, a>), define::pointwise([](tape& t, of x) { return truth(t, t.sign(x[0]) >= 0); }), x >= 0);
+  FUZZ_OF_ONE((arg<bool, a, b>), define::pointwise([](tape& t, of x) { return truth(t, t[x[0]].value == 0); }), !x);
 
   // Of several: repeated along what one lacks, in other orders.
   FUZZ_OF_TWO((ab, ab), define::pointwise([](tape& t, of x) { return t.add(x[0], x[1]); }), x + y);

@@ -38,6 +38,7 @@ SWEEP_OF_ONE(less_equal_number, (real<a, b, c>), x <= 1.0)
 SWEEP_OF_ONE(greater_equal_number, (real<a, b, c>), x >= 1.0)
 SWEEP_OF_ONE(equal_number, (real<a, b, c>), x == 1.0)
 SWEEP_OF_ONE(not_equal_number, (real<a, b, c>), x != 1.0)
+SWEEP_OF_ONE(negation, (real<a, b, c>), !x)
 
 documentation const functions{
     .names = {"exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "softplus", "relu", "gelu", "silu", "square", "abs",
@@ -66,9 +67,9 @@ documentation const scalings{.names = {"operator-", "operator*", "operator/"},
                              .backward = "nothing",
                              .partial = "stays partial"};
 documentation const comparisons{
-    .names = {"operator<", "operator>", "operator<=", "operator>=", "operator==", "operator!="},
-    .call = "x < n, x > n, x <= n, x >= n, x == n, x != n",
-    .meaning = "Whether it holds for every element: a tensor of bool.",
+    .names = {"operator<", "operator>", "operator<=", "operator>=", "operator==", "operator!=", "operator!"},
+    .call = "x < n, x > n, x <= n, x >= n, x == n, x != n, !x",
+    .meaning = "Whether it holds for every element: a tensor of bool. !x is x == 0.",
     .forward = "nothing",
     .backward = "has no gradient",
     .partial = "completed"};
@@ -158,6 +159,8 @@ std::vector<operation> elementwise_of_one_operations() {
           "x == 1", [](double x) { return x == 1 ? 1.0 : 0.0; }, true),
       comparison<not_equal_number>(
           "x != 1", [](double x) { return x != 1 ? 1.0 : 0.0; }, true),
+      comparison<negation>(
+          "!x", [](double x) { return x == 0 ? 1.0 : 0.0; }, true),
   };
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // The gradient of a tensor, and sums of the gradients of several batches.
+#include <type_traits>
 #include <utility>
 
 #include <mtf/autodiff/state_split.hpp>
@@ -16,6 +17,7 @@
 #include <mtf/detail/tape/cotangent.hpp>
 #include <mtf/detail/tape/value.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
+#include <mtf/math/dual.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/ops/elementwise/functions.hpp>
 #include <mtf/tensor/params.hpp>
@@ -84,10 +86,31 @@ class gradient {
     sum += y;
     return sum;
   }
-  friend constexpr gradient operator*(gradient const& x, double factor) {
+  template <math::plain_number N>
+  friend constexpr gradient operator*(gradient const& x, N factor) {
     auto product = x;
-    product *= factor;
+    product *= static_cast<double>(factor);
     return product;
+  }
+  template <math::plain_number N>
+  friend constexpr gradient operator*(N factor, gradient const& x) {
+    return x * factor;
+  }
+  // Refused: a gradient in a tensor's place.
+  template <mtf::tensor_type X>
+  friend constexpr X& operator+=(X& x, gradient const&) {
+    detail::gradient_is_no_tensor<gradient>();
+    return x;
+  }
+  template <mtf::tensor_type X>
+  friend constexpr X& operator-=(X& x, gradient const&) {
+    detail::gradient_is_no_tensor<gradient>();
+    return x;
+  }
+  template <class T>
+    requires std::is_same_v<T, Tensor>
+  constexpr operator T() const {  // NOLINT: implicit by purpose
+    return detail::gradient_is_no_tensor<gradient>();
   }
   /// The same as addend(); afterwards it is zero.
   constexpr detail::cotangent<backend_type> take() {
@@ -153,6 +176,9 @@ class gradient {
 
 namespace detail {
 
+template <class Tensor>
+inline constexpr bool is_gradient<gradient<Tensor>> = true;
+
 /// Calls f(x, y...) for each gradient of a structure, and the same of others, if any of them is not zero.
 template <class Backend, class F, class S, class... Rest>
 constexpr void for_each_gradient(F const& f, S& s, Rest&... rest) {
@@ -185,5 +211,10 @@ template <template <template <class...> class> class Structure, template <class.
 constexpr void scale_gradients(Structure<Tensor>& x, double factor) {
   detail::for_each_gradient<typename Tensor<>::backend_type>([factor](auto& a) { a *= factor; }, x);
 }
+
+// After a refusal there is nothing to add.
+template <class Y>
+constexpr void add_gradients(refused const&, Y const&) {}
+constexpr void scale_gradients(refused const&, double) {}
 
 }  // namespace mtf

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <mtf/core/refused.hpp>  // IWYU pragma: export
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/core/sentence.hpp>
 
@@ -436,12 +437,5 @@ template <class... V>
 using first_failed_t = typename first_failed<V...>::type;
 
 }  // namespace detail
-
-/// What an operation returns after the compiler has refused it, so that one mistake gives one error: every operation
-/// accepts it and returns it again.
-struct refused {
-  template <class T>
-  operator T() const;  // NOLINT: implicit by purpose, never defined
-};
 
 }  // namespace mtf

@@ -51,7 +51,27 @@ struct described {
   static constexpr std::int64_t local_size = spec.local_size(mesh);
   template <class Backend>
   using on = tensor<T, Shape, Layout, Partial, Backend>;
+
+  /// Does not exist.
+  template <class... Given>
+  static constexpr auto shape(Given const&...) {
+    static_assert(never<Given...>,
+                  "mtf: a tensor has no member shape(): its dimensions are part of its type, "
+                  "decltype(x)::shape_type, and a dimension knows its extent, hidden::extent");
+    return refused{};
+  }
 };
+
+/// A gradient: not yet a tensor, though one passes it for one, which is refused in one sentence.
+template <class X>
+inline constexpr bool is_gradient = false;
+template <class... X>
+constexpr refused gradient_is_no_tensor() {
+  static_assert(never<X...>,
+                "mtf: a gradient is no tensor, as its sum over ranks may not be taken yet: write g.complete() for the "
+                "tensor; an optimizer takes gradients as they are");
+  return {};
+}
 
 }  // namespace detail
 
@@ -157,8 +177,9 @@ inline constexpr bool is_tensor<tensor<T, S, L, P, B>> = true;
 template <class X>
 concept tensor_type = detail::is_tensor<X>;
 
-/// What tensor operations take besides numbers: a tensor, or the trace of an earlier refusal.
+/// What tensor operations take besides numbers: a tensor, the trace of an earlier refusal, or what they then refuse, a
+/// gradient.
 template <class X>
-concept operand = tensor_type<X> || std::is_same_v<X, refused>;
+concept operand = tensor_type<X> || std::is_same_v<X, refused> || detail::is_gradient<X>;
 
 }  // namespace mtf

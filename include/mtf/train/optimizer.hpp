@@ -178,6 +178,13 @@ struct element_by_element {
   }
 };
 
+/// The gradients of these parameters: what walks both asks each field of the other.
+template <class Params, class Gradients>
+inline constexpr bool are_gradients_of = std::is_same_v<Params, refused> || std::is_same_v<Gradients, refused>;
+template <template <template <class...> class> class Structure, template <class...> class Tensor,
+          template <class...> class Gradient>
+inline constexpr bool are_gradients_of<Structure<Tensor>, Structure<Gradient>> = is_gradient<Gradient<>>;
+
 template <class Rule, class Params, class Split, class Kept>
 struct kept_by_rule;
 template <class Rule, class Params, class Split, class... Kept>
@@ -214,11 +221,18 @@ class optimizer {
   /// partial. Where the state is split further: a reduce-scatter, and an all-gather of the updated parameter.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
-    double const norm = global_norm<Split>(b, gradients);
-    if (!is_finite(norm)) return norm;
-    backend::during<Backend> const update(b, pass::update);
-    update_each(b, params, gradients, learning_rate, clip_factor(options_.clip_norm, norm), each{});
-    return norm;
+    if constexpr (are_gradients_of<Params, Gradients>) {
+      double const norm = global_norm<Split>(b, gradients);
+      if (!is_finite(norm)) return norm;
+      backend::during<Backend> const update(b, pass::update);
+      update_each(b, params, gradients, learning_rate, clip_factor(options_.clip_norm, norm), each{});
+      return norm;
+    } else {
+      static_assert(never<Gradients>,
+                    "mtf: an optimizer takes the gradients of its own parameters, gradients_t<parameters>, with all of "
+                    "their fields, as mtf::value_and_grad(f)(parameters) gives them");
+      return 0;
+    }
   }
 
   /// Calls f(suffix, structure) for what it keeps, which has a value for each parameter, to be stored and restored: of

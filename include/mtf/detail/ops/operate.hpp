@@ -24,6 +24,8 @@ template <class Of, class... X>
 constexpr auto operate(Of const& of, X const&... x) {
   if constexpr (any_refused<X...>) {
     return refused{};
+  } else if constexpr ((is_gradient<X> || ...)) {
+    return gradient_is_no_tensor<X...>();
   } else {
     using verdict = decltype(Of::template verdict<typename X::description...>());
     if constexpr (!verdict::value) {

@@ -14,12 +14,17 @@ auto to_global(X const& x) {
   return relayout<layout<typename X::mesh_type>>(complete(x)).local();
 }
 
-/// The number in a tensor without dimensions; its sum is taken.
+/// The number in a tensor without dimensions; its sum is taken. Refused: a tensor with dimensions.
 template <tensor_type X>
-auto item(X const& x)
-  requires(X::shape_type::ndim == 0)
-{
-  return complete(x).local()[0];
+auto item(X const& x) {
+  if constexpr (X::shape_type::ndim == 0) {
+    return complete(x).local()[0];
+  } else {
+    static_assert(detail::never<X>,
+                  "mtf: item takes a tensor without dimensions, which holds one number: write mtf::item(mtf::mean(x)) "
+                  "or sum, or all of its elements, mtf::to_global(x)");
+    return typename X::element_type{};
+  }
 }
 inline double item(refused const&) { return 0; }
 inline std::vector<float> to_global(refused const&) { return {}; }

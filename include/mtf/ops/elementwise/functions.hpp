@@ -183,6 +183,53 @@ struct where {
     return math::where(c, if_true, if_false);
   }
 };
+/// where(c, x, number)
+template <class T>
+struct where_else {
+  static constexpr char const* name = "where";
+  T number;
+  template <class A>
+  MTF_FUNCTION auto operator()(bool c, A if_true) const {
+    return math::where(c, if_true, number);
+  }
+};
+/// where(c, number, x)
+template <class T>
+struct where_not {
+  static constexpr char const* name = "where";
+  T number;
+  template <class A>
+  MTF_FUNCTION auto operator()(bool c, A if_false) const {
+    return math::where(c, number, if_false);
+  }
+};
+/// where(c, one number, another)
+template <class T>
+struct choice {
+  static constexpr char const* name = "where";
+  T if_true, if_false;
+  MTF_FUNCTION constexpr T operator()(bool c) const { return c ? if_true : if_false; }
+};
+/// max(x, number)
+template <class T>
+struct at_least {
+  static constexpr char const* name = "max";
+  T number;
+  template <class A>
+  MTF_FUNCTION auto operator()(A a) const {
+    return math::max(a, number);
+  }
+};
+/// min(x, number)
+template <class T>
+struct at_most {
+  static constexpr char const* name = "min";
+  T number;
+  template <class A>
+  MTF_FUNCTION auto operator()(A a) const {
+    return math::min(a, number);
+  }
+};
 
 #define MTF_DEFINE(NAME, OP)                                 \
   struct NAME {                                              \
@@ -218,5 +265,13 @@ template <>
 inline constexpr bool selects<functions::where> = true;
 template <class T>
 inline constexpr bool selects<functions::clip<T>> = true;
+template <class T>
+inline constexpr bool selects<functions::where_else<T>> = true;
+template <class T>
+inline constexpr bool selects<functions::where_not<T>> = true;
+template <class T>
+inline constexpr bool selects<functions::at_least<T>> = true;
+template <class T>
+inline constexpr bool selects<functions::at_most<T>> = true;
 
 }  // namespace mtf::math

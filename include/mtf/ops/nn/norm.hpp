@@ -9,6 +9,7 @@
 #include <mtf/backend/primitives/softmax.hpp>
 #include <mtf/core/host_device.hpp>
 #include <mtf/detail/ops/frame.hpp>
+#include <mtf/ops/create/constants.hpp>
 
 namespace mtf {
 
@@ -141,6 +142,53 @@ struct norm_call {
   }
 };
 
+/// Without learned parameters: gamma is 1, beta 0.
+template <class D, bool Centered>
+struct norm_alone_call {
+  double epsilon;
+
+  template <class X>
+  static auto verdict() -> first_failed_t<named_dims_t<typename X::shape_type, D>, floating_t<X>>;
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    using parameter =
+        tensor<typename X::element_type, shape<D>, typename X::layout_type, partial<>, typename X::backend_type>;
+    auto const place = parameter_place<parameter>(x);
+    auto const gamma = filled(x.backend(), place, 1);
+    if constexpr (Centered)
+      return norm_call<D>{epsilon}(x, gamma, filled(x.backend(), place, 0));
+    else
+      return norm_call<D>{epsilon}(x, gamma);
+  }
+
+ private:
+  /// As x lies along D.
+  template <class P, class X>
+  static constexpr tensor_place<P> parameter_place([[maybe_unused]] X const& x) {
+    if constexpr (by_value<X>) {
+      sharding along;
+      along.push(x.where().spec[x.where().spec.find(D::id)]);
+      return tensor_place<P>(table_of(x).arranged(along, *x.where().layout));
+    } else {
+      return {};
+    }
+  }
+};
+
+template <class D>
+struct norm_without_beta_call {
+  double epsilon;
+
+  template <class X, class Gamma>
+  static auto verdict() {
+    return norm_call<D>::template verdict<X, Gamma>();
+  }
+  template <class X, class Gamma>
+  constexpr auto operator()(X const& x, Gamma const& gamma) const {
+    return norm_call<D>{epsilon}(x, gamma, filled(x.backend(), place_of(gamma), 0));
+  }
+};
+
 }  // namespace detail
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta along Dim; gamma and beta are tensors over Dim (Ba et al.
@@ -158,6 +206,21 @@ constexpr auto layer_norm(X const& x, Gamma const& gamma, Beta const& beta, doub
 template <dimension Dim, operand X, operand Gamma>
 constexpr auto rms_norm(X const& x, Gamma const& gamma, double epsilon = 1e-6) {
   return detail::operate(detail::norm_call<Dim>{epsilon}, x, gamma);
+}
+
+/// Without gamma and beta, or without beta.
+template <dimension Dim, operand X>
+constexpr auto layer_norm(X const& x, double epsilon = 1e-5) {
+  return detail::operate(detail::norm_alone_call<Dim, true>{epsilon}, x);
+}
+template <dimension Dim, operand X, operand Gamma>
+constexpr auto layer_norm(X const& x, Gamma const& gamma, double epsilon = 1e-5) {
+  return detail::operate(detail::norm_without_beta_call<Dim>{epsilon}, x, gamma);
+}
+/// Without gamma.
+template <dimension Dim, operand X>
+constexpr auto rms_norm(X const& x, double epsilon = 1e-6) {
+  return detail::operate(detail::norm_alone_call<Dim, false>{epsilon}, x);
 }
 
 }  // namespace mtf

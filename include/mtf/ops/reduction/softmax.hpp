@@ -1,6 +1,6 @@
 #pragma once
-// softmax, log_softmax and logsumexp along one dimension. A row is the elements along it. If the dimension is split,
-// each rank has a part of every row, and the ranks exchange one number per row: its maximum, its sum.
+// softmax, log_softmax and logsumexp along one dimension or several. A row is the elements along it. If the dimension
+// is split, each rank has a part of every row, and the ranks exchange one number per row: its maximum, its sum.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +9,11 @@
 #include <mtf/backend/primitives/log_softmax.hpp>
 #include <mtf/backend/primitives/softmax.hpp>
 #include <mtf/detail/ops/frame.hpp>
+#include <mtf/ops/elementwise/elementwise.hpp>
+#include <mtf/ops/movement/cast.hpp>
+#include <mtf/ops/movement/complete.hpp>
+#include <mtf/ops/movement/stop_gradient.hpp>
+#include <mtf/ops/reduction/reduce.hpp>
 
 namespace mtf {
 
@@ -152,6 +157,30 @@ struct softmax_call {
   }
 };
 
+/// Along several dimensions, of other operations.
+template <soft Kind, class... D>
+struct softmax_of_several_call {
+  double scale = 1;
+
+  template <class X>
+  static auto verdict() -> first_failed_t<floating_t<X>, named_dims_t<typename X::shape_type, D...>>;
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    using T = typename X::element_type;
+    auto const scaled = complete(x) * scale;
+    auto const most = stop_gradient(reduce_max<D...>(scaled));
+    auto const below = scaled - most;
+    auto const powers = exp(below);
+    auto const total = sum<D...>(powers);  // of bfloat16 it may be float
+    if constexpr (Kind == soft::softmax)
+      return powers / cast<T>(total);
+    else if constexpr (Kind == soft::log_softmax)
+      return below - cast<T>(log(total));
+    else
+      return most + cast<T>(log(total));
+  }
+};
+
 }  // namespace detail
 
 /// exp(scale x) normalized to sum 1 along Dim; a row's largest element is subtracted first. If Dim is not split: one
@@ -160,6 +189,21 @@ struct softmax_call {
 template <dimension Dim, operand X>
 constexpr auto softmax(X const& x, double scale = 1) {
   return detail::operate(detail::softmax_call<detail::soft::softmax, Dim>{scale}, x);
+}
+
+/// Along several dimensions a row is all elements along them together: these functions are then several operations,
+/// whose communication is that of `reduce_max` and `sum`.
+template <dimension Dim, dimension Second, dimension... More, operand X>
+constexpr auto softmax(X const& x, double scale = 1) {
+  return detail::operate(detail::softmax_of_several_call<detail::soft::softmax, Dim, Second, More...>{scale}, x);
+}
+template <dimension Dim, dimension Second, dimension... More, operand X>
+constexpr auto log_softmax(X const& x) {
+  return detail::operate(detail::softmax_of_several_call<detail::soft::log_softmax, Dim, Second, More...>{}, x);
+}
+template <dimension Dim, dimension Second, dimension... More, operand X>
+constexpr auto logsumexp(X const& x) {
+  return detail::operate(detail::softmax_of_several_call<detail::soft::logsumexp, Dim, Second, More...>{}, x);
 }
 
 /// Softmax along Key of the entries whose key position does not exceed their query position; the others are 0: the

@@ -1,0 +1,57 @@
+#pragma once
+// Names that other libraries have and mtf has not: each says what to write instead, and nothing after it. A function of
+// the user's own that bears such a name comes first: whatever is passed here is converted.
+#include <type_traits>
+
+#include <mtf/core/verdict.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+/// What is passed to a function that does not exist.
+struct anything {
+  template <class... Given>
+  constexpr anything(Given const&...) {}  // NOLINT: implicit by purpose
+};
+
+}  // namespace detail
+
+// With dimensions, with numbers, and with a dimension and numbers for template arguments.
+#define MTF_NO_SUCH_NAME(NAME, SENTENCE)                                                                     \
+  template <class... Named>                                                                                  \
+  constexpr auto NAME(detail::anything const&, detail::anything const& = {}, detail::anything const& = {},   \
+                      detail::anything const& = {}) {                                                        \
+    static_assert(detail::never<Named...>, "mtf: there is no " #NAME ": " SENTENCE);                         \
+    return refused{};                                                                                        \
+  }                                                                                                          \
+  template <auto First, auto... Numbers>                                                                     \
+  constexpr auto NAME(detail::anything const& x, detail::anything const& = {}, detail::anything const& = {}, \
+                      detail::anything const& = {}) {                                                        \
+    return NAME<void, std::integral_constant<decltype(First), First>>(x);                                    \
+  }                                                                                                          \
+  template <class Named, auto First, auto... Numbers>                                                        \
+  constexpr auto NAME(detail::anything const& x, detail::anything const& = {}, detail::anything const& = {}, \
+                      detail::anything const& = {}) {                                                        \
+    return NAME<Named>(x);                                                                                   \
+  }
+MTF_NO_SUCH_NAME(matmul, "write mtf::einsum<rows, columns>(a, b), whose result's dimensions say what is summed")
+MTF_NO_SUCH_NAME(dot, "write mtf::einsum<>(a, b), which sums over all dimensions, or name those that are to stay")
+MTF_NO_SUCH_NAME(attention,
+                 "write mtf::causal_attention<query, key, head>(q, k, v, scale), or without its mask "
+                 "mtf::einsum<query, head>(mtf::softmax<key>(mtf::einsum<query, key>(q, k), scale), v)")
+MTF_NO_SUCH_NAME(argmax,
+                 "x == mtf::reduce_max<dim>(x) holds where the largest element is; its position is found on the host, "
+                 "in mtf::to_global(x)")
+MTF_NO_SUCH_NAME(reshape,
+                 "give a tensor the dimensions that it is to have where it is made, as heads and d_head in place of "
+                 "hidden; mtf::rename<from, to>(x) gives one another name, mtf::transpose<dims...>(x) another order")
+MTF_NO_SUCH_NAME(slice,
+                 "make the parts tensors of their own, or pick positions of a dimension by "
+                 "mtf::embedding<dim>(x, positions)")
+MTF_NO_SUCH_NAME(concat,
+                 "keep the parts as tensors of their own; where their product with weights is meant, add the parts' "
+                 "products: mtf::einsum<...>(x, u) + mtf::einsum<...>(y, v)")
+#undef MTF_NO_SUCH_NAME
+
+}  // namespace mtf
