@@ -69,7 +69,9 @@ documentation const others{
     .call = "max(x, y) min(x, y) pow(x, y) logaddexp(x, y) where(c, x, y) map(f, x, y, ...)",
     .meaning =
         "The function, element by element, likewise; pow for x > 0; logaddexp is log(e^x + e^y); f is the user's own. "
-        "max and min are NaN where an operand is; where the two are equal, each gets half of the gradient.",
+        "max and min are NaN where an operand is; where the two are equal, each gets half of the gradient. In max, min "
+        "and "
+        "where a number may stand for x or y.",
     .forward = "nothing",
     .backward = "as for x + y",
     .partial = "completed, unless f says where it is linear"};

@@ -38,18 +38,20 @@ documentation const attentions{
 documentation const layer_norms{
     .names = {"layer_norm"},
     .call = "layer_norm<dim>(x, gamma, beta, epsilon)",
-    .meaning = "(x - mean) / sqrt(variance + epsilon) gamma + beta along the dimension.",
+    .meaning =
+        "(x - mean) / sqrt(variance + epsilon) gamma + beta along the dimension; beta, or both, may be left out.",
     .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
     .backward =
         "along the dimension: one all-reduce of two numbers a row. The gradients of gamma and beta are partial "
         "over the axes of the other dimensions; a gradient that arrives partial is completed",
     .partial = "completed"};
-documentation const rms_norms{.names = {"rms_norm"},
-                              .call = "rms_norm<dim>(x, gamma, epsilon)",
-                              .meaning = "x / sqrt(mean of squares + epsilon) gamma along the dimension.",
-                              .forward = "along the dimension: one all-reduce of one number a row; others: nothing",
-                              .backward = "as for layer_norm",
-                              .partial = "completed"};
+documentation const rms_norms{
+    .names = {"rms_norm"},
+    .call = "rms_norm<dim>(x, gamma, epsilon)",
+    .meaning = "x / sqrt(mean of squares + epsilon) gamma along the dimension; gamma may be left out.",
+    .forward = "along the dimension: one all-reduce of one number a row; others: nothing",
+    .backward = "as for layer_norm",
+    .partial = "completed"};
 documentation const losses{.names = {"cross_entropy"},
                            .call = "cross_entropy<classes>(logits, labels)",
                            .meaning = "-log softmax(logits)[label] along the classes; labels are int32.",

@@ -73,7 +73,9 @@ documentation const softmaxes{
     .call = "softmax<dim>(x, scale), log_softmax<dim>(x), causal_softmax<query, key>(x, scale)",
     .meaning =
         "exp(scale x) normalized to sum 1 along the dimension, or its logarithm; causal: "
-        "over the keys whose position does not exceed the query's.",
+        "over the keys whose position does not exceed the query's. Along several dimensions, softmax<dims...>(x), "
+        "together: "
+        "what reduce_max and sum send.",
     .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
     .backward = "along the dimension: one all-reduce of one number a row; others: nothing",
     .partial = "completed"};
