@@ -7,4 +7,5 @@
 #include <mtf/data/sentencepiece.hpp>
 #include <mtf/data/tokenizer.hpp>
 #include <mtf/data/train_bpe.hpp>
+#include <mtf/data/unigram.hpp>
 // IWYU pragma: end_exports

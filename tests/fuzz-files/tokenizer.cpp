@@ -1,8 +1,9 @@
 // Any text as a tokenizer.json, and texts encoded by what is read: an id for each, or one user_error; never a crash. As
-// only vocabularies with all 256 bytes are read, "@": 0 in the text stands for them, with the ids from 0 on.
+// vocabularies of bytes have many, "@": 0 in the text stands for all of them, with the ids from 0 on.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,8 @@
 
 #include <mtf/core/error.hpp>
 #include <mtf/data/bpe.hpp>
+#include <mtf/data/tokenizer.hpp>
+#include <mtf/data/unigram.hpp>
 #include <mtf/detail/data/byte_letters.hpp>
 
 namespace {
@@ -38,7 +41,12 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   if (descriptor < 0 || ::write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     std::abort();
   try {
-    mtf::bpe_tokenizer tokenizer("/proc/self/fd/" + std::to_string(descriptor));
+    auto const path = "/proc/self/fd/" + std::to_string(descriptor);
+    std::unique_ptr<mtf::tokenizer> const read =
+        text.find("\"Unigram\"") == std::string::npos
+            ? std::unique_ptr<mtf::tokenizer>(std::make_unique<mtf::bpe_tokenizer>(path))
+            : std::make_unique<mtf::unigram_tokenizer>(path);
+    auto& tokenizer = *read;
     for (std::string_view const given : {"", "In the beginning  God created\nthe heaven.\r\n\n 1234 can't",
                                          "\xff\xc0\x80 \xe2\x82\xac\xf0\x9f\x98", "<|endoftext|>the the<s> the"}) {
       std::vector<std::uint32_t> ids;

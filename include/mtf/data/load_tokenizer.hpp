@@ -9,11 +9,15 @@
 #include <mtf/data/bpe.hpp>
 #include <mtf/data/sentencepiece.hpp>
 #include <mtf/data/tokenizer.hpp>
+#include <mtf/data/unigram.hpp>
+#include <mtf/detail/checkpoint/file.hpp>
+#include <mtf/detail/checkpoint/strict_json.hpp>
+#include <mtf/detail/data/unigram_tables.hpp>
 
 namespace mtf {
 
-/// By what is named: "bytes"; a tokenizer.json or vocab.json, byte-level BPE; a .model file of sentencepiece; or a
-/// directory that has one of these files, looked for in this order.
+/// By what is named: "bytes"; a tokenizer.json, BPE or Unigram; a vocab.json, byte-level BPE; a .model file of
+/// sentencepiece; or a directory that has one of these files, looked for in this order.
 inline std::unique_ptr<tokenizer> load_tokenizer(std::string const& name,
                                                  special_tokens special = special_tokens::matched) {
   if (name == "bytes") return std::make_unique<byte_tokenizer>();
@@ -24,7 +28,13 @@ inline std::unique_ptr<tokenizer> load_tokenizer(std::string const& name,
         return load_tokenizer(path, special);
     throw user_error(name + " has no tokenizer.json, vocab.json or tokenizer.model");
   }
-  if (name.ends_with(".json")) return std::make_unique<bpe_tokenizer>(name, special);
+  if (name.ends_with(".json")) {
+    // (What does not name the model need not be read twice.)
+    auto const text = detail::text_of_file(name, detail::json_tables::most_bytes);
+    if (text.find("\"Unigram\"") != std::string::npos && detail::is_unigram(detail::strict_json(text, name)))
+      return std::make_unique<unigram_tokenizer>(name, special);
+    return std::make_unique<bpe_tokenizer>(name, special);
+  }
   if (name.ends_with(".model")) return std::make_unique<sentencepiece_tokenizer>(name);
   throw user_error(
       "the tokenizer " + name +

@@ -19,8 +19,9 @@ enum class special_tokens : std::uint8_t {
   as_text   // they are letters, so that no text can forge one
 };
 
-/// From bytes of text to ids and back. Any bytes can be encoded, and `decode` gives them back, but for what a
-/// tokenizer of sentencepiece normalizes. It remembers words, so each thread needs one of its own: `clone()`.
+/// From bytes of text to ids and back. Any bytes can be encoded, and `decode` gives them back, but for what a tokenizer
+/// normalizes, white space that an added token takes, and what it has no token for. It remembers words, so each thread
+/// needs one of its own: `clone()`.
 class tokenizer {
  public:
   tokenizer() = default;

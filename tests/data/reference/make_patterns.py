@@ -44,10 +44,20 @@ PATTERNS = {
     "hexadecimal": r"\h{2}|\H",
     "ends of lines": r"\R|\N+",
     "dots": r"(?m:a.b)|.",
+    "digits by three": r"(?=(\d{3})+(?!\d))",
+    "nothing, and then something": r"(?=[A-Z])|[xa]*|é?b??",
+    "counts that are maybe": r"(?:a|b|x){2}?|z{1,2}??z",
+    "options to the group's end": r"(?:x(?i)a|b)c|(?-i)d(?i)e|f",
+    "case": r"(?i:k|'s|[x-z]|t[a-c\s]|é)|(?i)[^a-zé]",
+    "letters by their codes": r"\x41+|\x{e9}|\u6f22+?|[\x30-\x39\u0041]",
+    "hyphens": r"[\w-]|[+--]+|[a\-c]|[-_]|[[a]-c]",
+    "more of posix": r"[[:alpha:]]+[[:punct:]]|[[:blank:]]+|[[:^ascii:]]{2}|[[:lower:][:cntrl:]]",
+    "alphabetic": r"\P{Alphabetic}+|[\p{^Lowercase}]",
     "nothing twice": r"(?:a{2}){2}|b{1,2}{2}|x*+|\s++",
 }
 SETS = [r"\w", r"\d", r"\s", r"\h", ".", "[[:upper:]]", "[[:digit:]]",
-        "[[:space:]]", "[[:word:]]", "[[:xdigit:]]", r"[^\w]", r"[\S&&[^\d]]"]
+        "[[:space:]]", "[[:word:]]", "[[:xdigit:]]", "[[:alpha:]]", "[[:lower:]]", "[[:punct:]]", "[[:blank:]]", "[[:cntrl:]]", "[[:ascii:]]",
+        r"\P{Alphabetic}", r"[^\w]", r"[\S&&[^\d]]"]
 
 random.seed(42)
 assigned = [c for c in range(1, 0x110000)

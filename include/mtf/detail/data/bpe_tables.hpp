@@ -1,5 +1,5 @@
 #pragma once
-// A byte-level BPE vocabulary, in the files of GPT-2 and of Hugging Face.
+// A BPE vocabulary, of bytes or of letters, in the files of GPT-2 and of Hugging Face.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -18,41 +18,43 @@
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/detail/data/bpe_merges.hpp>
 #include <mtf/detail/data/byte_letters.hpp>
+#include <mtf/detail/data/json_tables.hpp>
+#include <mtf/detail/data/text_steps.hpp>
 #include <mtf/detail/data/word_pattern.hpp>
 
 namespace mtf::detail {
 
 /// What a tokenizer's threads share.
-struct bpe_tables {
-  static constexpr std::uint32_t most_ids = 1U << 24U, no_id = ~0U;
-  static constexpr std::uint64_t most_bytes = 256'000'000;  // of a file
-
-  /// A token that is looked for in the text before words are.
-  struct added_token {
-    std::string text;
-    std::uint32_t id = 0;
-    bool special = false;
-  };
-
-  std::string path;
-  std::vector<std::optional<std::string>> bytes;  // of each id
-  std::unordered_map<std::string, std::uint32_t> ids;
+struct bpe_tables : json_tables {
   std::array<std::uint32_t, 256> byte_ids{};  // or no_id
+  bool all_bytes = false;                     // each has an id
   bpe_merges merges;
-  std::vector<word_pattern> patterns;             // each breaks the words of the one before
-  std::array<std::vector<added_token>, 2> added;  // the second ones are looked for in what the first ones leave
-  bool whole_words = false;                       // a word that is a token is not merged
-  bool space_before = false;                      // as if a text began with a space
-  bool breaks_before_line_end = false;            // every word ends between a letter and the end of its line
+  std::uint32_t unknown = no_id;  // stands for letters that have no token
+  bool one_unknown = false;       // for a run of them
+  bool whole_words = false;       // a word that is a token is not merged
 
-  [[noreturn]] void refuse(std::string const& why) const { throw user_error(path + ": " + why); }
-
-  void add_token(std::uint32_t id, std::string token) {
-    if (id >= most_ids) refuse("the id " + std::to_string(id) + " of a token is not below " + std::to_string(most_ids));
-    if (id >= bytes.size()) bytes.resize(id + 1);
-    if (bytes[id] && *bytes[id] != token) refuse("two tokens have the id " + std::to_string(id));
-    bytes[id] = token;
-    ids.emplace(std::move(token), id);
+  /// A word's letters as tokens, before they are merged. One that has none is its bytes', else the unknown one, else
+  /// nothing; the unknown one stands behind bytes' tokens that follow it, as in Hugging Face's library.
+  void letters_of(std::string_view word, std::vector<std::uint32_t>& to) const {
+    if (all_bytes) {
+      for (char const c : word) to.push_back(byte_ids[static_cast<unsigned char>(c)]);
+      return;
+    }
+    bool pending = false;
+    for (std::size_t at = 0; at < word.size();) {
+      auto const letter = word.substr(at, steps.bytes ? 1 : letter_size(word.substr(at)));
+      at += letter.size();
+      auto const id = steps.bytes ? byte_ids[static_cast<unsigned char>(letter.front())] : id_in_model(letter);
+      if (id != no_id) {
+        if (std::exchange(pending, false)) to.push_back(unknown);
+        to.push_back(id);
+      } else if (!(byte_fallback && add_fallback(steps.bytes ? spelled(letter) : std::string(letter), to)) &&
+                 unknown != no_id) {
+        if (pending && !one_unknown) to.push_back(unknown);
+        pending = true;
+      }
+    }
+    if (pending) to.push_back(unknown);
   }
   /// The model's vocabulary: an object of spelled tokens with their ids.
   void add_vocabulary(nlohmann::json const& vocabulary) {
@@ -61,8 +63,9 @@ struct bpe_tables {
       if (!id.is_number_unsigned() || id.template get<std::uint64_t>() >= most_ids)
         refuse("the token \"" + token + "\" has the id " + id.dump() + "; a number from 0 to " +
                std::to_string(most_ids - 1) + " was expected");
-      add_token(id.template get<std::uint32_t>(), unspelled(token).value_or(token));
+      add_token(id.template get<std::uint32_t>(), steps.bytes ? unspelled(token).value_or(token) : token);
     }
+    if (!steps.bytes) return;
     // Vocabularies of models lack bytes that no text has: Hugging Face's library gives no id for them.
     std::size_t known = 0;
     for (unsigned b = 0; b < 256; ++b) {
@@ -70,18 +73,22 @@ struct bpe_tables {
       byte_ids[b] = found == ids.end() ? no_id : found->second;
       known += found == ids.end() ? 0 : 1;
     }
+    all_bytes = known == 256;
     if (known < 64)
       refuse("the vocabulary has tokens for " + std::to_string(known) +
-             " bytes of 256: only byte-level BPE is read, whose vocabulary has those that texts have");
+             " bytes of 256: behind the pre-tokenizer ByteLevel it should have those that texts have");
   }
   /// "Ġth e", as the merge of this rank.
   void add_merge(std::string_view left, std::string_view right, std::size_t rank) {
-    auto const l = unspelled(left), r = unspelled(right);
+    auto const letters = [&](std::string_view token) {
+      return steps.bytes ? unspelled(token) : std::optional(std::string(token));
+    };
+    auto const l = letters(left), r = letters(right);
     auto const id = [&](std::string const& token) {
       auto const found = ids.find(token);
       if (found == ids.end())
         refuse("merge " + std::to_string(rank) + ", \"" + std::string(left) + " " + std::string(right) +
-               "\": the vocabulary has no token \"" + spelled(token) + "\"");
+               "\": the vocabulary has no token \"" + (steps.bytes ? spelled(token) : token) + "\"");
       return found->second;
     };
     if (!l || !r)
@@ -96,48 +103,7 @@ struct bpe_tables {
              "\"");
     add_merge(line.substr(0, space), line.substr(space + 1), rank);
   }
-  void add_pattern(std::string_view pattern) {
-    patterns.emplace_back(pattern, path);
-    // Of the patterns in use, in those of GPT-2 and its descendants no word has a letter and then the end of a line.
-    breaks_before_line_end = patterns.size() == 1 && !space_before &&
-                             (pattern == gpt2_pattern || pattern.ends_with(R"(\s*[\r\n]+|\s+(?!\S)|\s+)"));
-  }
-  void add_added(added_token token, bool normalized) {
-    if (token.text.empty()) refuse("an added token is empty");
-    if (token.text.find('\n') != std::string::npos) breaks_before_line_end = false;
-    if (!ids.contains(token.text) || ids.at(token.text) != token.id) {
-      // A token of the model may be spelled as an added one: then its bytes are what it stands for.
-      if (token.id < bytes.size() && bytes[token.id])
-        ids[token.text] = token.id, bytes[token.id] = token.text;
-      else
-        add_token(token.id, token.text);
-    }
-    auto& all = added[normalized ? 1 : 0];
-    all.push_back(std::move(token));
-    // Of those that begin at one place the longest is taken.
-    std::sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.text.size() > b.text.size(); });
-  }
 };
-
-/// The pre-tokenizer of a tokenizer.json.
-inline void read_pre_tokenizer(bpe_tables& t, nlohmann::json const& j) {
-  auto const type = j.is_object() ? j.value("type", "none") : "none";
-  if (type == "Sequence" && j.contains("pretokenizers") && j["pretokenizers"].is_array()) {
-    for (auto const& part : j["pretokenizers"]) read_pre_tokenizer(t, part);
-  } else if (type == "ByteLevel") {
-    bool const with_pattern = j.value("use_regex", true);
-    t.space_before = j.value("add_prefix_space", true);
-    if (t.space_before && !(with_pattern && t.patterns.empty()))
-      t.refuse("\"add_prefix_space\" is read only where GPT-2's pattern alone breaks words");
-    if (with_pattern) t.add_pattern(gpt2_pattern);
-  } else if (type == "Split" && j.value("behavior", "") == "Isolated" && !j.value("invert", false) &&
-             j.contains("pattern") && j["pattern"].contains("Regex") && j["pattern"]["Regex"].is_string()) {
-    t.add_pattern(j["pattern"]["Regex"].get<std::string>());
-  } else {
-    t.refuse("the pre-tokenizer " + j.dump(-1, ' ', true).substr(0, 200) +
-             " is not known: ByteLevel and isolated splits by a regular expression are, and sequences of them");
-  }
-}
 
 /// Hugging Face's tokenizer.json.
 inline void read_tokenizer_json(bpe_tables& t, nlohmann::json const& j) {
@@ -145,13 +111,13 @@ inline void read_tokenizer_json(bpe_tables& t, nlohmann::json const& j) {
   auto const model = of("model");
   auto const in_model = [&](char const* name) { return model.contains(name) ? model[name] : nlohmann::json(); };
   if (!model.is_object() || model.value("type", "BPE") != "BPE")
-    t.refuse("a model of the type BPE was expected; other models are not read (sentencepiece: give its .model file)");
-  if (!of("normalizer").is_null()) t.refuse("it has a normalizer; only tokenizers without one are read");
-  for (auto const* name : {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix"})
-    if (auto const x = in_model(name); !x.is_null() && x != "")
+    t.refuse("a model of the type BPE or Unigram was expected; others are not read");
+  for (auto const* name : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
+    if (auto const x = in_model(name); !x.is_null() && x != "" && x != 0)
       t.refuse(std::string("the model has \"") + name + "\": " + x.dump(-1, ' ', true) +
-               "; only byte-level BPE without it is read");
-  if (model.value("byte_fallback", false)) t.refuse("the model has \"byte_fallback\"; only byte-level BPE is read");
+               "; only BPE without it is read");
+  read_normalizer(t.steps, of("normalizer"));
+  read_pre_tokenizer(t.steps, of("pre_tokenizer"));
   t.whole_words = model.value("ignore_merges", false);
   t.add_vocabulary(in_model("vocab"));
   auto const merges = in_model("merges");
@@ -166,30 +132,29 @@ inline void read_tokenizer_json(bpe_tables& t, nlohmann::json const& j) {
     else
       t.refuse("merge " + std::to_string(rank) + " should be two tokens, found " + m.dump(-1, ' ', true).substr(0, 60));
   }
-  read_pre_tokenizer(t, of("pre_tokenizer"));
-  for (auto const& a : of("added_tokens")) {
-    if (!a.is_object() || !a.contains("content") || !a["content"].is_string() || !a.contains("id") ||
-        !a["id"].is_number_unsigned() || a["id"].get<std::uint64_t>() >= bpe_tables::most_ids)
-      t.refuse("an added token should have \"content\" and \"id\", found " + a.dump(-1, ' ', true).substr(0, 200));
-    for (auto const* flag : {"single_word", "lstrip", "rstrip"})
-      if (a.value(flag, false))
-        t.refuse("the added token " + a["content"].dump(-1, ' ', true) + " has \"" + flag + "\", which is not read");
-    bool const special = a.value("special", false);
-    t.add_added({a["content"].get<std::string>(), a["id"].get<std::uint32_t>(), special},
-                a.value("normalized", !special));
+  if (auto const x = in_model("unk_token"); x.is_string()) {
+    // Tokens of the model are known by what they stand for.
+    auto const name = x.get<std::string>();
+    t.unknown = t.id_in_model(t.steps.bytes ? unspelled(name).value_or(name) : name);
+    t.one_unknown = model.value("fuse_unk", false);
+    if (t.unknown == bpe_tables::no_id)
+      t.refuse("the vocabulary has no token \"" + name + "\", which is its \"unk_token\"");
   }
+  t.know_bytes(model.value("byte_fallback", false));
+  t.read_added_tokens(of("added_tokens"));
 }
 
 /// A tokenizer.json; or a vocab.json, beside which merges.txt is, with GPT-2's pattern.
 inline bpe_tables bpe_tables_from(std::string const& path) {
   bpe_tables t;
-  t.path = path;
+  t.steps.path = path;
   auto const j = strict_json(text_of_file(path, bpe_tables::most_bytes), path);
   try {
     if (j.is_object() && j.contains("model")) {
       read_tokenizer_json(t, j);
       return t;
     }
+    t.steps.bytes = true;
     t.add_vocabulary(j);
   } catch (nlohmann::json::exception const& e) {
     t.refuse("it is no tokenizer.json: " + std::string(e.what()).substr(0, 200));
@@ -197,7 +162,7 @@ inline bpe_tables bpe_tables_from(std::string const& path) {
   auto const slash = path.rfind('/');
   auto const merges_path = (slash == std::string::npos ? "" : path.substr(0, slash + 1)) + "merges.txt";
   auto const text = text_of_file(merges_path, bpe_tables::most_bytes);
-  t.path = merges_path;
+  t.steps.path = merges_path;
   t.merges = bpe_merges(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
   std::size_t rank = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -207,10 +172,10 @@ inline bpe_tables bpe_tables_from(std::string const& path) {
     if (!line.empty() && !line.starts_with("#version")) t.add_merge(line, rank++);
     at = end + 1;
   }
-  t.path = path;
-  t.add_pattern(gpt2_pattern);
+  t.steps.path = path;
+  t.steps.add_pattern(gpt2_pattern);
   if (auto const end = t.ids.find("<|endoftext|>"); end != t.ids.end())
-    t.add_added({end->first, end->second, true}, false);
+    t.add_added({end->first, end->second, true, false, false, false}, false);
   return t;
 }
 

@@ -9,17 +9,9 @@
 #include <vector>
 
 #include <mtf/core/error.hpp>
+#include <mtf/detail/data/character_sets.hpp>
 
 namespace mtf::detail {
-
-/// Unicode's White_Space, which is what \s means to the field's tokenizers; PCRE2's has U+180E besides.
-inline constexpr std::string_view white_space =
-    R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-/// Oniguruma's \w: PCRE2's has no marks, and numbers that are no digits.
-inline constexpr std::string_view word_letters = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
-/// Outside of sets Oniguruma's \w has them besides, superscripts and fractions of Latin-1.
-inline constexpr std::string_view latin_numbers = R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
-inline constexpr std::string_view hex_digits = "0-9A-Fa-f";
 
 /// Translates a pattern: what means the same in both stays as it is; what does not is said otherwise, or refused by
 /// name as a user_error. (Oniguruma's syntax: its doc/RE. A class is a set, with unions and intersections inside; ^ and
@@ -30,6 +22,7 @@ class oniguruma_to_pcre2 {
   static std::string of(std::string_view pattern, std::string const& what) {
     oniguruma_to_pcre2 t(pattern, what);
     t.all();
+    t.out_.append(t.now_.isolated, ')');
     return std::move(t.out_);
   }
 
@@ -51,11 +44,40 @@ class oniguruma_to_pcre2 {
   void atom(std::string_view text) {
     atom_ = out_.size();
     out_ += text;
+    if (code_ == none) before_ = none;
+  }
+  /// What follows is this character. Where case does not count, Oniguruma takes some for two or three others: ß for ss.
+  void character_is(std::size_t code) {
+    code_ = code;
+    if (!now_.folds) return;
+    constexpr std::array<std::pair<std::size_t, std::size_t>, 12> several{{{0xdf, 0xdf},
+                                                                           {0x130, 0x131},
+                                                                           {0x149, 0x149},
+                                                                           {0x1f0, 0x1f0},
+                                                                           {0x2bc, 0x2be},
+                                                                           {0x300, 0x3ff},
+                                                                           {0x531, 0x587},
+                                                                           {0x1e96, 0x1e9e},
+                                                                           {0x1f00, 0x1fff},
+                                                                           {0xfb00, 0xfb17},
+                                                                           {0x17f, 0x17f},
+                                                                           {0x110000, none}}};
+    for (auto const& [first, last] : several)
+      if (code >= first && code <= last) refuse("(?i) about a letter that may be several");
+    auto const small = code >= 'A' && code <= 'Z' ? code + 32 : code;
+    if (before_ != none &&
+        std::string_view("ss ff fi fl st").find(std::string{static_cast<char>(before_), static_cast<char>(small)}) !=
+            none &&
+        small < 0x80)
+      refuse("(?i) about a letter that may be several");
+    before_ = small < 0x80 && small != ' ' ? small : none;
   }
 
   void all() {
     while (more()) {
       char const c = in_[at_];
+      code_ = none;
+      if (c != '*' && c != '+' && c != '?' && c != '{') any_ = next_is("\\O") || (c == '.' && now_.dots);
       if (c == '\\') {
         atom(escape());
       } else if (c == '[') {
@@ -65,10 +87,11 @@ class oniguruma_to_pcre2 {
         open();
       } else if (c == ')') {
         ++at_;
-        out_ += ')';
+        out_.append(now_.isolated + 1, ')');
         atom_ = none;
         if (!groups_.empty()) {
-          atom_ = groups_.back();
+          atom_ = now_.begin;
+          now_ = groups_.back();
           groups_.pop_back();
         }
       } else if (c == '*' || c == '+' || c == '?') {
@@ -81,7 +104,7 @@ class oniguruma_to_pcre2 {
         atom(R"((?=\n|\z))");
       } else if (take("|")) {
         out_ += '|';
-        atom_ = none;
+        atom_ = before_ = none;
       } else {
         atom(letter());
       }
@@ -91,13 +114,26 @@ class oniguruma_to_pcre2 {
   std::string_view letter() {
     auto const first = at_++;
     while (more() && (static_cast<unsigned char>(in_[at_]) & 0xc0U) == 0x80U) ++at_;
-    return in_.substr(first, at_ - first);
+    auto const bytes = in_.substr(first, at_ - first);
+    std::size_t code = static_cast<unsigned char>(bytes[0]);
+    if (code >= 0x80) code &= 0x7fU >> bytes.size();
+    for (auto const b : bytes.substr(1)) code = code << 6U | (static_cast<unsigned char>(b) & 0x3fU);
+    character_is(code);
+    return bytes;
   }
 
+  /// A group, of which what opens it stands from `begin` on.
+  void group(std::size_t begin) {
+    groups_.push_back(now_);
+    now_.begin = begin;
+    now_.isolated = 0;
+    atom_ = none;
+  }
   void open() {
     auto const begin = out_.size();
     ++at_;
     out_ += '(';
+    if (next_is("*")) refuse("(*");
     if (take("?")) {
       out_ += '?';
       if (take("#")) {
@@ -108,36 +144,50 @@ class oniguruma_to_pcre2 {
       for (auto const* kind : {":", "=", "!", ">", "<=", "<!"})
         if (take(kind)) {
           out_ += kind;
-          groups_.push_back(begin);
-          atom_ = none;
+          group(begin);
+          now_.atomic = now_.atomic || std::string_view(kind) == ">";
           return;
         }
       if (take("<")) {
         out_ += '<';
       } else {
-        bool whole = false;
-        for (; more() && in_[at_] != ':' && in_[at_] != ')'; ++at_) {
+        bool folds = now_.folds, dots = now_.dots;
+        for (bool on = true; more() && in_[at_] != ':' && in_[at_] != ')'; ++at_) {
           char const flag = in_[at_];
-          if (flag != 'i' && flag != 'm' && flag != 'x' && flag != '-')
-            refuse("the group (?" + std::string(letter()) + "...)");
+          if (flag != 'i' && flag != 'm' && flag != '-') refuse("the group (?" + std::string(letter()) + "...)");
+          if (flag == '-') on = false;
+          if (flag == 'i') folds = on;
+          if (flag == 'm') dots = on;
           out_ += flag == 'm' ? 's' : flag;  // a dot is any character
         }
-        whole = next_is(")");
-        out_ += in_.substr(at_, 1);
+        out_ += ':';
+        if (next_is(")"))
+          ++now_.isolated, atom_ = none;  // to the end of the group around it, alternatives included
+        else
+          group(begin);
+        now_.folds = folds;
+        now_.dots = dots;
         ++at_;
-        atom_ = none;
-        if (!whole) groups_.push_back(begin);
         return;
       }
     }
-    groups_.push_back(begin);
-    atom_ = none;
+    group(begin);
   }
 
   void quantifier() {
+    before_ = none;
+    bool const all = any_ && in_[at_] != '?';
     out_ += in_[at_++];
-    if (more() && (in_[at_] == '?' || in_[at_] == '+')) out_ += in_[at_++];  // reluctant, possessive: alike
+    if (all && !next_is("?")) refuse("a repetition of any character, ends of lines included");
+    reluctant();
+    if (take("+")) out_ += '+';  // possessive
     again();
+  }
+  /// The ? behind a quantifier. In (?>...) PCRE2's compiled code gives it another meaning than its own interpreter.
+  void reluctant() {
+    if (!take("?")) return;
+    if (now_.atomic) refuse("a reluctant repetition in (?>...)");
+    out_ += '?';
   }
   void interval() {
     auto const end = in_.find('}', at_);
@@ -149,9 +199,10 @@ class oniguruma_to_pcre2 {
       return atom("\\{");
     }
     at_ = end + 1;
+    before_ = none;
     out_ += "{" + std::string(body.front() == ',' ? "0" : "") + std::string(body) + "}";
-    if (next_is("?") && body.find(',') == none) refuse("{" + std::string(body) + "}?");
-    if (take("?")) out_ += '?';
+    if (any_ && body.ends_with(',') && !next_is("?")) refuse("a repetition of any character, ends of lines included");
+    if (body.find(',') != none) reluctant();  // {2}? is maybe {2}
     again();
   }
   /// What is repeated once more is a group.
@@ -165,32 +216,31 @@ class oniguruma_to_pcre2 {
   static std::string in_set(std::string_view body) { return "[" + std::string(body) + "]"; }
   static std::string not_in_set(std::string_view body) { return "[^" + std::string(body) + "]"; }
 
-  /// What stands for one character, in a set or not: a set's body; empty if it is none.
-  std::string body_of(char letter) const {
-    switch (letter) {
-      case 's':
-        return std::string(white_space);
-      case 'd':
-        return R"(\p{Nd})";
-      case 'w':
-        return std::string(word_letters);
-      case 'h':
-        return std::string(hex_digits);
-      default:
-        return {};
-    }
+  /// An escape that stands for characters of a kind, in words of a set.
+  struct kind {
+    std::string body;
+    bool negated = false;
+    [[nodiscard]] std::string text() const { return negated ? not_in_set(body) : in_set(body); }
+  };
+  /// Takes one; an empty one if there is none.
+  kind take_kind(bool in_a_set) {
+    auto const words = std::string(word_letters) + std::string(in_a_set ? "" : latin_numbers);
+    for (auto const& [letter, body] :
+         {std::pair<char, std::string_view>{'s', white_space}, {'d', R"(\p{Nd})"}, {'w', words}, {'h', hex_digits}})
+      for (bool const negated : {false, true})
+        if (take(std::string{'\\', static_cast<char>(negated ? letter - 32 : letter)}))
+          return {std::string(body), negated};
+    for (auto const& [name, body] : {std::pair{"Alphabetic}", alphabetic}, {"Lowercase}", lowercase}})
+      for (auto const& [begin, negated] : {std::pair{"\\p{", false}, {"\\P{", true}, {"\\p{^", true}, {"\\P{^", false}})
+        if (take(std::string(begin) + name)) return {std::string(body), negated};
+    return {};
   }
   /// An escape outside of sets.
   std::string escape() {
     if (at_ + 1 >= in_.size()) refuse("a \\ at its end");
+    if (auto const one = take_kind(false); !one.body.empty()) return one.text();
     char const c = in_[at_ + 1];
-    auto const words = std::string(word_letters) + std::string(latin_numbers);
-    auto const w = in_set(words);
-    if (c == 'w') return at_ += 2, w;
-    if (c == 'W') return at_ += 2, not_in_set(words);
-    if (auto const body = body_of(c); !body.empty()) return at_ += 2, in_set(body);
-    if (auto const body = body_of(static_cast<char>(c | 0x20)); !body.empty() && c >= 'A' && c <= 'Z')
-      return at_ += 2, not_in_set(body);
+    auto const w = in_set(std::string(word_letters) + std::string(latin_numbers));
     switch (c) {
       case 'b':
         return at_ += 2, "(?:(?<=" + w + ")(?!" + w + ")|(?<!" + w + ")(?=" + w + "))";
@@ -217,29 +267,21 @@ class oniguruma_to_pcre2 {
     at_ += 2;
     switch (c) {
       case 'p':
-      case 'P':
-      case 'x': {
+      case 'P': {
+        if (!take("{")) refuse(std::string("\\") + c + " without braces");
         auto const end = in_.find('}', at_);
-        if (!next_is("{")) {
-          if (c != 'x') refuse(std::string("\\") + c + " without braces");
-          return "\\x";
-        }
         if (end == none) refuse("a { without its }");
-        auto name = in_.substr(at_ + 1, end - at_ - 1);
+        auto name = in_.substr(at_, end - at_);
         at_ = end + 1;
-        std::string const opened = std::string{'\\', c} + "{";
-        if (c == 'x') return opened + std::string(name) + "}";
-        auto const negated = name.starts_with('^');
-        if (negated) name.remove_prefix(1);
-        return opened + (negated ? "^" : "") + (is_script(name) ? "sc:" : "") + std::string(name) + "}";
+        bool const negated = name.starts_with('^') != (c == 'P');
+        if (name.starts_with('^')) name.remove_prefix(1);
+        return std::string(negated ? "\\P{" : "\\p{") + (is_script(name) ? "sc:" : "") + std::string(name) + "}";
       }
-      case 'u': {
-        auto const digits = in_.substr(at_, 4);
-        if (digits.size() < 4 || digits.find_first_not_of("0123456789abcdefABCDEF") != none)
-          refuse("\\u without four digits");
-        at_ += 4;
-        return "\\x{" + std::string(digits) + "}";
-      }
+      case 'x':
+        if (take("{")) return hexadecimal(std::min(in_.find('}', at_), in_.size()) - at_, 1);
+        return hexadecimal(2, 0);
+      case 'u':
+        return hexadecimal(4, 0);
       case 'v':
         return R"(\x{b})";
       case 'a':
@@ -250,13 +292,22 @@ class oniguruma_to_pcre2 {
       case 't':
         return {'\\', c};
       default:
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) refuse(std::string("\\") + c);
-        if (static_cast<unsigned char>(c) >= 0x80) {
-          --at_;
-          return std::string(letter());
-        }
-        return {'\\', c};
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) refuse(std::string("\\") + c);
+        --at_;
+        return (static_cast<unsigned char>(c) < 0x80 ? "\\" : "") + std::string(letter());
     }
+  }
+  /// A character by its code, of so many digits and what ends them.
+  std::string hexadecimal(std::size_t digits, std::size_t end) {
+    auto const text = in_.substr(at_, digits);
+    if (text.empty() || text.size() < digits || text.size() > 6 ||
+        text.find_first_not_of("0123456789abcdefABCDEF") != none)
+      refuse("\\x or \\u without its digits");
+    at_ += digits + end;
+    auto const code = std::stoul(std::string(text), nullptr, 16);
+    if (digits == 2 && end == 0 && code >= 0x80) refuse("\\x" + std::string(text) + ", a byte of a letter");
+    character_is(code);
+    return "\\x{" + std::string(text) + "}";
   }
 
   /// Whether a property is one of scripts: by the name alone PCRE2 takes what a script shares with others too.
@@ -282,36 +333,55 @@ class oniguruma_to_pcre2 {
     };
     bool const negated = take("^");
     std::vector<operand> operands(1);
-    for (bool first = true;; first = false) {
+    // Where case does not count, Oniguruma folds each set before it is a part of another.
+    auto const as_it_is = [&](std::string const& construct) {
+      if (now_.folds) refuse("(?i) about " + construct + " in a set");
+    };
+    for (bool first = true, hyphen = false;; first = false) {
       auto& now = operands.back();
+      code_ = before_ = none;
       if (!more()) refuse("a [ without its ]");
       if (!first && take("]")) break;
+      bool is_class = false;
+      if (next_is("-[")) refuse("a - before a [ in a set");
       if (take("&&")) {
+        as_it_is("&&");
+        if (now.body.empty() && now.others.empty()) refuse("a side of && that is empty");
         operands.emplace_back();
       } else if (next_is("[:") && in_.find(":]", at_) != none) {
         posix(now.body, now.others);
+        is_class = true;
       } else if (take("[")) {
+        as_it_is("a set");
         now.others.push_back(set());
       } else if (in_[at_] == '\\') {
         if (at_ + 1 >= in_.size()) refuse("a \\ at its end");
         char const c = in_[at_ + 1];
-        if (auto const body = body_of(c); !body.empty()) {
-          now.body += body;
-          at_ += 2;
-        } else if (auto const upper = body_of(static_cast<char>(c | 0x20)); !upper.empty() && c >= 'A' && c <= 'Z') {
-          now.others.push_back(not_in_set(upper));
-          at_ += 2;
+        if (auto const one = take_kind(true); !one.body.empty()) {
+          if (c != 's' && c != 'd' && c != 'h') as_it_is(std::string("\\") + c);
+          if (one.negated)
+            now.others.push_back(one.text());
+          else
+            now.body += one.body;
+          is_class = true;
         } else if (c == 'b') {
           now.body += R"(\x{8})";
           at_ += 2;
         } else {
+          if (c == 'p' || c == 'P') as_it_is(std::string("\\") + c);
           now.body += character();
+          is_class = c == 'p' || c == 'P';
         }
       } else {
         auto const one = letter();
         now.body += (one == "]" || one == "^" ? "\\" : "") + std::string(one);
       }
+      if (code_ != none && code_ >= 0x80 && (hyphen || next_is("-"))) as_it_is("a range beyond ASCII");
+      hyphen = code_ == '-';
+      if (is_class && next_is("-") && !next_is("-]")) refuse("a - behind a class in a set");
     }
+    if (operands.back().body.empty() && operands.back().others.empty()) refuse("a side of && that is empty");
+    code_ = none;
     if (operands.size() == 1 && operands[0].others.empty())
       return negated ? not_in_set(operands[0].body) : in_set(operands[0].body);
     std::string all;
@@ -319,19 +389,16 @@ class oniguruma_to_pcre2 {
       all += i + 1 < operands.size() ? "(?=" + operands[i].text() + ")" : operands[i].text();
     return negated ? "(?:(?!" + all + ")(?s:.))" : "(?:" + all + ")";
   }
-  /// (Others change with Unicode's versions, or are Oniguruma's own.)
+  /// [:alpha:] and its like.
   void posix(std::string& body, std::vector<std::string>& others) {
     auto const end = in_.find(":]", at_);
     auto name = in_.substr(at_ + 2, end - at_ - 2);
     bool const negated = name.starts_with('^');
     if (negated) name.remove_prefix(1);
-    std::string const is = name == "digit"    ? R"(\p{Nd})"
-                           : name == "upper"  ? R"(\p{Uppercase})"
-                           : name == "space"  ? std::string(white_space)
-                           : name == "word"   ? std::string(word_letters)
-                           : name == "xdigit" ? std::string(hex_digits)
-                                              : "";
+    auto const is = posix_set(name);
     if (is.empty()) refuse("[:" + std::string(name) + ":]");
+    if (now_.folds && name != "space" && name != "digit" && name != "xdigit")
+      refuse("(?i) about [:" + std::string(name) + ":] in a set");
     at_ = end + 2;
     if (negated)
       others.push_back(not_in_set(is));
@@ -339,12 +406,26 @@ class oniguruma_to_pcre2 {
       body += is;
   }
 
+  /// A group that is not at its end: where it begins in out_, what counts in it, and how many (?i) in it stand as
+  /// groups of their own.
+  struct group_state {
+    std::size_t begin = 0;
+    bool folds = false;   // not case
+    bool dots = false;    // are any character
+    bool atomic = false;  // once left, it is not tried otherwise
+    std::size_t isolated = 0;
+  };
+
   std::string_view in_;
   std::string const* what_;
   std::size_t at_ = 0;
   std::string out_;
-  std::size_t atom_ = none;  // where what a quantifier repeats begins in out_
-  std::vector<std::size_t> groups_;
+  std::size_t atom_ = none;    // where what a quantifier repeats begins in out_
+  std::size_t code_ = none;    // the character that was read, if it was one
+  std::size_t before_ = none;  // and the letter before it, where case does not count
+  bool any_ = false;           // that character may be any
+  group_state now_;
+  std::vector<group_state> groups_;
 };
 
 }  // namespace mtf::detail

@@ -84,6 +84,11 @@ class word_matcher {
   /// a match has just ended there.
   template <class F>
   void for_each_word(word_pattern const& pattern, std::string_view text, F const& word) {
+    for_each_piece(pattern, text, [&](std::string_view piece, bool) { word(piece); });
+  }
+  /// The same with piece(text, whether it is a match).
+  template <class F>
+  void for_each_piece(word_pattern const& pattern, std::string_view text, F const& piece) {
     auto const* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
     auto const* found = pcre2_get_ovector_pointer(match_.get());
     std::size_t done = 0;  // what words were made of
@@ -97,8 +102,8 @@ class word_matcher {
       if (n < 0) break;
       auto const begin = found[0], end = found[1];
       if (end > begin || begin != last) {
-        if (begin > done) word(text.substr(done, begin - done));
-        if (end > begin) word(text.substr(begin, end - begin));
+        if (begin > done) piece(text.substr(done, begin - done), false);
+        if (end > begin) piece(text.substr(begin, end - begin), true);
         done = last = std::max<std::size_t>(end, done);
       }
       from = end;
@@ -107,7 +112,7 @@ class word_matcher {
         while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xc0U) == 0x80U) ++from;
       }
     }
-    if (done < text.size()) word(text.substr(done));
+    if (done < text.size()) piece(text.substr(done), false);
   }
 
  private:
