@@ -11,6 +11,7 @@
 #include <mtf/core/element.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/refused.hpp>
 #include <mtf/detail/sharding/execute.hpp>
 #include <mtf/detail/tape/completion.hpp>
 #include <mtf/detail/tape/contributions.hpp>

@@ -14,6 +14,7 @@
 #include <mtf/detail/data/bpe_merges.hpp>
 #include <mtf/detail/data/bpe_tables.hpp>
 #include <mtf/detail/data/text_steps.hpp>
+#include <mtf/detail/data/word_pattern.hpp>
 
 namespace mtf {
 

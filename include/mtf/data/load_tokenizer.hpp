@@ -12,6 +12,7 @@
 #include <mtf/data/unigram.hpp>
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
+#include <mtf/detail/data/json_tables.hpp>
 #include <mtf/detail/data/unigram_tables.hpp>
 
 namespace mtf {

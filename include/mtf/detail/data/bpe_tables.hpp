@@ -13,7 +13,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/detail/data/bpe_merges.hpp>

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <mtf/detail/data/added_tokens.hpp>
 #include <mtf/detail/data/text_steps.hpp>
 
 namespace mtf::detail {

@@ -1,5 +1,6 @@
 #pragma once
 // What a tokenizer.json does with a text before its model sees words: added tokens, normalizers, pre-tokenizers.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

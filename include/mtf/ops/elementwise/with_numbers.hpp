@@ -5,7 +5,6 @@
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/math/dual.hpp>
-#include <mtf/math/functions.hpp>
 #include <mtf/ops/elementwise/elementwise.hpp>
 #include <mtf/ops/elementwise/functions.hpp>
 #include <mtf/ops/elementwise/map.hpp>
