@@ -187,7 +187,7 @@ TEST_CASE("classes have the code points that they have for Hugging Face's librar
 TEST_CASE("ids are those of Hugging Face's library behind each step of a tokenizer.json") {
   auto const all = nlohmann::json::parse(bytes_of(reference + "steps.json"));
   auto const gpt2 = nlohmann::json::parse(bytes_of(reference + "gpt2.json"));
-  REQUIRE(all["cases"].size() == 44);
+  REQUIRE(all["cases"].size() == 48);
   scratch const dir;
   for (auto const& c : all["cases"]) {
     std::string const name = c["name"], base = c["base"];
@@ -306,8 +306,9 @@ TEST_CASE("a text that is broken where it may be has the same ids") {
     std::string const name = c["name"];
     CAPTURE(name);
     write_bytes(dir.of("t.json"), j.dump());
-    CHECK(breaks_of(*mtf::load_tokenizer(dir.of("t.json")), text) >= (name == "smollm 2" ? 4 : 1));
-    j["added_tokens"].push_back({{"id", 2000}, {"content", "end"}, {"rstrip", true}});
+    auto const t = mtf::load_tokenizer(dir.of("t.json"));
+    CHECK(breaks_of(*t, text) >= (name == "smollm 2" ? 4 : 1));
+    j["added_tokens"].push_back({{"id", t->vocabulary()}, {"content", "end"}, {"rstrip", true}});
     write_bytes(dir.of("t.json"), j.dump());
     static_cast<void>(breaks_of(*mtf::load_tokenizer(dir.of("t.json")), text));
   }
@@ -357,6 +358,22 @@ TEST_CASE("a file that is no such tokenizer is refused, by what is wrong with it
   CHECK(has(told([](json& j) { j["model"]["end_of_word_suffix"] = "</w>"; }), "end_of_word_suffix"));
   CHECK(has(told([](json& j) { j["added_tokens"][0]["content"] = ""; }), "an added token is empty"));
   CHECK(has(told([](json& j) { j["added_tokens"][0].erase("id"); }), "should have \"content\" and \"id\""));
+  // Hugging Face's library numbers added tokens itself: 700 is the vocabulary's size.
+  auto const added = [&](std::vector<std::pair<unsigned, char const*>> const& tokens) {
+    return told([&](json& j) {
+      for (auto const& [id, content] : tokens) j["added_tokens"].push_back({{"id", id}, {"content", content}});
+    });
+  };
+  CHECK(added({{700, "<x>"}, {701, "<y>"}, {702, "<z>"}}).empty());
+  CHECK(added({{good["model"]["vocab"]["And"], "And"}, {700, "<x>"}}).empty());
+  CHECK(
+      has(added({{705, "<x>"}}), "the added token \"<x>\" has the id 705, where Hugging Face's library gives it 700"));
+  CHECK(has(added({{701, "<y>"}, {700, "<x>"}}), "\"<y>\" has the id 701, where"));
+  CHECK(has(added({{5, "<x>"}}), "\"<x>\" has the id 5, where"));
+  CHECK(has(added({{700, "<x>"}, {700, "<y>"}}), "\"<y>\" has the id 700, where Hugging Face's library gives it 701"));
+  CHECK(has(added({{700, "And"}}), "\"And\" has the id 700, where"));
+  CHECK(has(added({{700, "\u00e9"}}), "has the id 700, where"));  // the vocabulary's letter of a byte
+  CHECK(has(added({{700, "<x>"}, {700, "<x>"}}), "the added token \"<x>\" is there twice"));
   CHECK(has(told([](json& j) { j["model"]["ignore_merges"] = "yes"; }), "no tokenizer.json"));
   auto const text = [&](std::string const& bytes) {
     write_bytes(dir.of("t.json"), bytes);

@@ -121,6 +121,11 @@ CASES = [
     ("unigram, no bytes", "unigram", {"pre_tokenizer": metaspace("always"), "model": {"byte_fallback": False}}),
     ("unigram, whole texts", "unigram", llama),
     ("unigram, first", "unigram", {"pre_tokenizer": metaspace("first", False)}),
+    # Behind ByteLevel no word is one of these.
+    ("tokens that spell no bytes", "gpt2", {"pre_tokenizer": byte_level(), "model": {"vocab": {
+        t: len(gpt2["model"]["vocab"]) + i for i, t in enumerate([" ", "\n", "漢字", "<｜x▁y｜>"])}}}),
+    ("tokens that spell no bytes, whole words", "gpt2", {"pre_tokenizer": byte_level(), "model": {
+        "ignore_merges": True, "vocab": {t: len(gpt2["model"]["vocab"]) + i for i, t in enumerate(["漢字", "\t", "né"])}}}),
 ]
 
 texts = ["", " ", "  ", "a", " a", "a ", "a word in words, sword word1 _word word\u0301 word\u200d word\u3000word", "né néa né\u0301 éné né.",
@@ -139,7 +144,7 @@ for name, base, change in CASES:
             {"id": 0, "content": "<|endoftext|>" if base == "gpt2" else "<unk>", "single_word": False, "lstrip": False,
              "rstrip": False, "normalized": False, "special": True}])
         # One that the model has is that; the others' ids follow.
-        vocabulary = BASES[base]["model"]["vocab"]
+        vocabulary = patched(BASES[base], change)["model"]["vocab"]
         known = dict(vocabulary) if isinstance(vocabulary, dict) else {t: i for i, (t, _) in enumerate(vocabulary)}
         for a in change["added_tokens"]:
             a["id"] = known.setdefault(a["content"], len(known))

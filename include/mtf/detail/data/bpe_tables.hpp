@@ -62,7 +62,8 @@ struct bpe_tables : json_tables {
       if (!id.is_number_unsigned() || id.template get<std::uint64_t>() >= most_ids)
         refuse("the token \"" + token + "\" has the id " + id.dump() + "; a number from 0 to " +
                std::to_string(most_ids - 1) + " was expected");
-      add_token(id.template get<std::uint32_t>(), steps.bytes ? unspelled(token).value_or(token) : token);
+      auto const text = steps.bytes ? unspelled(token) : std::optional(token);
+      add_token(id.template get<std::uint32_t>(), text.value_or(token), text.has_value());
     }
     if (!steps.bytes) return;
     // Vocabularies of models lack bytes that no text has: Hugging Face's library gives no id for them.
@@ -132,15 +133,14 @@ inline void read_tokenizer_json(bpe_tables& t, nlohmann::json const& j) {
       t.refuse("merge " + std::to_string(rank) + " should be two tokens, found " + m.dump(-1, ' ', true).substr(0, 60));
   }
   if (auto const x = in_model("unk_token"); x.is_string()) {
-    // Tokens of the model are known by what they stand for.
     auto const name = x.get<std::string>();
-    t.unknown = t.id_in_model(t.steps.bytes ? unspelled(name).value_or(name) : name);
+    t.unknown = t.id_as_written(name).value_or(bpe_tables::no_id);
     t.one_unknown = model.value("fuse_unk", false);
     if (t.unknown == bpe_tables::no_id)
       t.refuse("the vocabulary has no token \"" + name + "\", which is its \"unk_token\"");
   }
   t.know_bytes(model.value("byte_fallback", false));
-  t.read_added_tokens(of("added_tokens"));
+  t.read_added_tokens(of("added_tokens"), in_model("vocab").size());
 }
 
 /// A tokenizer.json; or a vocab.json, beside which merges.txt is, with GPT-2's pattern.

@@ -7,12 +7,14 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include <mtf/detail/data/added_tokens.hpp>
+#include <mtf/detail/data/byte_letters.hpp>
 #include <mtf/detail/data/text_steps.hpp>
 
 namespace mtf::detail {
@@ -22,11 +24,12 @@ struct json_tables {
   static constexpr std::uint64_t most_bytes = 256'000'000;  // of a file
 
   text_steps steps;
-  std::vector<std::optional<std::string>> bytes;              // that each id stands for
-  std::unordered_map<std::string, std::uint32_t> ids, names;  // the model's tokens, and the added ones
-  bool byte_fallback = false;                                 // a letter without a token is its bytes' tokens
-  std::vector<std::uint32_t> fallback_ids;                    // <0x00> and so on, or no_id
-  bool space_before = false;                                  // texts were given one, which decoding takes away
+  std::vector<std::optional<std::string>> bytes;         // that each id stands for
+  std::unordered_map<std::string, std::uint32_t> ids;    // the model's tokens that words may be, by what they stand for
+  std::unordered_map<std::string, std::uint32_t> names;  // and others: added ones, those whose letters are no bytes
+  bool byte_fallback = false;                            // a letter without a token is its bytes' tokens
+  std::vector<std::uint32_t> fallback_ids;               // <0x00> and so on, or no_id
+  bool space_before = false;                             // texts were given one, which decoding takes away
 
   [[noreturn]] void refuse(std::string const& why) const { steps.refuse(why); }
 
@@ -39,6 +42,13 @@ struct json_tables {
     auto const id = id_in_model(name);
     return id == no_id ? std::nullopt : std::optional(id);
   }
+  /// A token as the file writes it: behind ByteLevel in letters of bytes.
+  [[nodiscard]] std::optional<std::uint32_t> id_as_written(std::string const& token) const {
+    if (auto const found = names.find(token); found != names.end()) return found->second;
+    auto const text = steps.bytes ? unspelled(token) : std::optional(token);
+    auto const id = text ? id_in_model(*text) : no_id;
+    return id == no_id ? std::nullopt : std::optional(id);
+  }
   /// Appends the tokens of a letter's bytes, if there is one for each.
   bool add_fallback(std::string_view letter, std::vector<std::uint32_t>& to) const {
     if (!byte_fallback) return false;
@@ -48,12 +58,13 @@ struct json_tables {
     return true;
   }
 
-  void add_token(std::uint32_t id, std::string token) {
+  /// `text`: what it stands for; or its name, if no word is that token.
+  void add_token(std::uint32_t id, std::string text, bool may_be_word) {
     if (id >= most_ids) refuse("the id " + std::to_string(id) + " of a token is not below " + std::to_string(most_ids));
     if (id >= bytes.size()) bytes.resize(id + 1);
-    if (bytes[id] && *bytes[id] != token) refuse("two tokens have the id " + std::to_string(id));
-    bytes[id] = token;
-    ids.emplace(std::move(token), id);
+    if (bytes[id] && *bytes[id] != text) refuse("two tokens have the id " + std::to_string(id));
+    bytes[id] = text;
+    (may_be_word ? ids : names).emplace(std::move(text), id);
   }
   /// When the model's tokens are there: what they stand for, where their letters are not that text.
   void know_bytes(bool fallback) {
@@ -78,20 +89,30 @@ struct json_tables {
     for (auto const& p : steps.pre_tokenizers)
       if (!p.pattern && !steps.bytes) is_space(p.space, p.where != text_steps::begins::never);
   }
-  /// The added tokens of a tokenizer.json.
-  void read_added_tokens(nlohmann::json const& list) {
+  /// The added tokens of a tokenizer.json, whose model has so many tokens. Hugging Face's library numbers them itself,
+  /// whatever the file says: where the two differ nobody knows which of them a model was trained with.
+  void read_added_tokens(nlohmann::json const& list, std::size_t in_model) {
+    std::size_t next = in_model;
+    std::unordered_set<std::string> before;
     for (auto const& a : list) {
       if (!a.is_object() || !a.contains("content") || !a["content"].is_string() || !a.contains("id") ||
           !a["id"].is_number_unsigned() || a["id"].get<std::uint64_t>() >= most_ids)
         refuse("an added token should have \"content\" and \"id\", found " + a.dump(-1, ' ', true).substr(0, 200));
+      auto const name = a["content"].get<std::string>();
+      auto const id = a["id"].get<std::uint32_t>();
+      if (name.empty()) refuse("an added token is empty");
+      auto const told = "the added token " + a["content"].dump(-1, ' ', true);
+      if (!before.insert(name).second) refuse(told + " is there twice: leave the one that is meant");
+      if (auto const given = id_as_written(name).value_or(static_cast<std::uint32_t>(next)); id != given)
+        refuse(told + " has the id " + std::to_string(id) + ", where Hugging Face's library gives it " +
+               std::to_string(given) + ": write that one, or the token and its id into the vocabulary");
+      if (id >= next) next = std::size_t{id} + 1;
       bool const special = a.value("special", false);
-      add_added({a["content"].get<std::string>(), a["id"].get<std::uint32_t>(), special, a.value("single_word", false),
-                 a.value("lstrip", false), a.value("rstrip", false)},
+      add_added({name, id, special, a.value("single_word", false), a.value("lstrip", false), a.value("rstrip", false)},
                 a.value("normalized", !special));
     }
   }
   void add_added(added_token token, bool normalized) {
-    if (token.text.empty()) refuse("an added token is empty");
     if (token.id >= bytes.size()) bytes.resize(token.id + 1);
     bytes[token.id] = token.text;  // one of the model too may be spelled otherwise there
     names[token.text] = token.id;

@@ -149,7 +149,7 @@ inline unigram_tables unigram_tables_from(std::string const& path) {
       t.unknown = id.get<std::uint32_t>();
     }
     t.know_bytes(model.value("byte_fallback", false));
-    t.read_added_tokens(of(j, "added_tokens"));
+    t.read_added_tokens(of(j, "added_tokens"), t.scores.size());
   } catch (nlohmann::json::exception const& e) {
     t.refuse("it is no tokenizer.json: " + std::string(e.what()).substr(0, 200));
   }
