@@ -206,6 +206,19 @@ TEST_CASE("ids are those of Hugging Face's library behind each step of a tokeniz
   }
 }
 
+TEST_CASE("nothing is left of a token whose white space is that of the token before it, as in Hugging Face's library") {
+  scratch const dir;
+  auto j = nlohmann::json::parse(bytes_of(reference + "gpt2.json"));
+  j["added_tokens"] = {{{"id", 700}, {"content", "<r>"}, {"rstrip", true}},
+                       {{"id", 701}, {"content", "  "}, {"lstrip", true}}};
+  write_bytes(dir.of("t.json"), j.dump());
+  auto const t = mtf::load_tokenizer(dir.of("t.json"));
+  using ids = std::vector<std::uint32_t>;
+  CHECK(t->encode("<r>  a") == ids{700, 65});
+  CHECK(t->encode("x  <r>  ") == ids{88, 701, 700});
+  CHECK(t->encode("    ") == ids{701, 701});
+}
+
 TEST_CASE("letters without tokens come back by their bytes, and spaces by what stands for them") {
   auto const all = nlohmann::json::parse(bytes_of(reference + "steps.json"));
   scratch const dir;

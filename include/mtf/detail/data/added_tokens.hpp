@@ -53,6 +53,7 @@ class added_tokens {
         continue;
       if (found->takes_before) begin = std::max(space_begins(in.substr(0, begin)), done);
       if (found->takes_behind) end += space_ends(in.substr(end));
+      if (begin >= end) continue;  // the white space that it is was the one's before it
       if (begin > done) text(in.substr(done, begin - done));
       token(found->id);
       done = end;  // (Of two that share white space each has it.)
