@@ -165,9 +165,9 @@ function(mtf_add_mesh_script)
 endfunction()
 
 # mtf_add_refused_tests(DIR): each .cpp below DIR is a program that must not compile; expect_compile_error.cmake says how it
-# tells. It sees only the headers of the core and of the threads. One with `// devices: none` is about what nvcc does not
-# compile. DIR/names.hpp, which the cases share, is precompiled by
-# the test refused.headers: parsing it is most of what a case costs.
+# tells. It sees only the headers of the core and of the threads; one that includes <mtf/kokkos.hpp> also Kokkos' with
+# OpenMP. One with `// devices: none` is about what nvcc does not compile. DIR/names.hpp, which the cases share, is
+# precompiled by the test refused.headers: parsing it is most of what a case costs.
 function(mtf_add_refused_tests dir)
   set(id "${CMAKE_CXX_COMPILER_ID}")
   if(Kokkos_ENABLE_CUDA)
@@ -203,9 +203,16 @@ function(mtf_add_refused_tests dir)
     endif()
     set(standard c++20)
     set(compiled_headers "")
+    file(STRINGS "${case}" of_kokkos REGEX "^#include <mtf/kokkos.hpp>")
+    if(of_kokkos AND NOT Kokkos_ENABLE_OPENMP)
+      continue()
+    elseif(of_kokkos)
+      set(kokkos "$<TARGET_PROPERTY:Kokkos::kokkos,INTERFACE_INCLUDE_DIRECTORIES>")
+      set(compiled_headers "-fopenmp;-I${PROJECT_SOURCE_DIR}/backends/kokkos/include;-isystem$<JOIN:${kokkos},;-isystem>")
+    endif()
     if(of_cxx26 AND computes_sentences)
       set(standard c++26)
-    elseif(of_names)
+    elseif(of_names AND NOT of_kokkos)
       set(compiled_headers "${use_precompiled}")
     endif()
     add_test(NAME refused.${name} COMMAND "${CMAKE_COMMAND}" -D STANDARD=${standard}
@@ -214,7 +221,7 @@ function(mtf_add_refused_tests dir)
       -D "OBJECT=${CMAKE_CURRENT_BINARY_DIR}/${name}.o"
       -P "${PROJECT_SOURCE_DIR}/cmake/expect_compile_error.cmake")
     set_tests_properties(refused.${name} PROPERTIES LABELS refused TIMEOUT 120)
-    if(compiled_headers)
+    if(compiled_headers STREQUAL use_precompiled)
       set_tests_properties(refused.${name} PROPERTIES FIXTURES_REQUIRED refused_headers)
     endif()
   endforeach()

@@ -34,6 +34,15 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   kokkos_backend(mtf::collectives& ranks, Exec exec) : rank(ranks, std::move(exec)) {}
   kokkos_backend(kokkos_backend const&) = delete;
   kokkos_backend& operator=(kokkos_backend const&) = delete;
+  /// Refused: a backend makes no tensors of another's. (It is tried where the place of a tensor names another.)
+  template <class Other>
+    requires(!std::is_same_v<Other, Exec>)
+  operator kokkos_backend<Other>&() {
+    static_assert(detail::never<Exec, Other>,
+                  "mtf: a tensor's place names another kokkos_backend than the one that the program runs on: give "
+                  "mtf::run (or mtf::run_threads) and mtf::place the same one");
+    throw;  // never reached
+  }
   /// Its tensors are gone before it. One that is not would give its memory back to nobody: the program ends here, with
   /// a sentence and exit code 2.
   ~kokkos_backend() {
