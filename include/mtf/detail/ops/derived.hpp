@@ -12,6 +12,7 @@
 #include <mtf/core/sharding.hpp>
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/sharding/finding.hpp>
+#include <mtf/detail/sharding/operand_rule.hpp>
 #include <mtf/detail/tensor/arranged.hpp>
 
 namespace mtf::detail {
@@ -22,22 +23,10 @@ namespace mtf::detail {
 //   derive_under(layout, mesh, sharding...)      the same, where a layout says how new dimensions are split: the first
 //                                                operand's, or `layout_type` if the rule names one. Then it also has
 //   target(layout, sharding...)                  how the result is to lie
-//   check(sharding...)                           if it has one: what is wrong with the operands, a finding
+//   wrong(sharding...)                           if it has one: what is wrong with the operands (see wrong_with)
 
 template <class Rule>
 inline constexpr bool derives_under_a_layout = requires { Rule::under_a_layout; };
-
-/// The dimensions of an operand, for asking what a rule has. (By functions: nvcc 13.0 takes neither `&Rule::template
-/// check<>` nor an element of a pack inside a lambda for such a question.)
-template <std::size_t>
-sharding const& any_sharding();
-template <class Rule, std::size_t... I>
-constexpr bool checks_operands(std::index_sequence<I...>) {
-  return requires { Rule::check(any_sharding<I>()...); };
-}
-/// Whether a rule may find something wrong with N operands.
-template <class Rule, std::size_t N>
-inline constexpr bool can_refuse = derives_under_a_layout<Rule> || checks_operands<Rule>(std::make_index_sequence<N>{});
 
 /// A layout that is a type, as rules ask it.
 template <class Layout>
@@ -54,9 +43,38 @@ struct layout_of_rule<Rule, Layout> {
   using type = typename Rule::layout_type;
 };
 
+/// Whether a rule says what is asked of it, for operands of these descriptions.
+template <class Rule, class... X>
+constexpr bool is_rule_for() {
+  using layout = typed_layout<typename layout_of_rule<Rule, typename first_t<X...>::layout_type>::type>;
+  if constexpr (!derives_under_a_layout<Rule>) {
+    constexpr bool derives = requires { Rule::derive(first_t<X...>::mesh, X::spec...).out; };
+    static_assert(derives,
+                  "mtf: the rule of an operation says `derive(mesh_shape const&, sharding const&...)`, for as many "
+                  "shardings as there are operands: its work, with the result's sharding `out`; or `under_a_layout`");
+    return derives;
+  } else {
+    constexpr bool targets = requires { Rule::target(layout{}, X::spec...).ndim; };
+    constexpr bool derives = requires { Rule::derive_under(layout{}, first_t<X...>::mesh, X::spec...).out; };
+    static_assert(
+        targets,
+        "mtf: the rule of an operation that derives `under_a_layout` says `target(layout, sharding const&...)`: "
+        "how the result is to lie");
+    static_assert(!targets || derives,
+                  "mtf: the rule of an operation that derives `under_a_layout` says `derive_under(layout, mesh_shape "
+                  "const&, sharding const&...)`: its work, with the result's sharding `out`");
+    return targets && derives;
+  }
+}
+
+struct no_work {
+  sharding out;
+};
 template <class Rule, class... X>
 constexpr auto derived_from_types() {
-  if constexpr (derives_under_a_layout<Rule>)
+  if constexpr (!is_rule_for<Rule, X...>())
+    return no_work{};
+  else if constexpr (derives_under_a_layout<Rule>)
     return Rule::derive_under(typed_layout<typename layout_of_rule<Rule, typename first_t<X...>::layout_type>::type>{},
                               first_t<X...>::mesh, X::spec...);
   else
@@ -69,7 +87,7 @@ inline constexpr auto work_of = derived_from_types<Rule, X...>();
 // Layouts as values
 // -----------------------------------------------------------------------------------------------------
 
-/// By its address what a rule derived is known: layer_norm and rms_norm have one rule, for 3 operands and for 2.
+/// Its address says which rule derived something: layer_norm and rms_norm have one rule, for 3 operands and for 2.
 template <class Rule, class Work, std::size_t N>
 inline constexpr char address_of_rule = 0;
 
@@ -117,9 +135,8 @@ constexpr bool holds(layout_table& table, arrangement const& first, arrangement 
 template <class Rule, std::size_t N>
 constexpr void check_operands(std::array<arrangement const*, N> const& of, char const* by) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    if constexpr (checks_operands<Rule>(std::make_index_sequence<N>{}))
-      if (finding const f = Rule::check(of[I]->spec...); f.what != finding::kind::none)
-        layouts_are_wrong(f, {of[I]...}, by);
+    if (finding const f = wrong_with<Rule>(of[I]->spec...); f.what != finding::kind::none)
+      layouts_are_wrong(f, {of[I]...}, by);
   }(std::make_index_sequence<N>{});
 }
 
@@ -181,11 +198,8 @@ constexpr auto const& derived_for(char const* by, X const&... x) {
 /// What a call asks of its operands' layouts, as a rule that derives nothing.
 template <class Of>
 struct checked_rule {
-  struct nothing {
-    sharding out;
-  };
-  static constexpr finding check(auto const&... in) { return Of::check_call(in...); }
-  static constexpr nothing derive(mesh_shape const&, auto const&...) { return {}; }
+  static constexpr finding wrong(auto const&... in) { return wrong_with<Of>(in...); }
+  static constexpr no_work derive(mesh_shape const&, auto const&...) { return {}; }
 };
 
 }  // namespace mtf::detail

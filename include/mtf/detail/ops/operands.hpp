@@ -57,14 +57,14 @@ auto same_floating_verdict() {
   return same_element_in(static_cast<floating const*>(nullptr));
 }
 
-/// The verdict for the finding `Rule::merged.wrong` (see merge_operands) about operands X, which have a shape_type and
-/// a layout_type.
-template <class Rule, class Mesh, class... X>
+/// The verdict that says what is wrong with operands of the descriptions X.
+template <class Of, class... X>
 auto operands_verdict() {
-  constexpr finding f = Rule::merged.wrong;
+  constexpr finding f = wrong_with<Of>(X::spec...);
   if constexpr (f.what == finding::kind::none) {
     return ok{};
   } else {
+    using Mesh = typename first_t<X...>::mesh_type;
     using Xi = nth<static_cast<std::size_t>(f.i), X...>;
     using Xj = nth<static_cast<std::size_t>(f.j), X...>;
     if constexpr (f.what == finding::kind::too_many_dims) {
@@ -84,12 +84,6 @@ auto operands_verdict() {
   }
 }
 
-/// The same, on the operands' mesh.
-template <class Rule, class... X>
-using operands_verdict_t =
-    decltype(operands_verdict<Rule, typename first_t<X...>::mesh_type, typename X::description...>());
-template <class... X>
-using same_mesh_t = decltype(same_mesh_verdict<typename X::description...>());
 template <class... X>
 using same_element_t = decltype(same_element_verdict<typename X::description...>());
 
@@ -125,15 +119,5 @@ struct compute_of<X> {
 };
 template <class X>
 using compute_of_t = typename compute_of<X>::type;
-
-/// The `Rule` of an operation of which no operand may stay partial.
-template <class... X>
-struct operands_together {
-  static constexpr auto merged = merge_operands<sizeof...(X)>({X::spec...}, linearity::none);
-};
-/// The same of operands whose layout is a value.
-constexpr finding check_together(auto const&... in) {
-  return merge_operands<sizeof...(in)>({in...}, linearity::none).wrong;
-}
 
 }  // namespace mtf::detail

@@ -1,6 +1,7 @@
 #pragma once
 // How every operation is called: from tensor types to values, and from the result's sharding back to a type.
 
+#include <type_traits>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
@@ -14,11 +15,53 @@
 
 namespace mtf::detail {
 
+/// The rule by which a call's operands meet: one that it names, or itself. Void: it runs by several.
+template <class Of, class... X>
+constexpr auto operands_rule_of() {
+  if constexpr (requires { typename Of::template operands_rule<X...>; })
+    return std::type_identity<typename Of::template operands_rule<X...>>{};
+  else if constexpr (derives_under_a_layout<Of> || requires { Of::derive(first_t<X...>::mesh, X::spec...); })
+    return std::type_identity<Of>{};
+  else
+    return std::type_identity<void>{};
+}
+template <class Of, class... X>
+using operands_rule_t = typename decltype(operands_rule_of<Of, X...>())::type;
+
+/// Whether a call says what `operate` asks of it.
+template <class Of, class... X>
+constexpr bool is_call_on() {
+  constexpr bool says = requires { Of::template verdict<X...>(); };
+  static_assert(
+      says,
+      "mtf: the call of an operation says `template <class... X> static auto verdict()` of the descriptions of "
+      "its operands, as many as it is called with: mtf::ok, or what is refused");
+  return says;
+}
+
+/// What a call says of its operands' names and elements; then what all are asked: to lie on one mesh, and so that they
+/// meet.
+template <class Of, class... X>
+auto call_verdict() {
+  using own = decltype(Of::template verdict<X...>());
+  using mesh = decltype(same_mesh_verdict<X...>());
+  if constexpr (!own::value || sizeof...(X) < 2)
+    return own{};
+  else if constexpr (!mesh::value)
+    return mesh{};
+  else
+    return operands_verdict<
+        std::conditional_t<std::is_void_v<operands_rule_t<Of, X...>>, Of, operands_rule_t<Of, X...>>, X...>();
+}
+
 /// Calls an operation on operands. `Of` says
-///   verdict<X...>()      on the descriptions of the operands: ok, or what is refused
-///   operator()(x...)     the operation, on operands that are not refused
-///   check_call(sharding...)   what is wrong with operands whose layout is a value, if the rules that it runs by do not
-///                             say it themselves; and `name`, for that error
+///   verdict<X...>()           on the descriptions of the operands: ok, or what is refused of their names and elements
+///   operator()(x...)          the operation, on operands that are not refused
+///   wrong(sharding...)        if it has one: what is wrong with how the operands lie. Else several must be split
+///   alike,
+///                             and no axis may split two of their dimensions (see wrong_with)
+///   operands_rule<X...>       if it has one: the rule that says so in its place, and by which the operation runs; and
+///   name                      if it has none: what that error calls it where layouts are values
 /// One mistake gives one error: if an operand was refused before, the result is `refused`, without a second error.
 template <class Of, class... X>
 constexpr auto operate(Of const& of, X const&... x) {
@@ -26,14 +69,17 @@ constexpr auto operate(Of const& of, X const&... x) {
     return refused{};
   } else if constexpr ((is_gradient<X> || ...)) {
     return gradient_is_no_tensor<X...>();
+  } else if constexpr (!is_call_on<Of, typename X::description...>()) {
+    return refused{};
   } else {
-    using verdict = decltype(Of::template verdict<typename X::description...>());
+    using verdict = decltype(call_verdict<Of, typename X::description...>());
     if constexpr (!verdict::value) {
       require<verdict, Of>{};
       return refused{};
     } else {
-      if constexpr (by_value<X...> && requires { Of::check_call(X::description::spec...); })
-        derived_for<checked_rule<Of>>(Of::name, x...);
+      if constexpr (by_value<X...> && sizeof...(X) > 1)
+        if constexpr (std::is_void_v<operands_rule_t<Of, typename X::description...>>)
+          derived_for<checked_rule<Of>>(Of::name, x...);
       return of(x...);
     }
   }
@@ -45,10 +91,10 @@ template <class Description, class Rule, class Operation, class... X>
 constexpr auto run_as(Operation o, X const&... x) {
   using out = typename Description::template on<typename first_t<X...>::backend_type>;
   using R = typename Description::element_type;
-  if constexpr (by_value<X...>) {
-    char const* by = nullptr;
-    if constexpr (can_refuse<Rule, sizeof...(X)>) by = o.name();
-    auto const& derived = derived_for<Rule>(by, x...);
+  if constexpr (!is_rule_for<Rule, typename X::description...>() || !is_operation<Operation, R, X...>()) {
+    return refused{};
+  } else if constexpr (by_value<X...>) {
+    auto const& derived = derived_for<Rule>(o.name(), x...);
     o.work = &derived.work;
     if constexpr (!first_t<X...>::backend_type::holds_data)
       if (((x.where().layout == derived.out->layout) && ...))

@@ -31,7 +31,7 @@ struct operation_work {
   std::array<axis_mask, N> gradient_sums{};  // axes over which each operand's gradient is partial besides
 };
 
-// An operation is a small value with
+// An operation is a small value with (see is_operation)
 //   name()               what plans and profiles call it
 //   work                 a pointer to what its rule derived, an operation_work
 //   kept                 how many buffers its backward pass needs (0: none are kept)
@@ -142,6 +142,38 @@ class backward_pass {
   std::array<buffer<Backend>, sizeof...(T)> dx_{};
   std::array<bool, sizeof...(T)> adds_{};
 };
+
+/// Whether an operation says what running it asks, for a result of R and operands X; of integers there is no way back.
+template <class Operation, class R, class... X>
+constexpr bool is_operation() {
+  using B = typename first_t<X...>::backend_type;
+  constexpr bool named = requires(Operation const& o) { static_cast<char const*>(o.name()); };
+  constexpr bool works = requires(Operation const& o) { o.work->out, o.work->in, o.work->complete; };
+  constexpr bool keeps = requires { std::array<char, Operation::kept>{}; };
+  static_assert(named, "mtf: an operation says `static constexpr char const* name()`: what plans and profiles call it");
+  static_assert(!named || works,
+                "mtf: an operation has `work`, a pointer to what its rule derives: an operation_work, or a class "
+                "derived from it");
+  static_assert(!named || !works || keeps,
+                "mtf: an operation says `static constexpr std::size_t kept`: of how many buffers its backward pass "
+                "needs, 0 if of none");
+  if constexpr (named && works && keeps) {
+    constexpr bool forward =
+        requires(Operation const& o, forward_pass<Operation, B, R, typename X::element_type...>& f) { o.forward(f); };
+    constexpr bool backward =
+        !is_floating<R> || !(is_floating<typename X::element_type> || ...) ||
+        requires(Operation const& o, backward_pass<Operation, B, R, typename X::element_type...>& g) { o.backward(g); };
+    static_assert(forward,
+                  "mtf: an operation says `void forward(auto& f) const`: it computes its rank's part of the "
+                  "result, f.y(), from f.x<0>(), f.x<1>() and so on");
+    static_assert(!forward || backward,
+                  "mtf: an operation says `void backward(auto& g) const`: from the gradient of the result, g.dy(), it "
+                  "computes those of its operands, g.dx<0>() and so on");
+    return forward && backward;
+  } else {
+    return false;
+  }
+}
 
 /// An operation's label; on a trace with the parameters among its operands. These are values, or gradient slots.
 template <class Backend, class... Operand>

@@ -90,4 +90,21 @@ constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, line
   return r;
 }
 
+/// What is wrong with operands that lie so, for a call or a rule: the one statement that is asked of types and of
+/// values. It is what `Of::wrong(sharding...)` finds; of several operands, where `Of` says nothing, what keeps them
+/// from meeting.
+template <class Of>
+constexpr finding wrong_with(auto const&... in) {
+  if constexpr (requires { Of::wrong(in...); })
+    return Of::wrong(in...);
+  else if constexpr (sizeof...(in) > 1)
+    return merge_operands<sizeof...(in)>({in...}, linearity::none).wrong;
+  else
+    return {};
+}
+/// What a call that is made of others names as its operands_rule: these say what is wrong.
+struct said_by_parts {
+  static constexpr finding wrong(auto const&...) { return {}; }
+};
+
 }  // namespace mtf::detail

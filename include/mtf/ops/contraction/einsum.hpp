@@ -186,9 +186,6 @@ struct einsum_output {
 template <class X, class Y, class Out>
 struct einsum_pair {
   static constexpr sharding out = derive_einsum(X::spec, Y::spec, output_of<Out>(X::spec, Y::spec)).out;
-  static constexpr finding check(auto const&... in) {
-    return merge_operands<2>({in...}, linearity::multiplicative).wrong;
-  }
   static constexpr einsum_work derive(mesh_shape const& mesh, sharding const& x, sharding const& y) {
     return make_einsum_work(mesh, x, y, derive_einsum(x, y, output_of<Out>(x, y)));
   }
@@ -340,14 +337,12 @@ struct einsum_call {
 
   template <class... X>
   static auto verdict() {
-    using types = first_failed_t<shape_verdict_t<D...>, same_mesh_t<X...>, same_element_t<X...>>;
+    using types = first_failed_t<shape_verdict_t<D...>, same_element_t<X...>>;
     if constexpr (!types::value)
       return types{};
     else
-      return first_failed_t<decltype(einsum_output<out, X...>::verdict()),
-                            operands_verdict_t<operands_together<X...>, X...>>{};
+      return einsum_output<out, X...>::verdict();
   }
-  static constexpr finding check_call(auto const&... in) { return check_together(in...); }
   template <class... X>
   constexpr auto operator()(X const&... x) const {
     return einsum_all<out>(called, x...);

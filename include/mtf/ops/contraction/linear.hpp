@@ -77,7 +77,7 @@ struct linear_operation {
 };
 
 template <class Pair>
-struct linear_rule {
+struct linear_rule : said_by_parts {
   static constexpr linear_work derive(mesh_shape const& mesh, sharding const& x, sharding const& w,
                                       sharding const& bias) {
     return derive_linear(mesh, Pair::derive(mesh, x, w), bias);
@@ -92,6 +92,8 @@ template <class... Out>
 struct linear_call {
   template <class X, class W, class B>
   static auto verdict() -> ok;  // those of einsum and of the sum
+  template <class X, class W, class B>
+  using operands_rule = said_by_parts;
   static constexpr char const* name = "linear";
 
   template <class X, class W, class B>

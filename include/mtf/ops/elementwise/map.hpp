@@ -214,7 +214,7 @@ struct map_shardings {
   static constexpr std::array<sharding, N> in{X::spec...};
   static constexpr operand_rule<N> merged = merge_for_map<N>(in, Linear);
   static constexpr sharding out = merged.together;
-  static constexpr finding check(auto const&... x) { return merge_for_map<N>({x...}, Linear).wrong; }
+  static constexpr finding wrong(auto const&... x) { return merge_for_map<N>({x...}, Linear).wrong; }
   static constexpr map_work<N> derive(mesh_shape const& mesh, auto const&... x) {
     auto const w = derive_map<N>(mesh, merge_for_map<N>({x...}, Linear), {x...});
     return Products ? w : without_products(w);
@@ -270,13 +270,9 @@ struct map_call {
   char const* called = name_of_function<F>();
 
   template <class... X>
-  static auto verdict() {
-    using elements = first_failed_t<same_mesh_t<X...>, map_function_t<F, X...>>;
-    if constexpr (!elements::value)
-      return elements{};
-    else
-      return operands_verdict_t<map_shardings_of<F, X...>, X...>{};
-  }
+  static auto verdict() -> map_function_t<F, X...>;
+  template <class... X>
+  using operands_rule = map_shardings_of<F, X...>;
   template <class... X>
   constexpr auto operator()(X const&... x) const {
     using R = typename map_rule<F, typename X::description...>::element;

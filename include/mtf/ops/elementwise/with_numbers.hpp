@@ -21,6 +21,8 @@ struct choose_call {
   template <class C, class X>
   static auto verdict() -> number_verdict_t<typename X::element_type, N>;
   template <class C, class X>
+  using operands_rule = said_by_parts;
+  template <class C, class X>
   constexpr auto operator()(C const& c, X const& x) const {
     using T = number_beside_t<typename X::element_type>;
     return map(Function<T>{number_as<T>(number)}, c, x);

@@ -76,13 +76,10 @@ template <class V>
 struct embedding_call {
   template <class Table, class Ids>
   static auto verdict()
-      -> first_failed_t<named_dims_t<typename Table::shape_type, V>, same_mesh_t<Table, Ids>,
+      -> first_failed_t<named_dims_t<typename Table::shape_type, V>,
                         std::conditional_t<std::is_same_v<typename Ids::element_type, std::int32_t>, ok,
                                            error_element_type<typename Ids::element_type>>,
-                        typename rows_verdict<V, typename Ids::shape_type, typename Table::shape_type>::type,
-                        operands_verdict_t<operands_together<Table, Ids>, Table, Ids>>;
-
-  static constexpr finding check(auto const&... in) { return check_together(in...); }
+                        typename rows_verdict<V, typename Ids::shape_type, typename Table::shape_type>::type>;
   static constexpr embedding_work derive(mesh_shape const& mesh, sharding const& table, sharding const& ids) {
     return derive_embedding(mesh, table, ids);
   }

@@ -124,15 +124,13 @@ struct attention_call {
     using names =
         first_failed_t<shape_verdict_t<Query, Key, Head>, named_dims_t<typename Q::shape_type, Query, Head>,
                        named_dims_t<typename K::shape_type, Key, Head>, named_dims_t<typename V::shape_type, Key, Head>,
-                       same_mesh_t<Q, K, V>, same_element_t<Q, K, V>, floating_t<Q>>;
+                       same_element_t<Q, K, V>, floating_t<Q>>;
     if constexpr (!names::value)
       return names{};
     else
-      return first_failed_t<typename attention_shapes<Q, K, V, Query, Key>::type,
-                            operands_verdict_t<operands_together<Q, K, V>, Q, K, V>>{};
+      return typename attention_shapes<Q, K, V, Query, Key>::type{};
   }
   static constexpr char const* name = "causal_attention";
-  static constexpr finding check_call(auto const&... in) { return check_together(in...); }
 
   template <class Q, class K, class V>
   constexpr auto operator()(Q const& q, K const& k, V const& v) const {

@@ -77,17 +77,15 @@ template <class D>
 struct cross_entropy_call {
   template <class X, class Labels>
   static auto verdict() {
-    using names = first_failed_t<named_dims_t<typename X::shape_type, D>, same_mesh_t<X, Labels>, floating_t<X>,
+    using names = first_failed_t<named_dims_t<typename X::shape_type, D>, floating_t<X>,
                                  std::conditional_t<std::is_same_v<typename Labels::element_type, std::int32_t>, ok,
                                                     error_element_type<typename Labels::element_type>>>;
     if constexpr (!names::value)
       return names{};
     else
-      return first_failed_t<operands_verdict_t<operands_together<X, Labels>, X, Labels>,
-                            std::conditional_t<same_dims(without<1>(X::spec, {D::id}, 1), Labels::spec), ok,
-                                               error_shapes_differ<typename Labels::shape_type, result_shape<X>>>>{};
+      return std::conditional_t<same_dims(without<1>(X::spec, {D::id}, 1), Labels::spec), ok,
+                                error_shapes_differ<typename Labels::shape_type, result_shape<X>>>{};
   }
-  static constexpr finding check(auto const&... in) { return check_together(in...); }
   struct rest {  // of the logits' dimensions
     static constexpr operation_work<1> derive(mesh_shape const&, sharding const& x) {
       return {.out = without<1>(x, {D::id}, 1)};

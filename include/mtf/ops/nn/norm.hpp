@@ -122,15 +122,9 @@ struct norm_call {
 
   template <class X, class... P>
   static auto verdict() {
-    using shapes =
-        first_failed_t<named_dims_t<typename X::shape_type, D>, parameter_shape_t<D, typename P::shape_type>...,
-                       same_mesh_t<X, P...>, same_element_t<X, P...>, floating_t<X>>;
-    if constexpr (!shapes::value)
-      return shapes{};
-    else
-      return operands_verdict_t<operands_together<X, P...>, X, P...>{};
+    return first_failed_t<named_dims_t<typename X::shape_type, D>, parameter_shape_t<D, typename P::shape_type>...,
+                          same_element_t<X, P...>, floating_t<X>>{};
   }
-  static constexpr finding check(auto const&... in) { return check_together(in...); }
   static constexpr auto derive(mesh_shape const& mesh, auto const&... in) {
     return derive_norm<sizeof...(in)>(mesh, {in...});
   }
@@ -183,6 +177,8 @@ struct norm_without_beta_call {
   static auto verdict() {
     return norm_call<D>::template verdict<X, Gamma>();
   }
+  template <class X, class Gamma>
+  using operands_rule = norm_call<D>;
   template <class X, class Gamma>
   constexpr auto operator()(X const& x, Gamma const& gamma) const {
     return norm_call<D>{epsilon}(x, gamma, filled(x.backend(), place_of(gamma), 0));

@@ -173,6 +173,8 @@ struct weighted_mean_call {
                         std::conditional_t<same_dims(X::spec, W::spec), ok,
                                            error_shapes_differ<typename W::shape_type, typename X::shape_type>>>;
   template <class X, class W>
+  using operands_rule = said_by_parts;
+  template <class X, class W>
   constexpr auto operator()(X const& x, W const& weights) const {
     using T = typename X::element_type;
     using sum = reduce_call<reduce_by::sum, D...>;
