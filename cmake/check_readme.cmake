@@ -1,9 +1,21 @@
-# Checks that the C++ of README.md, or of another document, is code that is compiled and tested:
+# Checks that the C++ of README.md, or of another document, or of all in a folder, is code that is compiled and tested:
 #   cmake -D README=README.md -D ROOT=. -P check_readme.cmake
 # Each block that opens with ```cpp follows a line <!-- file: PATH -->, and is PATH's text or a part of it, line for
 # line. A block that is not from a file says <!-- file: none -->. Of blocks that open with ```cmake, those are checked
 # that follow such a line.
 cmake_minimum_required(VERSION 3.25)
+
+if(IS_DIRECTORY "${README}")
+  file(GLOB pages "${README}/*.md")
+  if(NOT pages)
+    message(FATAL_ERROR "${README} has no documents")
+  endif()
+  foreach(page IN LISTS pages)
+    execute_process(COMMAND "${CMAKE_COMMAND}" -D "README=${page}" -D "ROOT=${ROOT}" -P "${CMAKE_CURRENT_LIST_FILE}"
+      COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+  return()
+endif()
 
 set(fence "\n```")
 set(failures "")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fails where code is not as clang-format 19 writes it (.clang-format); --fix mends it. Not the refused programs: their
+# Fails where code is not as clang-format 19 writes it (.clang-format); --fix corrects it. Not the refused programs: their
 # tests name lines.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -11,7 +11,7 @@
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/threads.hpp>
 
-/// What a rank throws: nothing that a user could mend.
+/// What a rank throws, which is no user_error.
 struct fault : std::runtime_error {
   fault(int rank, int event)
       : std::runtime_error("rank " + std::to_string(rank) + " fails at event " + std::to_string(event)) {}

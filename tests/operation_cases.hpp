@@ -1,6 +1,7 @@
 #pragma once
-// Every differentiable operation, once or more, as a function of a small structure of tensors. The local tests check
-// their gradients against central differences. (That no layout changes a result or a gradient is tests/sweep's affair.)
+// Differentiable operations, nearly all of them, each as a function of a small structure of tensors. The local tests
+// check their gradients against central differences. (tests/sweep checks that no layout changes a result or a
+// gradient.)
 #include <mtf/mtf.hpp>
 
 #include <cstdint>

@@ -403,7 +403,7 @@ constexpr price price_between(mesh_shape const& m, int rank, held<R> const& u, h
   return best;
 }
 
-/// The prices of all single moves between the ways to lie.
+/// The prices of all single moves between shardings.
 template <int Most, int R>
 struct moves {
   price of[Most][Most];
@@ -418,7 +418,7 @@ constexpr moves<Most, R> all_moves(mesh_shape const& m, ways<Most> const& w) {
   return out;
 }
 
-/// A state on the way: an axis that lies alike in both lies so there.
+/// A state on the way: an axis with the same role in both has it there.
 constexpr bool on_the_way(sharding const& from, sharding const& to, sharding const& s, int axes) {
   for (int d = 0; d < from.ndim; ++d)
     for (int i = 0; i < from[d].split.size && i < to[d].split.size && from[d].split[i] == to[d].split[i]; ++i)

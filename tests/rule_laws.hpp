@@ -114,7 +114,7 @@ constexpr bool finds_one_of(mistakes const& all, finding const& f, operands cons
   return false;
 }
 
-/// In both orders a mistake is found if there is one; else the same passes and the same is completed.
+/// In both orders a mistake is found if there is one; else the same operands stay partial and the same are reduced.
 constexpr bool ordered_alike(operands const& in) {
   auto const other = exchanged(in);
   auto const all = all_mistakes(in), all_other = all_mistakes(other);

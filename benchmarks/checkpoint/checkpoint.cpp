@@ -130,8 +130,8 @@ void run(backend& machine, options const& other, std::string const& directory) {
     }
   }
 
-  // Both into memory that was used before: what new pages take is the system's affair. (The first round's is new.) Of a
-  // copy as many bytes as this rank's shards have.
+  // Both into memory that was used before: the time for new pages depends on the system. (The first round's is new.) Of
+  // a copy as many bytes as this rank's shards have.
   machine.layouts().clear();
   for (auto const& l : layouts_of(other)) machine.layouts().add(l);
   std::vector<double> loaded, copied;

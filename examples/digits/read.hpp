@@ -22,7 +22,7 @@ struct data {
 };
 
 /// Reads the whole file. What is wrong with it is a user_error that names file and line. Every rank reads the same
-/// file, so all ranks throw it alike.
+/// file, so all ranks throw the same one.
 inline data read(std::string const& path) {
   constexpr std::size_t columns = 65;
   std::ifstream in(path);

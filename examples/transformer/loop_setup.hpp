@@ -1,5 +1,5 @@
 #pragma once
-// What the training loop is told that no layout changes: compiled once for all executables.
+// The options of the training loop, which no layout changes: compiled once for all executables.
 #include <cstdint>
 #include <string>
 

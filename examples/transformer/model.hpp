@@ -1,6 +1,6 @@
 #pragma once
 // A decoder-only language model: learned positions, pre-norm blocks of multi-head attention and a gelu MLP (GPT-2's
-// architecture, Radford et al. 2019). Nothing here says how it is split over the machine: that is the layout's affair.
+// architecture, Radford et al. 2019). Nothing here says how it is split over the machine: the layout does.
 //
 // Shapes stand behind each line. A config names the dimensions (configs/demo.hpp); `memory` is `sequence` under a
 // second name, for the keys and values that a query looks back at.
@@ -40,7 +40,7 @@ struct model {
     MTF_FIELDS(gamma1, beta1, wq, bq, wk, bk, wv, bv, wo, bo, gamma2, beta2, w1, b1, w2, b2);
   };
 
-  // The upper half of the layers may lie on the machine in another layout; without one there is only a lower part.
+  // The upper half of the layers may have another layout; without one there is only a lower part.
   static constexpr bool two_layouts = !std::is_void_v<Upper>;
   static constexpr std::size_t upper_layers = two_layouts ? C::layers / 2 : 0;
   static constexpr std::size_t lower_layers = C::layers - upper_layers;

@@ -3,7 +3,7 @@
 # Errors are, in documents, headers and sources:
 #   docs/x.md                 that does not exist
 #   docs/x.md, "Heading"      that x.md does not have
-#   design.md, 5              a numbered section: design.md has headings, no numbers
+#   design.md, 5              a numbered section: documents have headings, no numbers
 # and in documents besides:
 #   [text](path)              a link to no file, or to no heading of it
 #   include/mtf/x.hpp         a path from the root that does not exist
@@ -79,7 +79,7 @@ foreach(file IN LISTS documents sources)
 
   string(REGEX MATCHALL "design(\\.md)?('s)?,? (section |§ ?)?[0-9][0-9.]*('s [a-z]+)?" cited "${text}")
   foreach(reference IN LISTS cited)
-    string(APPEND problems "\n  ${file} cites a numbered section, \"${reference}\": say (docs/design.md, \"Heading\")")
+    string(APPEND problems "\n  ${file} cites a numbered section, \"${reference}\": say (docs/design/PAGE.md, \"Heading\")")
   endforeach()
 
   if(NOT is_document)

@@ -1,8 +1,8 @@
 # The architecture, checked over all headers:
 #   cmake -D ROOT=. -P wings_test.cmake
 # Each wing includes only those before it and those that the table names; no header includes itself through others; no
-# header is long. Why the wings stand in this order: (docs/design.md, "Wings"). Programs that users read, which are
-# examples, benchmarks and recipes, name nothing of mtf::detail.
+# header is long. Why the wings stand in this order: (docs/design/wings.md, "Wings"), whose list has each wing. Programs that
+# users read, which are examples, benchmarks and recipes, name nothing of mtf::detail.
 cmake_minimum_required(VERSION 3.25)
 get_filename_component(ROOT "${ROOT}" ABSOLUTE)
 
@@ -27,6 +27,7 @@ set(longest 450)
 set(longest_median 120)
 
 set(problems "")
+set(wings "")
 set(all "")
 set(lengths "")
 foreach(room IN ITEMS include backends/kokkos/include backends/mpi/include backends/threads/include)
@@ -52,6 +53,9 @@ foreach(room IN ITEMS include backends/kokkos/include backends/mpi/include backe
       continue()  # an umbrella
     endif()
     set(wing "${CMAKE_MATCH_2}")
+    if(room STREQUAL "include")
+      list(APPEND wings ${wing})
+    endif()
     if(NOT DEFINED ${wing}_may)
       string(APPEND problems "\n  ${header} is in no wing of this test's table")
       continue()
@@ -89,6 +93,26 @@ while(shrinking)
 endwhile()
 if(open)
   string(APPEND problems "\n  these include each other in a circle: ${open}")
+endif()
+
+# The one list of wings that readers have: each wing, below all that it includes.
+file(STRINGS "${ROOT}/docs/design/wings.md" lines REGEX "^  (detail/)?[a-z]+/ ")
+set(listed "")
+foreach(line IN LISTS lines)
+  string(REGEX MATCH "([a-z]+)/ " all_of_it "${line}")
+  set(wing "${CMAKE_MATCH_1}")
+  foreach(included IN LISTS ${wing}_may)
+    if(NOT included IN_LIST listed)
+      string(APPEND problems "\n  docs/design/wings.md lists ${wing} before ${included}, which it may include")
+    endif()
+  endforeach()
+  list(APPEND listed ${wing})
+endforeach()
+list(REMOVE_DUPLICATES wings)
+list(SORT wings)
+list(SORT listed)
+if(NOT wings STREQUAL listed)
+  string(APPEND problems "\n  docs/design/wings.md lists the wings ${listed}; there are ${wings}")
 endif()
 
 set(programs "")

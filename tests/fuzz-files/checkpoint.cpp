@@ -1,6 +1,6 @@
 // libFuzzer's target for the reader of checkpoints: whatever the files hold, reading ends with the tensors or with a
 // user_error. The first byte says which file the others are: H, model.safetensors; M, the manifest.json beside a whole
-// one; I, the model.safetensors.index.json beside a whole one. (docs/design.md, "Checkpoints")
+// one; I, the model.safetensors.index.json beside a whole one. (docs/design/files.md, "Checkpoints")
 #include <unistd.h>
 
 #include <algorithm>

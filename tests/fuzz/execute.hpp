@@ -5,7 +5,7 @@
 
 namespace fuzz {
 
-/// What is seen while a program runs: how each result lies and, on ranks, the rank's shard.
+/// What is seen while a program runs: each result's sharding and, on ranks, the rank's shard.
 struct observer {
   std::vector<mtf::sharding> lies;
   std::vector<std::vector<double>> shards;

@@ -43,7 +43,7 @@ bool calls(fuzz::program const& p, char const* text) {
 
 std::atomic<std::uint64_t> at_seed = 0;
 
-/// Of what a handler may call: it knows neither printf nor memory.
+/// A signal handler may neither call printf nor allocate memory, so this writes digits by itself.
 void says_where(int signal) {
   std::array<char, 20> digits{};
   std::size_t at = digits.size();

@@ -198,7 +198,7 @@ class judge {
   }
   [[nodiscard]] bool failed() const { return !v_.failure.empty(); }
 
-  /// A tensor's shards, as shards_of(outcome) has them, that lie as s says: what the ranks hold together is `want`
+  /// A tensor's shards, as shards_of(outcome) has them, of the sharding s: what the ranks hold together is `want`
   /// within its bounds, and replicas are the same to the bit.
   template <class Shards, class Want, class Bound>
   void compare(std::string const& what, mtf::sharding const& s, Shards const& shards_of, Want const& want,

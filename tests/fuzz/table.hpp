@@ -5,7 +5,7 @@
 
 namespace fuzz {
 
-/// A tensor whose type is the entry's affair.
+/// A tensor of a type that only its entry knows.
 using erased = std::shared_ptr<void const>;
 
 struct entry {

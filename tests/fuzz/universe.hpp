@@ -31,7 +31,7 @@ using counted = tests::counted_backend;
 
 inline constexpr std::size_t layout_count = 3;  // any_layout<0> to any_layout<2>
 
-/// The type of all tensors while a program runs: how one lies is known at run time, whatever layout it was made under.
+/// The type of all tensors while a program runs: its sharding is known at run time, whatever layout it was made under.
 template <class T, class Shape, class Backend>
 using on_any = mtf::tensor<T, Shape, mtf::any_layout<>, mtf::partial<>, Backend>;
 /// For operations that make tensors: as X, under the first layout.

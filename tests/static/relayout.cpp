@@ -1,5 +1,5 @@
-// Each row of the table of what communicates (docs/design.md, "What relayouts send"), with the steps that are derived
-// for it.
+// Each row of the table of what communicates (docs/design/states.md, "What relayouts send"), with the steps that are
+// derived for it.
 #include <initializer_list>
 
 #include <mtf/detail/sharding/relayout_rule.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 // What operations send, in closed form: one small function a kind of operation, as the documentation states it. They
-// are written from the table of docs/design.md, "What relayouts send", not from the library's rules; a rule that
+// are written from the table of docs/design/states.md, "What relayouts send", not from the library's rules; a rule that
 // changes must change here too.
 #include "oracle.hpp"
 

@@ -19,7 +19,8 @@ using numbers = std::vector<double>;
 using event = mtf::collectives::event;
 using mtf::collective;
 
-/// How one tensor lies: its dimensions in storage order, the axes that split them, the axes over which it is partial.
+/// The sharding of one tensor: its dimensions in storage order, the axes that split them, the axes over which it is
+/// partial.
 struct place {
   std::vector<int> dims;
   splits split = 0;

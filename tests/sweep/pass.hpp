@@ -40,7 +40,7 @@ class team {
   std::string pass(std::vector<outcome>& found, problem const& q, typed_case const& t, situation const& s,
                    answer const& want, std::vector<held_before> const& before = {});
 
-  /// Only the call: is it refused, and if not, how does the result lie?
+  /// Only the call: is it refused, and if not, what is the sharding of the result?
   reply ask(problem const& q, typed_case const& t, situation const& s);
 
  private:

@@ -8,11 +8,10 @@
 // within what the type rounds.
 //
 // What cannot agree, for numbers as they are, is not asked:
-//   a sum of large numbers may overflow in one order alone: operations with sums, backward included, get none;
-//   a sum that is not taken yet, with terms x and 0, times infinity is NaN: cases with partial operands or gradients
-//   get
+//   a sum of large numbers may overflow in one order only: operations with sums, backward included, get none;
+//   a partial tensor with terms x and 0, times infinity, is NaN: cases with partial operands or gradients get
 //     finite numbers in the domain of the function, where its derivatives are finite too, and NaN. Operations that
-//     multiply by sums of their own, which need not be taken yet either, get no infinities;
+//     multiply by sums of their own, which may be partial too, get no infinities;
 //   the sign of a zero that terms make: that of -(x - x) is not that of -x + x;
 //   what a mask hides is multiplied by 0, by some kernels and not by others: attention gets finite numbers alone.
 #include <cmath>

@@ -49,7 +49,7 @@ constexpr decltype(auto) of_micro_batch(A const& a, [[maybe_unused]] std::size_t
 template <class A>
 using of_micro_batch_t = std::remove_cvref_t<decltype(of_micro_batch(std::declval<A const&>(), 0))>;
 
-/// In place of weights: micro-batches count alike.
+/// In place of weights: all micro-batches count the same.
 struct alike {};
 
 /// One of the micro-batches of a batch.
@@ -74,7 +74,7 @@ struct micro_batch {
                    "where it has no label");
 }
 
-/// What share of the batch each of n micro-batches is, by their weights. Those that are nothing send nothing.
+/// What share of the batch each of n micro-batches is, by their weights.
 template <class Weight>
 std::vector<double> shares_of(Weight const& weight, std::size_t n) {
   std::vector<double> shares(n);
@@ -89,8 +89,8 @@ std::vector<double> shares_of(Weight const& weight, std::size_t n) {
   return shares;
 }
 
-/// f(micro_batch) for each that has a share. On a trace as a loop of its plan: the first, which makes the gradients,
-/// and the last, which may complete them, are by themselves, and one stands for all between.
+/// f(micro_batch) for each that has a share. On a trace they are a loop of its plan: the first, which makes the
+/// gradients, and the last, which may reduce them, run by themselves, and one run stands for all between.
 template <class Backend, class Weight, class F>
 constexpr void for_each_micro_batch([[maybe_unused]] Backend& b, [[maybe_unused]] Weight const& weight, std::size_t n,
                                     F const& f) {
@@ -129,7 +129,7 @@ class mean_of_losses {
     else
       add_term(term * share);
   }
-  /// Of n: one all-reduce if it is partial.
+  /// The mean of n losses: one all-reduce if it is partial.
   [[nodiscard]] constexpr auto value([[maybe_unused]] std::size_t n) const {
     if constexpr (even)
       return cast_call<T>{}(complete(sum_) * (1 / static_cast<double>(n)));
@@ -177,7 +177,7 @@ class accumulated_loss {
   /// How much each counts.
   [[nodiscard]] constexpr Weight const& weight() const { return weight_; }
 
-  /// The mean of f(params, args...) over the micro-batches, complete.
+  /// The mean of f(params, args...) over the micro-batches, reduced.
   template <class Params, class... Args>
   constexpr auto operator()(Params const& params, Args const&... args) const {
     using loss = std::remove_cvref_t<decltype(f_(params, detail::of_micro_batch(args, 0)...))>;
@@ -199,24 +199,24 @@ class accumulated_loss {
   [[no_unique_address]] Weight weight_{};
 };
 
-/// Gradient accumulation: the loss whose value is the mean of f(params, args...) over n micro-batches, of which one
-/// after the other is computed. `mtf::value_and_grad(mtf::accumulated(loss, 8))` runs forward and backward through
-/// each, and holds the activations of one at a time. Gradients are added up unreduced, in place, and are completed as
-/// often as without it: by the optimizer, or, with completed_gradients::overlapped, in the backward pass of the last.
-/// Those of bfloat16 are added up in float and rounded once. The value is reduced once.
+/// Gradient accumulation: the loss whose value is the mean of f(params, args...) over n micro-batches, which are
+/// computed one after the other. `mtf::value_and_grad(mtf::accumulated(loss, 8))` runs forward and backward through
+/// each, and holds the activations of one at a time. Gradients are added up unreduced, in place, and are reduced as
+/// often as without it: by the optimizer, or, with completed_gradients::overlapped, in the backward pass of the last
+/// micro-batch. Those of bfloat16 are added up in float and rounded once. The value is reduced once.
 ///
-/// An argument that is a function of a number is called with the micro-batch's, `[&](std::size_t i) { return
+/// An argument that is a function of a number is called with the micro-batch's number, `[&](std::size_t i) { return
 /// tokens[i]; }`; any other is given to each. If f is the mean over its batch, of as many examples in each, value and
-/// gradients are those of the micro-batches together, as one batch; else give weights. With a parameter that f gives no
-/// gradient in some micro-batch nothing is added there. Called by itself it evaluates. Refused, as a user_error: no
+/// gradients are those of the micro-batches together, as one batch; else give weights. Where f gives a parameter no
+/// gradient in some micro-batch, nothing is added. Called by itself it evaluates. Refused, as a user_error: no
 /// micro-batch at all.
 template <class F>
 constexpr accumulated_loss<F, 0> accumulated(F const& f, std::size_t n) {
   return {f, {n}};
 }
-/// The same where micro-batches count by `weight(i)`, a number that is alike on all ranks: sum of weight(i) f_i over
+/// The same where micro-batches count by `weight(i)`, a number that is the same on all ranks: sum of weight(i) f_i over
 /// sum of weight(i). If f is a mean over what has a label, and the weight the number of these, value and gradients are
-/// those of one batch, however its labels are spread. A micro-batch of weight 0 is left out: it may have no mean.
+/// those of one batch, however its labels are distributed. A micro-batch of weight 0 is left out: it may have no mean.
 /// Weights are asked for once each, before the first micro-batch; plans do not ask. Refused, as a user_error: weights
 /// that are negative, not finite, or all 0.
 template <class F, class Weight>

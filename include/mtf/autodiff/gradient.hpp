@@ -45,7 +45,7 @@ class gradient {
                      detail::cotangent<backend_type> const& g)
       : backend_(&b), place_(place), g_(g) {}
 
-  /// How it lies.
+  /// Its sharding.
   [[nodiscard]] constexpr detail::tensor_place<Tensor> const& place() const { return place_; }
   /// What holds it; null: it was never given a value.
   [[nodiscard]] constexpr backend_type* backend() const { return backend_; }
@@ -61,8 +61,8 @@ class gradient {
   }
   /// Nothing flowed there: the function did not use the tensor, or its result did not depend on it.
   [[nodiscard]] constexpr bool is_zero() const { return !g_.memory; }
-  /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing. Where an optimizer
-  /// has its parts already: one all-gather of them.
+  /// The gradient as a tensor: one all-reduce over the partial axes. Called again, it costs nothing. If an optimizer
+  /// has reduced its parts already: one all-gather of them.
   [[nodiscard]] constexpr Tensor complete() const { return part<state_split_over<>>(); }
   /// The gradient as a tensor that is split like the state of a parameter: one reduce-scatter.
   template <class Split>

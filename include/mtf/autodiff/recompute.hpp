@@ -99,11 +99,11 @@ class recomputed {
 
 }  // namespace detail
 
-/// f(args...), of which the backward pass keeps the arguments alone, not what f's operations would keep: it calls f a
-/// second time. So the memory of activations of a stack of layers is one tensor a layer, and that of one layer, and a
-/// step computes its forward pass twice (Chen et al. 2016). Values and gradients are the same to the bit; random
-/// numbers too, as they are functions of keys. f returns a tensor. Of `args` tensors and structures of tensors get
-/// gradients, as without it; what else is among them is kept by value.
+/// f(args...), of which only the arguments are kept for the backward pass, not what f's operations would keep: the
+/// backward pass calls f a second time. So the memory of activations of a stack of layers is one tensor a layer, and
+/// that of one layer, and a step computes its forward pass twice (Chen et al. 2016). Values and gradients are the same
+/// to the bit; random numbers too, as they are functions of keys. f returns a tensor. Of `args` tensors and structures
+/// of tensors get gradients, as without it; what else is among them is kept by value.
 ///
 /// Sends what f sends, and in the backward pass once more before what f sends backwards. (Only the sum of an argument
 /// that is partial is remembered with it.) Around another recompute it is right too: the inner function then runs three

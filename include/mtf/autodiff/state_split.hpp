@@ -42,7 +42,7 @@ constexpr axis_mask further_split(mesh_shape const& mesh, sharding const& parame
 }
 
 /// The bytes of an element by which state of X is small: those of the compute type, so that gradients of another type
-/// than the parameters' are split alike.
+/// than the parameters' are split in the same way.
 template <class X>
 inline constexpr std::size_t state_element_size = sizeof(compute_t<typename X::element_type>);
 
@@ -71,8 +71,9 @@ struct axes_for<Mesh, Where> {
 /// Over which axes the state of an optimizer is split, besides those that split the parameters: axes of the mesh, or
 /// dimensions, which stand for the axes that split them. `state_split_over<batch>`: of the ranks that compute gradients
 /// of different examples for the same parameters, each updates one part of these parameters, and sends it to the
-/// others. Gradients are then completed by reduce-scatters, parameters by all-gathers: as many bytes as all-reduces
-/// send, and state, updates and complete gradients are divided by the number of ranks (ZeRO; Rajbhandari et al. 2020).
+/// others. Gradients are then reduced by reduce-scatters, and parameters gathered by all-gathers: as many bytes as
+/// all-reduces send, and state, updates and reduced gradients are divided by the number of ranks (ZeRO; Rajbhandari et
+/// al. 2020).
 ///
 /// Split is the first dimension whose extent on a rank all of these axes divide that do not split the tensor yet; if
 /// there is none, the first for each of them; and an axis that divides none splits several, which it divides together.
@@ -126,7 +127,7 @@ constexpr axis_mask further_axes(arrangement const& parameter, std::size_t eleme
   return further_split(layout.mesh.shape, parameter.spec, element_size,
                        axes_over(static_cast<Split const*>(nullptr), layout));
 }
-/// For any_layout: tensors that lie like the state of a parameter.
+/// For any_layout: tensors that are split like the state of a parameter.
 template <class Split, std::size_t ElementSize>
 struct split_as_state {
   static constexpr arrangement const& arranged(layout_table& table, mesh_shape const& mesh,
@@ -170,7 +171,7 @@ struct state_split<X, state_split_over<>> {
   using tensor = mtf::tensor<T, typename X::shape_type, typename X::layout_type, partial<>, typename X::backend_type>;
 };
 
-/// Along which axes the state of a parameter of type X that lies so is split further.
+/// Along which axes the state of this parameter is split further.
 template <class Split, class X>
 constexpr axis_mask state_axes([[maybe_unused]] tensor_place<X> const& parameter) {
   if constexpr (by_value<X>)
@@ -188,7 +189,7 @@ using state_part_t = typename detail::state_split<X, Split>::template tensor<typ
 
 namespace detail {
 
-/// How that part lies, of a parameter that lies so.
+/// The sharding of the part of this parameter.
 template <class Split, class Backend, class X>
 constexpr tensor_place<state_part_t<X, Split>> state_place([[maybe_unused]] Backend& b,
                                                            [[maybe_unused]] tensor_place<X> const& parameter) {

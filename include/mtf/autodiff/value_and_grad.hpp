@@ -188,7 +188,7 @@ using found_t = std::remove_cvref_t<decltype(call_with(
 }  // namespace detail
 
 /// The type of the gradients of a parameter structure; of several, by std::tie, a tuple. Their elements have the
-/// parameters' type, or what the `precision` of these completes gradients in.
+/// parameters' type, or the one in which the `precision` of these reduces gradients.
 template <class Params>
 using gradients_t = typename detail::gradients_of<typename detail::model_types<Params>::completed>::type;
 
@@ -251,7 +251,7 @@ using summed_gradients_t =
 
 /// Runs f forward and backward. see(found) is told what it found before the backward pass. `gradients` become those of
 /// f, times `weight`, and the sum `before`, which may be the same object, or be empty then; with `overlapped` the sums
-/// are completed.
+/// are reduced.
 template <class Split, class F, class Params, class Before, class Gradients, class See, class... Args>
 constexpr void run_both_ways(completed_gradients when, double weight, F const& f, Params const& params, Before& before,
                              Gradients& gradients, See const& see, Args const&... args) {
@@ -350,11 +350,11 @@ constexpr void differentiate(completed_gradients when, F const& f, Params const&
 
 }  // namespace detail
 
-/// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, complete, with the
+/// A function that calls f(params, args...), which returns a scalar tensor, and returns its value, reduced, with the
 /// gradients for every tensor of `params`. If these have a `precision`, f gets copies of them in the type that it
-/// computes in. Reverse mode: the operations on parameters are recorded and run backwards,
-/// each freeing what it kept. `Split` is the optimizer's state_split_over: with completed_gradients::overlapped each
-/// rank then gets only its part of a gradient.
+/// computes in. Reverse mode: the operations on parameters are recorded and run backwards, each freeing what it kept.
+/// `Split` is the optimizer's state_split_over: with completed_gradients::overlapped each rank then gets only its part
+/// of a gradient.
 ///
 /// In place of the scalar f may return a std::pair of it and something else, of tensors, numbers or both: that is
 /// returned too, as constants, `auto [value, gradients, auxiliary] = ...`. Gradients are taken in several structures

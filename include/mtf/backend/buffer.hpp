@@ -1,5 +1,5 @@
 #pragma once
-// A backend's memory, counted; and the sum of what is partial, once it is known.
+// A backend's memory, with a count of its holders; and the sum of a partial value, once it is known.
 #include <cstddef>
 #include <type_traits>
 
@@ -14,7 +14,7 @@ namespace mtf::backend {
 /// Where memory has no label.
 struct no_label {};
 
-/// Memory of a backend. The completed sum of a partial value is remembered, so that it is paid for once.
+/// Memory of a backend. The sum of a partial value is remembered, so that it is paid for once.
 template <class Backend>
 struct block final : kept_by<Backend> {
   int references = 1;
@@ -50,7 +50,7 @@ struct block final : kept_by<Backend> {
     else
       return made_by;
   }
-  /// Its terms are not needed any more: the memory goes back, the completed sum is still known.
+  /// Its terms are not needed any more: the memory goes back, the sum is still known.
   constexpr void forget_terms() {
     if (!whole) backend->release(data, bytes);
     whole = {};

@@ -1,7 +1,7 @@
 #pragma once
 // What a backend is: memory, collectives between its ranks, notes of what is going on, and `run`, which does a
-// primitive. How to write one: docs/design.md, "Writing a backend"; backend/host.hpp has all but `run` for memory of
-// the host.
+// primitive. How to write one: docs/design/backends.md, "Writing a backend"; backend/host.hpp has all but `run` for
+// memory of the host.
 #include <concepts>
 #include <cstddef>
 #include <string>

@@ -5,15 +5,15 @@
 namespace mtf::backend {
 
 /// Goes with memory whose terms are partial over some axes: what is known of their sum, so that it is paid for once.
-/// The sum of a gradient is asked for by several: by the norm of all gradients, by the optimizer, by who looks at it.
-/// Of a sum over `axes` a rank has the whole, or its part alone along the axes of `split` (split_further). `Memory`: a
-/// handle that is empty by default.
+/// The sum of a gradient is asked for several times: by the norm of all gradients, by the optimizer, by the user. Of a
+/// sum over `axes` a rank has the whole, or only its part along the axes of `split` (split_further). `Memory`: a handle
+/// that is empty by default.
 template <class Memory>
 class known_sum {
  public:
   /// Is the sum over these axes known?
   [[nodiscard]] constexpr bool is_over(axis_mask axes) const { return axes != 0 && axes_ == axes; }
-  /// The axes along which this rank has a part of the sum alone; 0: it has the whole.
+  /// The axes along which this rank has only a part of the sum; 0: it has the whole.
   [[nodiscard]] constexpr axis_mask split() const { return split_; }
   /// Where the sum is; `terms`: the memory that it goes with, where sums may be taken in place.
   [[nodiscard]] constexpr Memory const& memory(Memory const& terms) const {

@@ -1,6 +1,6 @@
 #pragma once
-// What a backend knows of layouts that are values: those that it was given, how tensors lie under them, and what rules
-// derived for these. Each is kept once, until the backend's end, so that nodes on a tape can point to it.
+// What a backend knows of layouts that are values: those that it was given, the shardings of tensors under them, and
+// what rules derived for these. Each is kept once, until the backend's end, so that nodes on a tape can point to it.
 // (Lists by hand: they are short, and including this is to be cheap.)
 #include <array>
 #include <cstddef>
@@ -14,9 +14,8 @@
 
 namespace mtf::backend {
 
-/// What one rule derived for operands that lie in certain ways. A rule is known by an address, which tells the class
-/// that derives from this.
-/// (`destroy`, and no virtual destructor: see mtf/backend/ref.hpp.)
+/// What one rule derived for operands with certain shardings. A rule is identified by an address, from which the
+/// derived class is known too. (`destroy`, and no virtual destructor: see mtf/backend/ref.hpp.)
 class derivation {
  public:
   void const* rule;
@@ -30,12 +29,12 @@ class derivation {
   constexpr ~derivation() = default;
 };
 
-/// How a tensor lies whose layout is a value. Of one table, two are the same if their addresses are.
+/// The sharding of a tensor whose layout is a value. Two arrangements of one table are equal if their addresses are.
 struct arrangement {
   sharding spec;
   layout_value const* layout = nullptr;  // for the dimensions that operations add
-  /// What was derived for operands of which the first lies so. (A pointer to the list: GCC 12 changes no mutable member
-  /// in a constant expression.)
+  /// What was derived for operands of which the first has this sharding. (A pointer to the list: GCC 12 changes no
+  /// mutable member in a constant expression.)
   derivation** derived = nullptr;
   arrangement* next = nullptr;  // of the table
 };

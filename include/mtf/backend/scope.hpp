@@ -45,7 +45,7 @@ struct operation_label {
 
 namespace backend {
 
-/// As long as it lives, the backend works for the operation `what` on a tensor that lies as `tensor` says; without a
+/// As long as it lives, the backend works for the operation `what` on a tensor with the sharding `tensor`; without a
 /// name, on another tensor of the operation in progress. `tensor` must outlive the backend's records: operations pass
 /// constants.
 template <class Backend>

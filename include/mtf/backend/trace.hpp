@@ -82,7 +82,7 @@ class trace_listener {
   /// Loops are told once; what happens in them stands for `times`. The tensors are the trace's.
   constexpr virtual void happened(planned_event const& what, std::uint64_t times, operation_tensors const& of) = 0;
   /// The operands of an operation, and its result, are all under this layout. No operands: what is done with these may
-  /// lie otherwise.
+  /// be under another layout.
   constexpr virtual void works_under(std::span<sharding const> operands, sharding const& result,
                                      layout_value const& layout) = 0;
   /// An operation added to the gradient of the i-th parameter, whose elements have `element` bytes.
@@ -93,8 +93,9 @@ class trace_listener {
   constexpr ~trace_listener() = default;
 };
 
-/// Of a stack of equal layers, those for which one that a trace visits is taken to stand. The more there are, the less
-/// a plan costs, and the less it is known of: `all` suffices for what is sent, not for memory.
+/// Which layers of a stack a trace takes to be equal, so that it visits one of them for all: all, all but the last, or
+/// all but the first and the last two. The more there are, the less a plan costs, and the less it knows: `all` suffices
+/// for what is sent, not for memory.
 enum class alike_layers : std::uint8_t { some, all_but_last, all };
 
 /// Records what a program sends and allocates on one rank. Rank 0 stands for all: every rank sends the same, and none
@@ -103,7 +104,7 @@ class trace {
  public:
   static constexpr bool holds_data = false;
 
-  /// `alike`: the layers that are taken to be alike.
+  /// `alike`: the layers that are taken to be equal.
   constexpr explicit trace(mesh_shape const& mesh, int rank = 0, alike_layers alike = alike_layers::some)
       : mesh_(mesh), rank_(rank), alike_(alike) {
     planned_.reserve(64);
@@ -128,11 +129,12 @@ class trace {
   /// The rank that it is.
   [[nodiscard]] constexpr int rank() const { return rank_; }
 
-  /// Of a stack of equal layers, those that are taken to be alike.
+  /// The layers of a stack that are taken to be equal.
   [[nodiscard]] constexpr alike_layers alike() const { return alike_; }
-  /// In truth they differ: what was recorded is of no use. Else it is what a trace records that visits more of them.
+  /// They turned out to differ: what was recorded is of no use. If they do not, it is what a trace that visits more of
+  /// them records.
   [[nodiscard]] constexpr bool layers_differ() const { return layers_differ_; }
-  /// Something that is done otherwise in the layers that are not visited.
+  /// Something is done differently in the layers that are not visited.
   constexpr void found_layers_to_differ() { layers_differ_ = alike_ != alike_layers::some; }
 
   /// The layouts that any_layout stands for.
@@ -379,8 +381,8 @@ class trace {
   std::uint64_t since_ = 0;                        // the peak since the last event
 };
 
-/// What `record` returns of a trace, on which it runs a program: of one that takes these layers to be alike, or if they
-/// are not, of one that visits more of them.
+/// What `record` returns of a trace on which it runs a program: the trace takes these layers to be equal, or, if they
+/// are not, visits more of them.
 template <class Record>
 constexpr auto on_trace(mesh_shape const& mesh, alike_layers alike, Record const& record) {
   for (;;) {

@@ -1,7 +1,7 @@
 #pragma once
-// Descriptions of work on one rank's shard, as small values: extents and strides, in elements, no names.
-// The typed operations compute them at compile time; backends execute them. They are all that crosses the name firewall
-// (docs/design.md, "Kernels see no names").
+// Descriptions of work on one rank's shard, as small values: extents and strides, in elements, no names. The typed
+// operations compute them at compile time; backends execute them. They are all that crosses the name firewall
+// (docs/design/operations.md, "Kernels see no names").
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -100,7 +100,7 @@ struct contraction {
 };
 
 /// Causal attention of one rank: for each of `batch`, with operands (q, k, v), query i sees keys 0 to i. Rows of `head`
-/// adjacent elements; results and gradients lie as q, k and v do.
+/// adjacent elements; results and gradients have the strides of q, k and v.
 struct attention_shape {
   loops<3> batch;
   index queries = 1, keys = 1, head = 1;

@@ -1,6 +1,6 @@
 #pragma once
-// The checkpoints of a run: DIRECTORY/step-00000100, written beside the training. Needs what mtf/checkpoint/save.hpp
-// does.
+// The checkpoints of a run: DIRECTORY/step-00000100, written while the training goes on. Needs what
+// mtf/checkpoint/save.hpp does.
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -27,14 +27,14 @@ struct checkpoint_options {
   int keep = 3;                 // the newest so many; 0: all
   std::int64_t keep_every = 0;  // and each whose step is a multiple of this; 0: no others
   std::uint64_t largest_file = largest_checkpoint_file;
-  // Called on all ranks with what a checkpoint could not be written for, a sentence; then the run goes on, and the next
-  // one is tried. Empty: that is a user_error.
+  // Called on all ranks with a sentence that says why a checkpoint could not be written; then the run goes on, and the
+  // next one is tried. Empty: that is a user_error.
   std::function<void(std::string const& why)> not_written{};
 };
 
 /// The checkpoints of a run. At most one is on its way to the disk; training goes on meanwhile, and keeps all but a few
-/// hundredths of the processor: memory for a copy of what a rank writes is kept between them. All ranks make the same
-/// calls in the same order. Whatever moment a run is killed at, the newest complete checkpoint is whole.
+/// hundredths of the processor. Memory for a copy of what a rank writes is kept between checkpoints. All ranks make the
+/// same calls in the same order. Whenever a run is killed, the newest complete checkpoint is whole.
 class checkpoints {
  public:
   /// Makes the directory, and takes it for this run alone until its end. One that cannot be made, or that another run
@@ -52,10 +52,10 @@ class checkpoints {
     begin(step, notes, detail::parts_to_write(parts...));
   }
   /// To be called once a step: completes the checkpoint that is on its way if all ranks have written their parts, and
-  /// removes those that are not kept. Whether it is there now. What went wrong is a user_error, or told to
+  /// removes those that are not kept. Returns whether it is complete now. What went wrong is a user_error, or passed to
   /// `not_written`.
   MTF_CHECKPOINT_CODE bool poll();
-  /// Waits for the checkpoint that is on its way, and completes it. Whether one is there now that was not before.
+  /// Waits for the checkpoint that is on its way, and completes it. Returns whether a new one is complete now.
   MTF_CHECKPOINT_CODE bool finish();
 
   /// The step of the newest complete checkpoint before step `before`, if there is one.

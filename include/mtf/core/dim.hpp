@@ -39,7 +39,7 @@ struct dim : detail::dim_base {
 };
 
 /// Where the links of a mesh axis run: between any ranks, or inside one node. Reductions over axes of both kinds go
-/// through the node first (docs/design.md, "What relayouts send").
+/// through the node first (docs/design/states.md, "What relayouts send").
 enum class link { any, node };
 
 /// A named axis of the machine: `Size` processors.

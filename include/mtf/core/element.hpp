@@ -1,6 +1,6 @@
 #pragma once
 // Element types: float, double, bfloat16, 32- and 64-bit integers, bool. bfloat16 is for storage: kernels compute and
-// accumulate it in float (docs/design.md, "Element types").
+// accumulate it in float (docs/design/numbers.md, "Element types").
 #include <bit>
 #include <cstdint>
 #include <type_traits>

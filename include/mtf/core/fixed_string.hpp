@@ -1,5 +1,6 @@
 #pragma once
-// Strings as template arguments. Nothing may deduce one: nvcc 13.0 cannot (docs/design.md, "Kernels see no names").
+// Strings as template arguments. Nothing may deduce one: nvcc 13.0 cannot (docs/design/operations.md, "Kernels see no
+// names").
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

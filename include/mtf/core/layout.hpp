@@ -53,7 +53,7 @@ struct split<Dim, Axes...> {
 
 namespace detail {
 
-/// One of which an axis splits several dimensions of one tensor: how an optimizer's state may lie, and nothing else.
+/// A split by an axis that splits several dimensions of one tensor, which only an optimizer's state may have.
 template <class Dim, class... Axes>
 struct shared_split : split<Dim, Axes...> {
   static constexpr int processors = 1;  // they need not divide the dimension

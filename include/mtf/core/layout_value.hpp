@@ -152,8 +152,8 @@ constexpr mesh_value mesh_from(std::string_view text) {
 }
 
 /// The layout that rules such as "batch:data;hidden:model" name, in the notation of `layout_of`. A user_error, in the
-/// compiler's words: an axis that the mesh lacks, an axis twice in a rule, two rules for one dimension. What tensors
-/// can lie so is asked where they are made.
+/// compiler's words: an axis that the mesh lacks, an axis twice in a rule, two rules for one dimension. Whether a
+/// tensor can have it is asked where the tensor is made.
 constexpr layout_value layout_from(mesh_value const& mesh, std::string_view rules) {
   layout_value l{.mesh = mesh};
   for (std::size_t i = 0; i < detail::entry_count(rules); ++i) {
@@ -220,7 +220,7 @@ template <layout_type Layout>
 inline constexpr layout_value value_of = detail::layout_as_value(static_cast<Layout const*>(nullptr));
 
 namespace detail {
-/// Of `any_layout`, which lies on no mesh that the compiler knows.
+/// Of `any_layout`, whose mesh the compiler does not know.
 struct any_mesh : mesh<> {};
 template <>
 inline constexpr bool is_mesh<any_mesh> = true;

@@ -1,10 +1,10 @@
 #pragma once
-// How sums that are not taken yet pass through a function.
+// How partial operands pass through an operation.
 #include <cstdint>
 
 namespace mtf {
 
-/// Where an operation is linear, as far as sums may pass through it.
+/// In which operands an operation is linear, so that they may stay partial.
 enum class linearity : std::uint8_t {
   none,            // completes every partial operand
   additive,        // f(sum x, sum y) = sum f(x, y): passes where all operands are partial

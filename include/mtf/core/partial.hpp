@@ -1,11 +1,11 @@
 #pragma once
-// Sums that are not taken yet.
+// Partial tensors: sums that are not reduced yet.
 #include <mtf/core/dim.hpp>
 #include <mtf/core/mesh_shape.hpp>
 
 namespace mtf {
 
-/// The mesh axes along which the ranks hold terms of a sum that is not taken yet.
+/// The mesh axes over which a tensor is partial: each rank along them holds one term of a sum that is not reduced yet.
 template <mesh_axis... Axes>
 struct partial {
   /// The axes as a set; an axis that the mesh lacks is left out.

@@ -22,7 +22,7 @@ using precision_verdict_t =
 
 }  // namespace detail
 
-/// The element types of a model, given to `place` where else one type stands, and so a part of the parameters' type:
+/// The element types of a model, given to `place` instead of one element type, and so a part of the parameters' type:
 /// `mlp<mtf::place<mtf::mixed_bfloat16, where, backend>::tensor>`.
 /// - Parameter: parameters between steps, which the optimizer updates and checkpoints hold ("master weights").
 /// - Compute: what the differentiated function computes in. value_and_grad gives it copies of the parameters in this
@@ -34,9 +34,9 @@ using precision_verdict_t =
 ///   small changes add up, by numbers that depend on the parameter's name, the element's place in the global tensor and
 ///   the count of updates, and so on no layout.
 ///
-/// Norms, softmax and products compute in float whatever is stored, and losses are float (docs/design.md, "Element
-/// types"). Refused: a Compute that is neither Parameter nor bfloat16 for float, a Completed that is neither of these
-/// two, a State that is neither what parameters are computed in nor, where that is float, bfloat16.
+/// Norms, softmax and products compute in float whatever is stored, and losses are float (docs/design/numbers.md,
+/// "Element types"). Refused: a Compute that is neither Parameter nor bfloat16 for float, a Completed that is neither
+/// of these two, a State that is neither what parameters are computed in nor, where that is float, bfloat16.
 template <class Parameter, class Compute = Parameter, class Completed = Compute, class State = compute_t<Parameter>>
 struct precision {
   using checked = checked_t<detail::precision_verdict_t<Parameter, Compute, Completed, State>>;
@@ -51,7 +51,7 @@ struct precision {
 };
 
 /// float parameters and optimizer state; activations, gradients and all messages in bfloat16. `precision<float,
-/// bfloat16, float>` completes gradients in float.
+/// bfloat16, float>` reduces gradients in float.
 using mixed_bfloat16 = precision<float, bfloat16>;
 
 namespace detail {

@@ -1,12 +1,12 @@
 #pragma once
-// What stands for a result that there is none of.
+// What an operation returns that was refused.
 #include <type_traits>
 
 namespace mtf {
 
 /// What an operation returns after the compiler has refused it, so that one mistake gives one error: every operation
-/// accepts it and returns it again. Nothing here is ever defined. Where a number is expected it is a double: of several
-/// functions of numbers, std::sqrt or std::to_string, just one fits best.
+/// accepts it and returns it again. Nothing here is ever defined. Where a number is expected it is a double, so that of
+/// the overloads of std::sqrt or std::to_string one fits best.
 struct refused {
   template <class T>
     requires(!std::is_arithmetic_v<T>)

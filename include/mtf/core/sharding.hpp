@@ -1,7 +1,7 @@
 #pragma once
-// How a tensor lies on a mesh, as a value: its dimensions, the axes that split each, the axes over which it is partial.
-// All rules are constexpr functions over these values; there is no second copy of a rule (docs/design.md, "The three
-// parts of an operation").
+// The sharding of a tensor on a mesh, as a value: its dimensions, the axes that split each, the axes over which it is
+// partial. All rules are constexpr functions over these values; there is no second copy of a rule
+// (docs/design/operations.md, "The three parts of an operation").
 #include <cstdint>
 
 #include <mtf/core/limits.hpp>
@@ -55,8 +55,8 @@ struct axis_share {
 };
 
 /// A tensor's dimensions, outermost first, and the axes over which it is partial. An axis splits one dimension. Only of
-/// an optimizer's state may it split several, of which it divides none (detail::split_further): each then into as many
-/// parts as divide both what is left of the dimension and what the outer ones leave of the axis.
+/// an optimizer's state may it split several, of which it divides none (detail::split_further): each is then split into
+/// the greatest common divisor of what is left of the dimension and what the outer dimensions leave of the axis.
 struct sharding {
   int ndim = 0;
   dim_state dim[max_dims];  // GCC 12 does not convert `{}` to what has an array with an initializer

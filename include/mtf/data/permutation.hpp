@@ -7,9 +7,9 @@
 
 namespace mtf {
 
-/// A permutation of 0 to size - 1, by a key: any place of it is computed alone, from no memory, and alike on every
-/// rank. A Feistel network whose rounds are keyed hashes (splitmix64's) on the next power of two; what falls outside is
-/// permuted again until it falls inside (cycle walking; Black and Rogaway 2002).
+/// A permutation of 0 to size - 1, by a key: any place of it is computed without the others, from no memory, and is the
+/// same on every rank. A Feistel network whose rounds are keyed hashes (splitmix64's) on the next power of two; what
+/// falls outside is permuted again until it falls inside (cycle walking; Black and Rogaway 2002).
 class permutation {
  public:
   constexpr permutation(std::uint64_t size, std::uint64_t key) : size_(size) {

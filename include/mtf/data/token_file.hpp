@@ -15,10 +15,10 @@
 namespace mtf {
 
 /// The tokens of a file, in documents, where they are in the file: nothing is read before it is asked for. Three kinds
-/// of files, told apart by their first bytes: those that `token_writer` and the program prepare write (docs/design.md,
-/// "Data"); llm.c's (magic 20240520, version 1), whose documents begin with GPT-2's end of text; and any other whose
-/// name does not end in .bin, whose bytes are the tokens and which is one document. A file that is changed while this
-/// stands is a user_error of whoever looks at it next.
+/// of files, told apart by their first bytes: those that `token_writer` and the program prepare write
+/// (docs/design/files.md, "Data"); llm.c's (magic 20240520, version 1), whose documents begin with GPT-2's end of text;
+/// and any other whose name does not end in .bin, whose bytes are the tokens and which is one document. A file that is
+/// changed while this stands is a user_error of whoever looks at it next.
 class token_file {
  public:
   /// Opens and checks the file: its length, its header, the ends of its documents. A user_error says what is wrong, and
@@ -39,7 +39,7 @@ class token_file {
   [[nodiscard]] std::int64_t begin_of(std::int64_t document) const {
     return document == 0 ? 0 : static_cast<std::int64_t>(layout_.ends[static_cast<std::size_t>(document - 1)]);
   }
-  /// How many ids the vocabulary has, by the file's header. It is what the writer said: `check_below` looks.
+  /// How many ids the vocabulary has, by the file's header. The writer said so; `check_below` checks it.
   [[nodiscard]] std::int64_t vocabulary() const { return layout_.vocabulary; }
   /// The token between documents, if there is one. It stands in the file.
   [[nodiscard]] std::optional<std::int32_t> end_of_text() const {
@@ -70,7 +70,7 @@ class token_file {
       }
     });
   }
-  /// A number that another file has hardly ever: of the lengths, and of at most 4096 tokens, evenly spread.
+  /// A fingerprint, which hardly any other file has: of the lengths, and of at most 4096 tokens, evenly spread.
   [[nodiscard]] std::uint64_t fingerprint() const {
     std::uint64_t hash = 0xcbf29ce484222325ULL;
     auto const add = [&](std::uint64_t x) { hash = (hash ^ x ^ (x >> 32U)) * 0x100000001b3ULL; };

@@ -15,8 +15,8 @@
 
 namespace mtf {
 
-/// Writes a file that `token_file` reads, of ids of two bytes if the vocabulary allows that, else of four. It gets its
-/// name when it is whole; if that does not come to pass, nothing is left of it. What cannot be written is a user_error.
+/// Writes a file that `token_file` reads, of ids of two bytes if the vocabulary allows that, else of four. The file
+/// gets its name when it is whole; if it never is, nothing is left of it. What cannot be written is a user_error.
 class token_writer {
  public:
   /// `end_of_text`: written behind each document, if it is given.

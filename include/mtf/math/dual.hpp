@@ -15,9 +15,9 @@ namespace mtf::math {
 template <class N>
 concept plain_number = std::is_arithmetic_v<N>;
 
-/// outer inner, of derivatives in a chain: 0 where the outer one is 0, also if the inner one has overflowed. What is
-/// flat passes nothing on: 1 / (1 + e^-x) where e^-x is infinite. Of constants, as most inner ones are, nothing is
-/// asked.
+/// outer inner, of derivatives in a chain: 0 where the outer one is 0, also if the inner one has overflowed. A flat
+/// function passes nothing on: 1 / (1 + e^-x) where e^-x is infinite. Constants, which most inner ones are, are not
+/// tested.
 template <class T>
 MTF_FUNCTION constexpr T chained(T outer, T inner) {
   T const product = static_cast<T>(outer * inner);
@@ -31,8 +31,8 @@ MTF_FUNCTION constexpr T chained(T outer, T inner) {
   }
 }
 
-/// F hands one of its arguments on, or none. Where that is not the one of which a derivative is asked, nothing of a
-/// gradient gets there, not even of an infinite one.
+/// F returns one of its arguments, or none. An argument that it does not return gets no gradient, not even of an
+/// infinite one.
 template <class F>
 inline constexpr bool selects = false;
 

@@ -67,7 +67,7 @@ constexpr void trace_under(trace& b, F const& f, std::span<layout_value const> l
         throw user_error(refusal(MTF_SAYS_UNUSED_RULE, std::string(rule.name.view())));
 }
 
-/// f<how gradients are completed, the optimizer's state_split_over>(): by what is known when the program runs.
+/// f<when gradients are reduced, the optimizer's state_split_over>(): by what is known when the program runs.
 template <class Split, class F>
 constexpr void as_types(completed_gradients when, bool state_is_split, F const& f) {
   using enum completed_gradients;

@@ -21,7 +21,7 @@
 
 namespace mtf {
 
-/// A tensor that a planned program is given: how it lies on the mesh.
+/// A tensor that a planned program is given, with its sharding.
 struct planned_tensor {
   std::string name;         // a parameter's path, such as "blocks.*.wq"; empty for an input
   std::uint64_t count = 1;  // of equal layers
@@ -86,8 +86,8 @@ void add_tensors_of(std::vector<planned_tensor>& all, trace& b) {
 
 }  // namespace detail
 
-/// As `plan_under`, when the program runs, with every event; also how gradients are completed and whether the state is
-/// split over `Split` is said when the program runs.
+/// As `plan_under`, when the program runs, with every event; when gradients are reduced, and whether the state is split
+/// over `Split`, is also said when the program runs.
 template <class Split = state_split_over<>, class Update = without_update, class F, class... In>
 plan_record record_under(completed_gradients when, bool state_is_split, F const& f,
                          std::span<layout_value const> layouts, In...) {

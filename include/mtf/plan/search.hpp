@@ -49,11 +49,10 @@ constexpr program_outline outline_of(F const& f, machine_description const& best
 }  // namespace detail
 
 /// The layouts under which a step of a program takes the least on a machine. f and what stands for its arguments are as
-/// for plan_under.
-/// All layouts in which the axes that split one dimension stand in the mesh's order are looked at, on all meshes of so
-/// many ranks, and the best are the best of all. `Split`, a state_split_over, is tried beside none; gradients are
-/// completed later and overlapped. A user_error: what `among` names and the program lacks, a speed that the machine's
-/// description lacks.
+/// for plan_under. All layouts in which the axes that split one dimension stand in the mesh's order are looked at, on
+/// all meshes of so many ranks, and the best are the best of all. `Split`, a state_split_over, is tried beside none;
+/// gradients are reduced later and overlapped. A user_error: what `among` names and the program lacks, a speed that the
+/// machine's description lacks.
 template <class Split = state_split_over<>, class Update = without_update, class F, class... In>
 constexpr searched_layouts search_layouts(F const& f, machine_description const& machine,
                                           layouts_to_search const& among, In... in) {

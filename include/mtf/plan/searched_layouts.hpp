@@ -12,7 +12,7 @@
 
 namespace mtf {
 
-/// What the best layout has least of: seconds of a step on the machine, bytes that a rank sends, or bytes that it
+/// What the best layout needs least of: seconds of a step on the machine, bytes that a rank sends, or bytes that it
 /// holds.
 enum class least : std::uint8_t { seconds, bytes_sent, memory };
 
@@ -32,7 +32,7 @@ struct layouts_to_search {
   std::size_t wanted = 3;  // how many are to be found, the best first
 };
 
-/// Layouts of a program, how gradients are completed and whether the optimizer's state is split under them, and what a
+/// Layouts of a program, when gradients are reduced and whether the optimizer's state is split under them, and what a
 /// step then takes of one rank.
 struct found_layout {
   std::vector<layout_value> layouts;
@@ -48,8 +48,8 @@ struct found_layout {
 };
 
 /// What a search came to. Here a layout means all layouts of the program together. Of each there are up to four plans:
-/// with gradients completed later or overlapped, with the optimizer's state as the parameters or split; the best of
-/// them counts.
+/// with gradients reduced later or overlapped, with the optimizer's state as the parameters or split; the best of them
+/// counts.
 struct searched_layouts {
   std::vector<found_layout> best;  // ascending
   std::uint64_t meshes = 0;

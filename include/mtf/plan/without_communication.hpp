@@ -56,7 +56,7 @@ struct mesh_in<X> {
 };
 template <template <template <class...> class> class Structure, template <class...> class Tensor>
 struct mesh_in<Structure<Tensor>> {
-  // Every tensor of a structure lies on one mesh, which a tensor without dimensions tells.
+  // All tensors of a structure are on one mesh, and a tensor without dimensions has it.
   using type = typename Tensor<>::mesh_type;
 };
 template <class... M>
@@ -126,7 +126,7 @@ class quiet_program {
 
 }  // namespace detail
 
-/// A function that calls f and must not communicate: neither forward nor, given a complete gradient of its result,
+/// A function that calls f and must not communicate: neither forward nor, given a reduced gradient of its result,
 /// backward (its arguments' gradients may come out partial). Checked by the compiler, which runs f on tensors without
 /// data. f is a function object without state; its arguments are tensors, structures of tensors, or values whose
 /// default serves the check. Refused: an f that communicates, or captures, or does not take its arguments.

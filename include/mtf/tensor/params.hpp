@@ -155,9 +155,9 @@ struct path {
   }
 };
 
-/// Equal layers are an array. Where nothing is computed, a few stand for all of them, so that a plan's cost does not
-/// grow with depth: one for all but a few first and a few last ones, which are visited apart: as the trace takes layers
-/// to be alike none, the last one, or the first and the two last.
+/// Equal layers are an array. Where nothing is computed, only a few are visited, so that a plan's cost does not grow
+/// with depth. One of them stands for all others. By `alike_layers` those that are visited besides are none, the last
+/// one, or the first and the last two.
 class layer_groups {
  public:
   struct group {

@@ -1,5 +1,5 @@
 #pragma once
-// Where the tensors of a structure lie.
+// The element type, layout and backend of the tensors of a structure.
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/layout.hpp>
 #include <mtf/core/partial.hpp>

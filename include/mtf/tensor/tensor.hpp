@@ -76,9 +76,9 @@ constexpr refused gradient_is_no_tensor() {
 }  // namespace detail
 
 /// A global array over the dimensions of `Shape`, split over the mesh as `Layout` says; each rank holds its shard,
-/// dense and row-major. Over the axes of `Partial` each rank holds one term of a sum that is not taken yet. Copies
-/// share memory and are cheap, and are values: memory that someone else holds too is never written. Refused: a layout
-/// that is not injective on the shape.
+/// dense and row-major. Over the axes of `Partial` it is partial: each rank holds one term of a sum that is not reduced
+/// yet. Copies share memory and are cheap, and are values: memory that someone else holds too is never written.
+/// Refused: a layout that is not injective on the shape.
 template <class T, class Shape, class Layout, class Partial, class Backend>
 class tensor : public detail::described<T, Shape, Layout, Partial> {
  public:
@@ -117,8 +117,8 @@ class tensor : public detail::described<T, Shape, Layout, Partial> {
   detail::value<Backend, T> value_;
 };
 
-/// The same with a layout that is a value: how it lies is known when the program runs. Over which axes it is partial
-/// too, so its type never says so.
+/// The same with a layout that is a value: its sharding is known when the program runs. So are the axes over which it
+/// is partial, and its type has none.
 template <class T, class Shape, std::size_t I, class Further, class Backend>
 class tensor<T, Shape, any_layout<I, Further>, partial<>, Backend>
     : public detail::described<T, Shape, any_layout<I, Further>, partial<>> {
@@ -140,7 +140,7 @@ class tensor<T, Shape, any_layout<I, Further>, partial<>, Backend>
     if (empty()) detail::has_no_value("a tensor", detail::described<T, Shape, any_layout<I, Further>, partial<>>::spec);
     return value_;
   }
-  /// How it lies.
+  /// Its sharding.
   [[nodiscard]] constexpr backend::arrangement const& where() const {
     static_cast<void>(value());
     return *where_;

@@ -1,5 +1,5 @@
 #pragma once
-// Whether tensors of a shape can lie as a layout says.
+// Whether a layout fits tensors of a shape.
 #include <cstddef>
 
 #include <mtf/core/layout.hpp>

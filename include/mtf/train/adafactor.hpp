@@ -75,8 +75,9 @@ inline constexpr factored_dims factored_of = factored_dims_of(X::shape_type::ext
 template <class Shape, std::size_t Gone, std::size_t... I>
 shape<typename Shape::template at<(I < Gone ? I : I + 1)>...> shape_without(std::index_sequence<I...>);
 
-// A moment lies like the part of the parameter of which it is, without one of its dimensions. Where axes split several
-// dimensions of the part, it is of what these leave whole: sums over one dimension would need some of their ranks.
+// A moment is split like the part of the parameter to which it belongs, without one of its dimensions. Axes that split
+// several dimensions of the part do not split it: sums over one of these dimensions would need only some of their
+// ranks.
 
 /// For any_layout.
 template <class X, class Split, std::size_t Gone>
@@ -166,9 +167,9 @@ struct adafactor_rule {
   }
 
  private:
-  /// g / sqrt(moments), the moments as products of those of rows and of columns. `part`: how g lies. Sends sums of rows
-  /// over the axes that split their largest dimension, sums of columns over those that split the second, and the rows'
-  /// mean over the latter; g, where an axis splits several dimensions.
+  /// g / sqrt(moments), the moments as products of those of rows and of columns. `part`: the place of g. Sends sums of
+  /// rows over the axes that split their largest dimension, sums of columns over those that split the second, and the
+  /// rows' mean over the latter; g, where an axis splits several dimensions.
   template <class Backend, class A, class Part, class Rows, class Columns>
   static constexpr buffer<Backend> factored(Backend& b, one_update<options> const& u, factored_dims const& f,
                                             sharding const& part, Part const& g, Rows& rows, Columns& columns, A rest) {
@@ -216,8 +217,8 @@ struct adafactor_rule {
 
 /// Adafactor (Shazeer & Stern 2018) as Mesh-TensorFlow has it, without its first moment. A tensor whose two largest
 /// dimensions have extents of at least 128 keeps the means of its gradient's squares along each of the two, another one
-/// the moments of all elements. Moments lie as their parameter's state does, with `Split` too, but are not split by an
-/// axis that would split several of its dimensions; they are of the compute type. An update's root mean square is
+/// the moments of all elements. Moments are split as their parameter's state is, with `Split` too, but are not split by
+/// an axis that would split several of its dimensions; they are of the compute type. An update's root mean square is
 /// clipped to clip_rms; the rate is multiplied by the parameter's root mean square, and comes from the schedule
 /// relative_step in the paper. For each tensor it sends, beside what every optimizer does: two numbers over the axes
 /// that split it, and where those split a factored dimension the sums along it. `Decay` and copies as for adamw; a

@@ -20,7 +20,7 @@
 namespace mtf {
 
 /// The Euclidean norm of all gradients together, in double. Each element counts once: a rank adds its shard only if it
-/// is the first of those that hold the same. Completes the gradients, for an optimizer with `Split` each rank's part of
+/// is the first of those that hold the same. Reduces the gradients, for an optimizer with `Split` each rank's part of
 /// them; then one all-reduce of one number over the axes that split any of them. Gradients that are zero, since nothing
 /// flowed there, send nothing.
 template <class Split = state_split_over<>, class Backend, class Gradients>

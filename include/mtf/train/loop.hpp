@@ -20,8 +20,8 @@
 
 namespace mtf {
 
-/// Trains a structure of parameters. All ranks make one, with the same options, and call its functions alike; the first
-/// rank writes and speaks. What goes wrong is a user_error on all ranks.
+/// Trains a structure of parameters. All ranks make one, with the same options, and make the same calls; the first rank
+/// writes files and to the screen. What goes wrong is a user_error on all ranks.
 ///
 /// `Optimizer`: anything with update(machine, p, gradients, learning_rate), which returns the gradients' norm and, if
 /// that is not finite, leaves p alone; what its visit_state tells of is stored in checkpoints, each structure under a
@@ -40,7 +40,7 @@ class training_loop final : detail::training_run {
 
   /// A line on the screen, by the first rank.
   void say(std::string const& line) { training_run::say(line); }
-  /// What a rank can do at most: speeds are told as shares of it.
+  /// What a rank can do at most: speeds are given as shares of it.
   void compare_with(machine_limits const& limits) { limits_ = limits; }
 
   /// Does the steps that are left. `data(n)`: the batch of step n, counted from 0. `step(p, batch, n)`: the loss, as a

@@ -1,5 +1,5 @@
 #pragma once
-// What a training loop is told.
+// The options of a training loop.
 #include <functional>
 #include <optional>
 #include <string>

@@ -11,7 +11,7 @@
 
 namespace mtf {
 
-/// What a spike is: a loss that lies more than `deviations` standard deviations above the median of the last `window`
+/// What a spike is: a loss that is more than `deviations` standard deviations above the median of the last `window`
 /// losses. The deviation is estimated from the median of the distances to the median, times 1.4826, as for a normal
 /// distribution: one spike among them changes neither median. It counts as at least a thousandth of the median, as a
 /// loss that hardly moves is no reason. Before `window` losses there are none.

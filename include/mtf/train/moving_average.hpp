@@ -37,8 +37,8 @@ struct averaged_of<Structure<Tensor>> {
 }  // namespace detail
 
 /// The exponential moving average of parameters, which often does better than the last ones in an evaluation: average =
-/// decay average + (1 - decay) parameter, from the first parameters on, in their compute type. It lies as they do, so
-/// nothing is sent. Stored beside them: `stored_as("ema", average)`.
+/// decay average + (1 - decay) parameter, from the first parameters on, in their compute type. It is split as they are,
+/// so nothing is sent. Stored beside them: `stored_as("ema", average)`.
 template <class Params>
 class moving_average {
  public:

@@ -99,8 +99,8 @@ inline constexpr bool is_like = std::is_same_v<typename Part::shape_type, typena
 template <class Part>
 inline constexpr bool is_like<Part, not_kept> = false;
 
-/// An optimizer's state lies as the layouts say that the backend was given: the compiler sees to it that a parameter
-/// does too, but where the layout is a value.
+/// An optimizer's state is split by the layouts that the backend was given. So must a parameter be: where the layout is
+/// a type, the compiler checks it.
 template <class Part, class State>
 constexpr void check_state([[maybe_unused]] char const* optimizer, [[maybe_unused]] path const& name,
                            [[maybe_unused]] Part const& part, [[maybe_unused]] State const& state) {
@@ -164,7 +164,7 @@ constexpr primitives::draws draws_for([[maybe_unused]] Backend& b, [[maybe_unuse
 /// The update of a rule that has a formula for one element, of mtf/math/updates.hpp.
 template <class Rule>
 struct element_by_element {
-  /// `p`: the rank's part of the parameter, which lies as g does.
+  /// `p`: the rank's part of the parameter, which is split as g is.
   template <class Backend, class Options, class P, class Part, class... Kept>
   static constexpr void update(Backend& b, one_update<Options> const& u, P* p, Part const& g, Kept&... kept) {
     using A = compute_t<P>;
@@ -214,10 +214,10 @@ class optimizer {
     make(b, each{});
   }
 
-  /// One update; returns the gradients' global norm before clipping. In place, but where someone else holds a
-  /// parameter's memory, who keeps it as it was. A parameter whose gradient is zero, since nothing flowed there, stays
-  /// with its state as it is, and counts no step; if the norm is not finite, all do. Gradients may have another
-  /// element type than the parameters. Completes each gradient: one all-reduce a tensor over the axes over which it is
+  /// One update; returns the gradients' global norm before clipping. In place, except where someone else holds a
+  /// parameter's memory: that memory stays as it was. A parameter whose gradient is zero, since nothing flowed there,
+  /// stays with its state as it is, and counts no step; if the norm is not finite, all do. Gradients may have another
+  /// element type than the parameters. Reduces each gradient: one all-reduce a tensor over the axes over which it is
   /// partial. Where the state is split further: a reduce-scatter, and an all-gather of the updated parameter.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {

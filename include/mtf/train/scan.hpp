@@ -41,13 +41,13 @@ constexpr std::vector<contribution_state> contributions_of(ref<gradient_slot<tra
 /// A group of equal layers on the tape. Its nodes lie between two marks: running backwards, the plan's loop begins at
 /// the end. One run stands for all, so the gradient must leave the group as it enters it.
 ///
-/// If layers are taken to be alike, the first stands for those behind it too, whose input is made by a layer and held
-/// by nobody else. So of the first one's input either nothing must be left when the layer has run backwards, as of
-/// theirs; or, if a layer keeps its result, which is the next one's input, all of it: then the loop holds it.
+/// If layers are taken to be equal, the first stands for those after it too, whose input is made by a layer and held by
+/// nobody else. So the first one's input must either be free when the layer has run backwards, as theirs is; or, if a
+/// layer keeps its result, which is the next one's input, must still be held: then the loop holds it.
 ///
-/// If the last layer is taken to be alike too, the gradient enters as it leaves what follows the layers. Sums along
-/// axes must be complete then, here and between layers, for all to send the same. Memory may differ: if the others
-/// share theirs where this one does not, they copy what this one need not.
+/// If the last layer is taken to be equal too, the gradient enters as it leaves what follows the layers. It must be
+/// reduced then, here and between layers, for all to send the same. Memory may differ: if the others share theirs where
+/// this one does not, they copy what this one need not.
 template <class T>
 struct layer_loop {
   int references = 1;
@@ -116,7 +116,7 @@ constexpr tape<Backend>* tape_of_structure(S const& s) {
   return t;
 }
 
-/// Do these lie alike, and is of both a gradient wanted that is no parameter's, or of none?
+/// Have both the same sharding, and is a gradient wanted of both, which is no parameter's, or of none?
 template <class X>
 constexpr bool are_alike(X const& a, X const& b) {
   if constexpr (requires { a.where(); })

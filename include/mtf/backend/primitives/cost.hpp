@@ -35,7 +35,7 @@ constexpr double flops_of(P const& p) {
     return 0;
 }
 
-/// By what backends' speeds differ beside a primitive's name: of products the bytes of an element and the smallest
+/// What a backend's speed depends on besides a primitive's name: of products the bytes of an element and the smallest
 /// extent, as thin ones are slower; of what is bound by memory the bytes of one run, as caches and short runs have
 /// speeds of their own.
 struct grade {

@@ -12,7 +12,7 @@ namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
 
-/// Where random numbers for elements that lie so in the global tensor come from. Only bfloat16 state draws.
+/// Where random numbers come from, for elements at these places of the global tensor. Only bfloat16 state draws.
 struct draws {
   placement of;
   std::uint64_t key = 0;

@@ -36,8 +36,8 @@ struct join_products {
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(n) + bytes_moved<A>((1 + ranks) * n); }
 };
 
-/// dx = dy * others * the product of all other elements of this rank that x was multiplied with. dx lies as x, others
-/// as dy; of.kept has operands (dy, x).
+/// dx = dy * others * the product of all other elements of this rank that x was multiplied with. dx has the strides of
+/// x, others those of dy; of.kept has operands (dy, x).
 template <class T>
 struct product_vjp {
   static constexpr char const* name = "mtf::product_vjp";

@@ -37,7 +37,7 @@ std::string first_text(collectives& ranks, std::string const& mine) {
   return {};
 }
 
-/// Throws on all ranks what the first of them says that says something: a user_error. All ranks call it.
+/// If some ranks give a sentence, throws the first one of them on all ranks, as a user_error. All ranks call it.
 inline void agree(collectives& ranks, std::string const& failure) {
   if (ranks.any(!failure.empty())) throw user_error(first_text(ranks, failure));
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What work beside a training needs: memory for copies, and a slow pace.
+// What work in the background of a training needs: memory for copies, and a slow pace.
 #include <time.h>  // NOLINT(modernize-deprecated-headers): the clock of a thread is not C++'s
 #include <chrono>
 #include <condition_variable>
@@ -27,12 +27,12 @@ class copies {
   std::size_t size_ = 0;
 };
 
-/// Lets a thread that works beside a training take a small share of a core, until somebody waits for it. (A low
-/// priority is not enough: what the system does for the thread, writing pages to the disk, has none.)
+/// Lets a thread that works in the background of a training take a small share of a core, until somebody waits for it.
+/// (A low priority is not enough: what the system does for the thread, writing pages to the disk, has none.)
 class pace {
  public:
-  /// To be called by the thread, now and then: sleeps if it is ahead. (Once: to sleep and to wake up takes time of a
-  /// core too, for which the next call sleeps. Who slept until nothing was left might never come to an end.)
+  /// To be called by the thread, now and then: sleeps if it is ahead. (Only once: sleeping and waking up also take time
+  /// of a core, for which the next call sleeps. A loop until the thread is no longer ahead might never end.)
   void keep() {
     std::unique_lock lock(guard_);
     if (hurry_) return;

@@ -1,6 +1,6 @@
 #pragma once
-// A copy of what lies in a near cache into memory that nobody reads soon. What is written past the caches is not read
-// first, and meanwhile the memory can be asked for what comes next.
+// A copy of what is in a near cache into memory that nobody reads soon. A line that is written past the caches need not
+// be read first, and meanwhile the memory can deliver what comes next.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

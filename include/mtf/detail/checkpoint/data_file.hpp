@@ -11,8 +11,8 @@
 
 namespace mtf::detail {
 
-/// A file as memory, of which each look tells whether it is still the file that was opened. One that is shorter, or was
-/// written since, is a user_error. (A file that another was renamed to is still there, as long as it is open.)
+/// A mapped file; each read checks whether it is still the file that was opened. One that is shorter, or was written
+/// since, is a user_error. (A file that another was renamed to is still there, as long as it is open.)
 class data_file {
  public:
   explicit data_file(std::string const& path) : file_(file::to_read(path)), was_(file_.now()), mapped_(file_) {}

@@ -1,5 +1,5 @@
 #pragma once
-// Files as memory end a process that looks where the file is not any more. Unless it is told.
+// A process that reads a mapped file where the file no longer is ends by SIGBUS. Here it is told instead.
 #include <atomic>
 #include <cerrno>
 #include <cstddef>

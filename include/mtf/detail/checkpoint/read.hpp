@@ -65,7 +65,7 @@ struct tensor_file {
   }
 };
 
-/// Where one tensor lies.
+/// Where one tensor is in the files.
 struct tensor_source {
   std::size_t file;
   stored_array array;
@@ -97,7 +97,7 @@ class tensor_files {
 
   checkpoint_notes notes;
 
-  /// Where this tensor lies. None, one of another shape, or of elements that cannot be read as these: a user_error.
+  /// Where this tensor is. None, one of another shape, or of elements that cannot be read as these: a user_error.
   tensor_source const& of(stored_tensor const& t) const {
     auto const found = sources_.find(t.name);
     if (found == sources_.end()) throw user_error(path_ + " has no tensor " + t.name + names_like());

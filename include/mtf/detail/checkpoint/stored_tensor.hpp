@@ -92,7 +92,8 @@ MTF_CHECKPOINT_CODE void add_tensor(std::vector<stored_tensor>& all, path const&
 /// These parts, of which no two have one name, and no two of their tensors either: that is a user_error.
 MTF_CHECKPOINT_CODE std::vector<stored_part> with_names_of_their_own(std::vector<stored_part> parts);
 
-/// What has tensors in several structures, such as an optimizer, tells of each with the suffix of their names.
+/// What has tensors in several structures, such as an optimizer, names each structure with the suffix of its tensors'
+/// names.
 struct no_visitor {
   template <class S>
   void operator()(std::string_view, S&) const {}
@@ -197,7 +198,7 @@ std::vector<stored_part> parts_to_read([[maybe_unused]] Backend& b, Part const&.
   return with_names_of_their_own(std::move(all));
 }
 
-/// Elements of each contiguous range of a shard that lies so in the whole tensor: all of a row, or one.
+/// Elements of each contiguous range that a shard at this place has in the whole tensor: all of a row, or one.
 inline index range_length(loops<1> const& l) {
   auto const last = static_cast<std::size_t>(l.ndim - 1);
   return l.stride[0][last] == 1 ? l.extent[last] : 1;

@@ -261,7 +261,7 @@ class oniguruma_to_pcre2 {
         return character();
     }
   }
-  /// An escape that is one character, or one of a property, alike in sets and outside.
+  /// An escape that is one character, or one of a property, the same in sets and outside.
   std::string character() {
     char const c = in_[at_ + 1];
     at_ += 2;

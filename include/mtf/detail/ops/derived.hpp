@@ -87,11 +87,12 @@ inline constexpr auto work_of = derived_from_types<Rule, X...>();
 // Layouts as values
 // -----------------------------------------------------------------------------------------------------
 
-/// Its address says which rule derived something: layer_norm and rms_norm have one rule, for 3 operands and for 2.
+/// Its address identifies a rule and its number of operands: layer_norm and rms_norm have one rule, for 3 operands and
+/// for 2.
 template <class Rule, class Work, std::size_t N>
 inline constexpr char address_of_rule = 0;
 
-/// What a rule derived, and how the result lies.
+/// What a rule derived, and the sharding of the result.
 template <class Work, std::size_t N>
 class derived_work final : public backend::derivation {
  public:
@@ -114,7 +115,7 @@ constexpr layout_value const& layout_in(layout_table& table, layout_value const&
   return table.keep({.mesh = beside.mesh});
 }
 
-/// The layout that says how the dimensions are split that a rule adds: the one that it names, or the first operand's.
+/// The layout by which dimensions that a rule adds are split: the one that the rule names, or the first operand's.
 template <class Rule>
 constexpr layout_value const& layout_for(layout_table& table, layout_value const& first) {
   using named = typename layout_of_rule<Rule, void>::type;
@@ -140,7 +141,7 @@ constexpr void check_operands(std::array<arrangement const*, N> const& of, char 
   }(std::make_index_sequence<N>{});
 }
 
-/// Once for each way in which operands lie: not worth the time that a compiler takes to make it fast.
+/// Runs once for each combination of operands' shardings: not worth the time that a compiler takes to make it fast.
 template <class Rule, class Work, std::size_t N>
 [[gnu::cold, gnu::noinline]] constexpr derived_work<Work, N> const& derive_by_value(
     layout_table& table, std::array<arrangement const*, N> const& of, char const* by) {
@@ -167,8 +168,8 @@ template <class Rule, class Work, std::size_t N>
   return *fresh;
 }
 
-/// The same for operands that lie so: derived when first asked for. `by`: the operation, for errors. What the compiler
-/// would refuse of their layouts is a user_error.
+/// The work for operands of these shardings, derived when first asked for. `by`: the operation, for errors. What the
+/// compiler would refuse of their layouts is a user_error.
 template <class Rule, class Work, std::size_t N>
 constexpr derived_work<Work, N> const& derived_at(layout_table& table, std::array<arrangement const*, N> const& of,
                                                   char const* by) {
@@ -188,7 +189,7 @@ template <class... X>
 constexpr layout_table& table_of(X const&... x) {
   return first_operand(x...).backend().layouts();
 }
-/// The same for operands.
+/// The work for these operands.
 template <class Rule, class... X>
 constexpr auto const& derived_for(char const* by, X const&... x) {
   using work = std::remove_cvref_t<decltype(work_of<Rule, typename X::description...>)>;

@@ -1,7 +1,7 @@
 #pragma once
 // How every operation is called: from tensor types to values, and from the result's sharding back to a type.
-
 #include <type_traits>
+
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>

@@ -102,7 +102,7 @@ class layout_candidates {
 
   [[nodiscard]] constexpr double bound_of(layout_bounds::parts const& p, bool all) const {
     constexpr double margin = 1 - 1e-9;  // for rounding: a plan's sums are taken in another order
-    // Gradients that are completed later are not started in the backward pass: nothing hides.
+    // Gradients that are reduced later are not started in the backward pass: nothing hides.
     double const overlap = among_->completed == completed_gradients::later ? 0 : machine_->overlap;
     return margin * (among_->of == least::seconds  ? all ? p.seconds(overlap) : p.seconds_added(overlap)
                       : among_->of == least::memory ? p.memory

@@ -1,6 +1,6 @@
 #pragma once
-// What all operations on several tensors share: which dimensions the operands have together, whether they are split
-// alike, over which axes the result stays partial, and which operands must be reduced first.
+// What all operations on several tensors share: which dimensions the operands have together, whether these are split in
+// the same way, over which axes the result stays partial, and which operands must be reduced first.
 #include <array>
 #include <bit>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
-// What bringing a tensor from one sharding to another sends: the table of docs/design.md, "What relayouts send", as a
-// list of steps.
+// What bringing a tensor from one sharding to another sends: the table of docs/design/states.md, "What relayouts send",
+// as a list of steps.
 #include <array>
 #include <bit>
 #include <cstddef>

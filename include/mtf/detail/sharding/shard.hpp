@@ -1,5 +1,5 @@
 #pragma once
-// Where the shards of a tensor lie, and the loops over them: from a sharding to descriptions of local work.
+// Where the shards of a tensor are, and the loops over them: from a sharding to descriptions of local work.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -140,7 +140,7 @@ constexpr index shard_offset(sharding const& s, int d, mesh_shape const& mesh, i
   return at * s.local_extent(d, mesh);
 }
 
-/// Where the rank's shard lies in the global tensor.
+/// Where the rank's shard is in the global tensor.
 constexpr placement placement_of(sharding const& s, mesh_shape const& mesh, int of_rank) {
   placement p;
   p.local.ndim = s.ndim;

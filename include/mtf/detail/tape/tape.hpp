@@ -1,7 +1,7 @@
 #pragma once
 // Reverse mode: operations on tracked values leave nodes; running them backwards collects gradients in slots. The axes
-// over which a gradient is partial are run-time values, on a trace as well (docs/design.md, "Gradients know their
-// partial axes at run time").
+// over which a gradient is partial are run-time values, on a trace as well (docs/design/states.md, "Gradients know
+// their partial axes at run time").
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>

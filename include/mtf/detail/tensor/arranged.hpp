@@ -1,5 +1,5 @@
 #pragma once
-// How tensors lie whose layout is a value: what `tensor_verdict` and `result_layout` are for types.
+// Shardings of tensors whose layout is a value: what `tensor_verdict` and `result_layout` are for types.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ inline std::string named(mesh_value const& mesh, int axis) {
 [[noreturn]] inline void layout_is_wrong(char const* sentence, std::string const& here, char const* by) {
   throw user_error(refusal(sentence, here) + (by != nullptr ? "; by " + std::string(by) : ""));
 }
-/// What a rule found wrong with operands that lie so.
+/// What a rule found wrong with these operands.
 [[noreturn]] inline void layouts_are_wrong(finding const& f, std::initializer_list<arrangement const*> operands,
                                            char const* by) {
   auto const &i = **(operands.begin() + f.i), &j = **(operands.begin() + f.j);
@@ -51,7 +51,7 @@ inline std::string named(mesh_value const& mesh, int axis) {
   }
 }
 
-/// The sharding of a tensor that lies under a layout; what `tensor_verdict` refuses is a user_error.
+/// The sharding of a tensor under a layout; what `tensor_verdict` refuses is a user_error.
 constexpr sharding const& checked_sharding(sharding const& s, layout_value const& layout, char const* by = nullptr) {
   mesh_shape const& mesh = layout.mesh.shape;
   if (finding const f = check_sharding(s); f.what != finding::kind::none) {

@@ -1,5 +1,5 @@
 #pragma once
-// How tensors lie, whether their layout is a type or a value.
+// The shardings of tensors, whether their layout is a type or a value.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace mtf::detail {
 
-/// How a tensor of type X lies: its sharding, and the way from a value to the tensor.
+/// The sharding of a tensor of type X, and the way from a value to the tensor.
 template <class X>
 class tensor_place {
  public:
@@ -41,7 +41,7 @@ class tensor_place<X> {
   arrangement const* at_ = nullptr;
 };
 
-/// How this tensor lies.
+/// The place of this tensor.
 template <class X>
 constexpr tensor_place<X> place_of([[maybe_unused]] X const& x) {
   if constexpr (by_value<X>)
@@ -70,8 +70,8 @@ struct as_given {
                    "]: run it on the layout's mesh, such as mtf::run<my_layout::mesh_type, my_backend>, or make the "
                    "backend's collectives with that mesh");
 }
-/// Refuses a backend on another mesh than a tensor's: shards would be of another size, and groups other ranks. Of one
-/// rank all meshes are alike; and a tensor on mesh<> is whole on every rank of any, as no axis is its.
+/// Refuses a backend on another mesh than a tensor's: shards would be of another size, and groups other ranks. All
+/// meshes of one rank are the same; and a tensor on mesh<> is whole on every rank of any mesh, as it has no axis.
 template <class Backend, class Text>
 constexpr void check_mesh(Backend& b, mesh_shape const& layouts, Text const& text) {
   auto const& backends = b.ranks().mesh();
@@ -86,7 +86,7 @@ constexpr arrangement const& arranged_as(Backend& b, any_layout<I, Further> cons
   check_mesh(b, layout.mesh.shape, [&] { return layout.mesh.text(); });
   return Further::arranged(table, layout.mesh.shape, arranged_under<Shape>(table, layout));
 }
-/// How a tensor of this type lies that is made on a backend. A layout under which it cannot exist, one that the
+/// The place of a tensor of this type that is made on a backend. A layout under which it cannot exist, one that the
 /// backend was not given, or one on another mesh than the backend's is a user_error.
 template <class X, class Backend>
 constexpr tensor_place<X> place_for(Backend& b) {

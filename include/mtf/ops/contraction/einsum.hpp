@@ -354,10 +354,10 @@ struct einsum_call {
 /// The sum over all dimensions that the output does not name of the product of the operands, in Einstein's convention:
 /// `einsum<batch, hidden>(x, w)`. Nothing is sent: a contracted dimension that is split leaves the result partial over
 /// its axes. An operand that is partial stays so if no other operand is partial or split over those axes, else it is
-/// completed first. More than two operands are contracted pairwise in the order with the fewest
-/// multiplications. The output's order is the storage order. Backward: one contraction for each operand, likewise.
-/// Refused: an output dimension that no input has, operands split differently, one name with two extents, two
-/// dimensions of the operands on one axis, different element types.
+/// reduced first. More than two operands are contracted pairwise in the order with the fewest multiplications. The
+/// output's order is the storage order. Backward: one contraction for each operand, likewise. Refused: an output
+/// dimension that no input has, operands split differently, one name with two extents, two dimensions of the operands
+/// on one axis, different element types.
 template <dimension... Out, operand... X>
   requires(sizeof...(X) > 0)
 constexpr auto einsum(X const&... x) {

@@ -14,8 +14,8 @@ namespace mtf {
 
 namespace detail {
 
-/// Whether the product of x and w can add b to its rows as it writes them: it is complete, one matrix product, and a
-/// row runs over b's dimensions in b's order.
+/// Whether the product of x and w can add b to its rows as it writes them: it is not partial, is one matrix product,
+/// and a row runs over b's dimensions in b's order.
 constexpr bool adds_bias(mesh_shape const& mesh, einsum_work const& w, sharding const& b) {
   bool contracts = false;
   for (std::size_t i = 0; i < 2; ++i)
@@ -129,8 +129,8 @@ struct linear_call {
 
 }  // namespace detail
 
-/// x w + b: `einsum<Out...>(x, w) + b`, with the same results, communication and refusals. Where the product is
-/// complete and its rows are b's, the matrix product adds b as it writes them: a pass over the result less.
+/// x w + b: `einsum<Out...>(x, w) + b`, with the same results, communication and refusals. Where the product is not
+/// partial and its rows are b's, the matrix product adds b as it writes them, which saves a pass over the result.
 template <dimension... Out, operand X, operand W, operand B>
 constexpr auto linear(X const& x, W const& w, B const& b) {
   return detail::operate(detail::linear_call<Out...>{}, x, w, b);

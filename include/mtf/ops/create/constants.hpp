@@ -22,7 +22,7 @@ constexpr bool holds(double number) {
   }
 }
 
-/// A tensor that lies so, of which every element is `number`.
+/// A tensor at this place, of which every element is `number`.
 template <class Backend, class X>
 constexpr X filled(Backend& b, tensor_place<X> const& place, double number) {
   using T = typename X::element_type;

@@ -15,7 +15,8 @@
 
 namespace mtf {
 
-/// A tensor whose global elements, row-major over its shape, are given alike on every rank; each keeps its shard.
+/// A tensor whose global elements, row-major over its shape, are given on every rank, the same on all; each keeps its
+/// shard.
 template <tensor_type X>
 X from_global(typename X::backend_type& b, std::span<typename X::element_type const> global) {
   using T = typename X::element_type;

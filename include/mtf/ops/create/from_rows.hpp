@@ -12,7 +12,7 @@ namespace mtf {
 /// A tensor whose elements a function gives: `fill(row, column, to)` writes those of one row, which is along the last
 /// dimension, from a column on. Rows are numbered row-major over the other dimensions. Each rank calls it for the rows
 /// and columns of its own shard, and for no others; nothing is sent. What `fill` throws must be thrown on all ranks
-/// alike (docs/design.md, "Errors at run time").
+/// (docs/design/errors.md, "Errors at run time").
 template <tensor_type X, class Fill>
   requires(X::shape_type::ndim > 0)
 X from_rows(typename X::backend_type& b, Fill const& fill) {

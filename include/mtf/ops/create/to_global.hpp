@@ -8,13 +8,14 @@
 
 namespace mtf {
 
-/// All elements of the global tensor, row-major over its shape, on every rank: sums are taken, shards gathered.
+/// All elements of the global tensor, row-major over its shape, on every rank: partial tensors are reduced, shards
+/// gathered.
 template <tensor_type X>
 auto to_global(X const& x) {
   return relayout<layout<typename X::mesh_type>>(complete(x)).local();
 }
 
-/// The number in a tensor without dimensions; its sum is taken. Refused: a tensor with dimensions.
+/// The number in a tensor without dimensions, reduced. Refused: a tensor with dimensions.
 template <tensor_type X>
 auto item(X const& x) {
   if constexpr (X::shape_type::ndim == 0) {

@@ -206,8 +206,8 @@ constexpr void check_derivative(auto const& operand) {
     if (operand.slot) map_was_given_a_function_that_takes_no_dual_numbers(I);
 }
 
-/// What follows from the operands' shardings: the same for all functions that are linear alike. `Products`: gradients
-/// are multiplied by derivatives that depend on the operands.
+/// What follows from the operands' shardings: the same for all functions that are linear in the same operands.
+/// `Products`: gradients are multiplied by derivatives that depend on the operands.
 template <linearity Linear, bool Products, class... X>
 struct map_shardings {
   static constexpr std::size_t N = sizeof...(X);
@@ -293,7 +293,7 @@ struct map_call {
 /// state that depends on the rank; its derivative comes from calling it on dual numbers. One that takes none in some
 /// argument is mapped all the same; asking for the gradient there is a user_error, and in a plan a compiler error.
 /// Where the result's gradient is 0 so are the operands', also where a derivative is infinite or no number: what
-/// `where` did not choose gets none. Operands that are partial are completed first, unless f is linear there
+/// `where` did not choose gets none. Operands that are partial are reduced first, unless f is linear there
 /// (`mtf/ops/elementwise/functions.hpp`). No communication otherwise. Backward: one kernel; the gradient of a broadcast
 /// operand is summed over the missing dimensions, partial where they are split. Refused: operands split differently,
 /// one name with two extents, tensors that share no dimension, different floating element types, a function that does

@@ -58,7 +58,7 @@ struct cast_call {
 
 }  // namespace detail
 
-/// The same values as elements of type T. Nothing is sent, except that a partial tensor is completed first if T is
+/// The same values as elements of type T. Nothing is sent, except that a partial tensor is reduced first if T is
 /// narrower or no floating type: sums are taken in the wider type. The gradient likewise, on its way back.
 template <class T, operand X>
 constexpr auto cast(X const& x) {

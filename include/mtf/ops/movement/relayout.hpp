@@ -25,7 +25,7 @@ constexpr relayout_work derive_relayout_work(mesh_shape const& mesh, sharding co
 }
 
 /// Backward, the gradient goes from the result's splits to the operand's. Over an axis that does not split the operand
-/// a partial gradient stays partial; over one that does, a reduce-scatter completes it.
+/// a partial gradient stays partial; over one that does, a reduce-scatter reduces it.
 template <class T>
 struct relayout_operation {
   relayout_work const* work;
@@ -94,10 +94,10 @@ struct relayout_call {
 }  // namespace detail
 
 /// The same tensor split as `Layout` says, on the same mesh. Sends what the change needs and no more: nothing for a
-/// slice; an all-gather, all-to-all, permute, or for partial tensors a reduce-scatter (docs/design.md, "What relayouts
-/// send"). Sums over axes that split a dimension afterwards are completed on the way; others stay partial. Backward:
-/// the reverse. Refused: a layout of another mesh, or one under which the tensor cannot exist (two of its dimensions on
-/// one axis).
+/// slice; an all-gather, all-to-all, permute, or for partial tensors a reduce-scatter (docs/design/states.md, "What
+/// relayouts send"). Partial axes that split a dimension afterwards are reduced on the way; others stay partial.
+/// Backward: the reverse. Refused: a layout of another mesh, or one under which the tensor cannot exist (two of its
+/// dimensions on one axis).
 template <layout_type Layout, operand X>
 constexpr auto relayout(X const& x) {
   return detail::operate(detail::relayout_call<Layout>{}, x);

@@ -61,8 +61,8 @@ struct rename_call {
 
 /// The same tensor with dimension `From` called `To`, of the same extent. It is split as the layout says of `To`:
 /// renaming is also how one dimension meets itself, e.g. as the queries and the keys of attention. Communication as for
-/// `relayout`; none if both names are split alike. Refused: no such dimension, a name already there, extents that
-/// differ.
+/// `relayout`; none if both names are split in the same way. Refused: no such dimension, a name already there, extents
+/// that differ.
 template <dimension From, dimension To, operand X>
 constexpr auto rename(X const& x) {
   return detail::operate(detail::rename_call<From, To>{}, x);

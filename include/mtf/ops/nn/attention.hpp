@@ -177,11 +177,11 @@ struct attention_call {
 
 /// The sum over Key of softmax(scale q . k) v, the softmax over the keys whose position does not exceed the query's
 /// (Vaswani et al. 2017, 3.2.1; Dao et al. 2022). q has Query and Head, k and v have Key and Head; their other
-/// dimensions are the same. The result has q's dimensions in q's order. Partial operands are completed. Where none of
-/// the three dimensions is split: nothing is sent, nothing of the size of Query x Key is stored, two numbers a row are
-/// kept for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send. What the mask hides
-/// is multiplied by 0, so it must be finite. Refused: operands with other dimensions, split differently, of different
-/// element types.
+/// dimensions are the same. The result has q's dimensions in q's order. Partial operands are reduced first. Where none
+/// of the three dimensions is split: nothing is sent, nothing of the size of Query x Key is stored, two numbers a row
+/// are kept for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send. What the mask
+/// hides is multiplied by 0, so it must be finite. Refused: operands with other dimensions, split differently, of
+/// different element types.
 template <dimension Query, dimension Key, dimension Head, operand Q, operand K, operand V>
 constexpr auto causal_attention(Q const& q, K const& k, V const& v, double scale) {
   return detail::operate(detail::attention_call<Query, Key, Head>{scale}, q, k, v);

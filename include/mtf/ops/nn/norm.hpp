@@ -156,7 +156,7 @@ struct norm_alone_call {
   }
 
  private:
-  /// As x lies along D.
+  /// Split as x is along D.
   template <class P, class X>
   static constexpr tensor_place<P> parameter_place([[maybe_unused]] X const& x) {
     if constexpr (by_value<X>) {
@@ -189,7 +189,7 @@ struct norm_without_beta_call {
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta along Dim; gamma and beta are tensors over Dim (Ba et al.
 /// 2016). If Dim is not split: one kernel each way, nothing is sent. If it is split: two all-reduces of one number per
-/// row forward, and backward one of two numbers per row. Partial operands and gradients are completed first. The
+/// row forward, and backward one of two numbers per row. Partial operands and gradients are reduced first. The
 /// gradients of gamma and beta are partial over the axes that split the other dimensions. Refused: a dimension that x
 /// lacks, gamma or beta with other dimensions, integers, different element types, operands split differently.
 template <dimension Dim, operand X, operand Gamma, operand Beta>

@@ -185,7 +185,7 @@ struct softmax_of_several_call {
 
 /// exp(scale x) normalized to sum 1 along Dim; a row's largest element is subtracted first. If Dim is not split: one
 /// kernel each way, nothing is sent. If it is split: two all-reduces of one number per row (maximum, sum) forward, one
-/// backward. A partial x is completed first. Refused, here and below: a dimension that x lacks, integers and bools.
+/// backward. A partial x is reduced first. Refused, here and below: a dimension that x lacks, integers and bools.
 template <dimension Dim, operand X>
 constexpr auto softmax(X const& x, double scale = 1) {
   return detail::operate(detail::softmax_call<detail::soft::softmax, Dim>{scale}, x);

@@ -47,7 +47,7 @@ int run_on(mpi_environment& mpi, int& argc, char**& argv, mesh_shape const& mesh
   });
 }
 
-/// Makes the environment and calls `body` with it. That MPI cannot start is told by each rank: none knows its number.
+/// Makes the environment and calls `body` with it. If MPI cannot start, each rank reports it: none knows its number.
 template <class Body>
 int with_environment(int& argc, char**& argv, Body const& body) {
   std::optional<mpi_environment> mpi;

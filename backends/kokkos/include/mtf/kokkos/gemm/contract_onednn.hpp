@@ -77,8 +77,8 @@ inline void sgemm(contraction const& w, float const* a, float const* b, float* c
 
 /// Does oneDNN read a transposed a badly? Where its rows lie a multiple of 2 KiB apart they share sets of the caches,
 /// and a product with a narrow result reaches 39 GFLOP/s in place of 85 (m 1024, or 2048, n 256; oneDNN 2.6, AVX-512,
-/// one thread), 63 at 2 KiB itself. Copied to rows that lie otherwise, a part at a time, the copy included, it
-/// reaches 82. Such are the gradients of weights where d_model is 512 or a multiple of it.
+/// one thread), 63 at 2 KiB itself. Copied, a part at a time, to rows with another distance, it reaches 82, the copy
+/// included. Such are the gradients of weights where d_model is 512 or a multiple of it.
 constexpr bool has_aliased_rows(contraction const& w) {
   constexpr index bytes = 2048, narrow = 512, narrowest = 32;
   return w.k > 0 && w.a_k != 1 && w.a_k * static_cast<index>(sizeof(float)) % bytes == 0 && w.n >= narrowest &&

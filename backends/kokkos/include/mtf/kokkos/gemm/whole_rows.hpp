@@ -1,7 +1,7 @@
 #pragma once
-// Matrices of bfloat16 as tensor cores take them: rows (of matrices by columns, columns) that begin at multiples of 16
-// bytes and are as long. The operands of a large product that lie otherwise, such as logits of a vocabulary of 50257,
-// are copied, a part of the product at a time; the library's kernels for such rows take eight times as long.
+// Matrices of bfloat16 as tensor cores take them: rows (of matrices by columns, columns) whose starts and lengths are
+// multiples of 16 bytes. Other operands of a large product, such as logits of a vocabulary of 50257, are copied, a part
+// of the product at a time; the library's kernels for rows that begin anywhere take eight times as long.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

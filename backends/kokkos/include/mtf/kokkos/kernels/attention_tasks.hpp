@@ -1,5 +1,5 @@
 #pragma once
-// Causal attention on the host, in blocks that stay in a core's cache: what is one whatever multiplies the blocks.
+// Causal attention on the host, in blocks that stay in a core's cache: what is the same whatever multiplies the blocks.
 // Forward, the softmax is taken over the keys as they come (Milakov & Gimelshein 2018; Dao et al. 2022): a row keeps
 // its maximum and its sum so far, and these are kept for the backward pass. Backward, the scores are computed again;
 // blocks of keys are outermost (Dao 2023), so that their gradients stay in cache. Each worker is one thread with

@@ -1,7 +1,7 @@
 #pragma once
 // The Kokkos backend of one rank. Pointers to tensors' elements are to the execution space's memory. Work is
 // asynchronous, in the order of one execution space instance. In kernels T is an element type, A the type in which T is
-// computed; sums are taken in A or wider. (docs/design.md, "Kernels")
+// computed; sums are taken in A or wider. (docs/design/backends.md, "Kernels")
 #include <array>
 #include <cstddef>
 #include <cstdint>
