@@ -82,7 +82,7 @@ TEST_CASE("what is wrong with a layout is said in the compiler's words") {
   CHECK(refusal_of("batch:data+data") ==
         "a mesh, or one split, names an axis twice: each axis may appear once; here: data");
   CHECK(refusal_of("color:data") ==
-        "a layout splits a dimension that no tensor of the planned program has: drop the rule, or mend the program; "
+        "a layout splits a dimension that no tensor of the planned program has: drop the rule, or change the program; "
         "here: color");
   CHECK(refusal_of("batch:odd", "odd:3") ==
         "the processors that split a dimension do not divide its extent; error_not_divisible<dimension, extent, "
@@ -151,7 +151,7 @@ TEST_CASE("what is wrong with the operands of an operation, too, and which it is
             named, [](auto const& y) { return mtf::rename<config::heads, config::d_head>(y); },
             mtf::input<float, config::heads, config::batch>{}) ==
         "a layout splits a dimension that no tensor of the "
-        "planned program has: drop the rule, or mend the program; here: sequence");
+        "planned program has: drop the rule, or change the program; here: sequence");
   std::array const other{mtf::layout_from(mtf::mesh_from("data:4"), "")};
   CHECK_THROWS_WITH_AS(
       mtf::plan_under([](auto const& y) { return y; }, std::span(std::array{layouts[0], other[0]}.data(), 2), b),

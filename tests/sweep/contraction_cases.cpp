@@ -30,8 +30,8 @@ documentation const einsum{
     .forward = "nothing; the result is partial over the axes that split a summed dimension",
     .backward =
         "nothing; the gradient of an operand is partial over the axes that split dimensions it lacks. A gradient "
-        "that arrives partial over an axis that splits an operand is completed: one all-reduce of the result",
-    .partial = "stays partial where only one operand is and nothing else varies along those axes; else completed"};
+        "that arrives partial over an axis that splits an operand is reduced: one all-reduce of the result",
+    .partial = "stays partial where only one operand is and nothing else varies along those axes; else reduced"};
 
 documentation const linear{
     .names = {"linear"},

@@ -145,7 +145,7 @@ std::vector<operation> create_operations() {
                         .meaning = "All elements on the host of every rank.",
                         .forward = "one all-gather over all axes that split a dimension",
                         .backward = "has no gradient",
-                        .partial = "completed"},
+                        .partial = "reduced"},
                        unchanged, forms::gathered()),
       entry<item>("item(x)",
                   {.names = {"item"},
@@ -153,7 +153,7 @@ std::vector<operation> create_operations() {
                    .meaning = "The number in a tensor without dimensions.",
                    .forward = "nothing",
                    .backward = "has no gradient",
-                   .partial = "completed"},
+                   .partial = "reduced"},
                   unchanged, forms::complete()),
   };
   for (auto& op : ops) op.differentiable = false;

@@ -51,7 +51,7 @@ documentation const functions{
         "gradients of relu and abs at 0 are 0, of clip at its bounds 1.",
     .forward = "nothing",
     .backward = "nothing",
-    .partial = "completed"};
+    .partial = "reduced"};
 documentation const shifts{.names = {"operator+", "operator-", "operator/", "pow"},
                            .call = "x + n, n + x, x - n, n - x, n / x, pow(x, n)",
                            .meaning =
@@ -59,7 +59,7 @@ documentation const shifts{.names = {"operator+", "operator-", "operator/", "pow
                                "are products.",
                            .forward = "nothing",
                            .backward = "nothing",
-                           .partial = "completed"};
+                           .partial = "reduced"};
 documentation const scalings{.names = {"operator-", "operator*", "operator/"},
                              .call = "-x, x * n, n * x, x / n",
                              .meaning = "The tensor scaled by a number.",
@@ -72,7 +72,7 @@ documentation const comparisons{
     .meaning = "Whether it holds for every element: a tensor of bool. !x is x == 0.",
     .forward = "nothing",
     .backward = "has no gradient",
-    .partial = "completed"};
+    .partial = "reduced"};
 
 template <class Op>
 operation entry(std::string name, documentation const& text, double (*f)(double), double low = -1, double high = 1,

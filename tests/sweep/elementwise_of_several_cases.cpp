@@ -47,23 +47,23 @@ documentation const sums{
     .meaning = "The sum or difference, element by element; operands are repeated along the dimensions that they lack.",
     .forward = "nothing",
     .backward = "nothing; the gradient of an operand that lacks the dimension is partial over its axes",
-    .partial = "stays partial where both are; else completed"};
+    .partial = "stays partial where both are; else reduced"};
 documentation const products{.names = {"operator*"},
                              .call = "x * y",
                              .meaning = "The product, element by element, likewise.",
                              .forward = "nothing",
                              .backward =
                                  "as for x + y; a gradient that arrives partial where an operand stayed so is "
-                                 "completed: one all-reduce of the result",
+                                 "reduced: one all-reduce of the result",
                              .partial =
                                  "stays partial where only one operand is and the other is not split there; else "
-                                 "completed. The other's gradient becomes partial there"};
+                                 "reduced. The other's gradient becomes partial there"};
 documentation const quotients{.names = {"operator/"},
                               .call = "x / y",
                               .meaning = "The quotient, element by element, likewise.",
                               .forward = "nothing",
                               .backward = "as for x * y",
-                              .partial = "x as in x * y; y is completed"};
+                              .partial = "x as in x * y; y is reduced"};
 documentation const others{
     .names = {"max", "min", "pow", "logaddexp", "where", "map"},
     .call = "max(x, y) min(x, y) pow(x, y) logaddexp(x, y) where(c, x, y) map(f, x, y, ...)",
@@ -74,14 +74,14 @@ documentation const others{
         "where a number may stand for x or y.",
     .forward = "nothing",
     .backward = "as for x + y",
-    .partial = "completed, unless f says where it is linear"};
+    .partial = "reduced, unless f says where it is linear"};
 documentation const comparisons{
     .names = {"operator<", "operator>", "operator<=", "operator>=", "operator==", "operator!="},
     .call = "x < y, x > y, x <= y, x >= y, x == y, x != y",
     .meaning = "Whether it holds, element by element, likewise: a tensor of bool.",
     .forward = "nothing",
     .backward = "has no gradient",
-    .partial = "completed"};
+    .partial = "reduced"};
 
 using two = double (*)(double, double);
 
@@ -159,7 +159,7 @@ std::vector<operation> elementwise_of_several_operations() {
           true),
   };
   {
-    // One tensor in several places: completed once, its gradients added before anything is sent.
+    // One tensor in several places: reduced once, its gradients added before anything is sent.
     operation op = with_cases<used_thrice>("x * x + x", products);
     pointwise({0, 1}, {{0, 1}}, [](std::vector<double> const& x) { return x[0] * x[0] + x[0]; }).define(op);
     op.sends = forms::complete();

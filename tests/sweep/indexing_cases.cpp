@@ -15,8 +15,8 @@ documentation const lookups{
     .forward = "nothing; the result is partial over the axes of the vocabulary",
     .backward =
         "nothing; the table's gradient is partial over the axes that split the ids. A gradient that arrives "
-        "partial over the vocabulary's axes is completed: one all-reduce of the result",
-    .partial = "completed"};
+        "partial over the vocabulary's axes is reduced: one all-reduce of the result",
+    .partial = "reduced"};
 
 definition rows_of(std::size_t stride_of_row, std::size_t stride_in_row, std::size_t width) {
   return [=](std::vector<numbers> const& x) {

@@ -67,14 +67,14 @@ std::vector<operation> movement_operations() {
       .meaning = "The tensor repeated along the dimensions it lacks, which are split as its layout says.",
       .forward = "nothing",
       .backward = "nothing; the gradient is partial over the axes of the new dimensions",
-      .partial = "completed over the axes of the new dimensions; else stays partial"};
+      .partial = "reduced over the axes of the new dimensions; else stays partial"};
   documentation const casts{
       .names = {"cast"},
       .call = "cast<T>(x)",
       .meaning = "The values as elements of another type.",
       .forward = "nothing",
       .backward = "nothing",
-      .partial = "completed where T is narrower, or not floating; else stays partial. Gradients likewise"};
+      .partial = "reduced where T is narrower, or not floating; else stays partial. Gradients likewise"};
 
   std::vector<operation> ops{
       entry<complete>("complete(x)",

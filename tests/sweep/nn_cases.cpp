@@ -34,7 +34,7 @@ documentation const attentions{
     .backward =
         "the key: one all-reduce of one number a row of scores; the head: one of the scores. The gradient of q is "
         "partial over the key's axes, those of k and v over the query's",
-    .partial = "completed"};
+    .partial = "reduced"};
 documentation const layer_norms{
     .names = {"layer_norm"},
     .call = "layer_norm<dim>(x, gamma, beta, epsilon)",
@@ -43,21 +43,21 @@ documentation const layer_norms{
     .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
     .backward =
         "along the dimension: one all-reduce of two numbers a row. The gradients of gamma and beta are partial "
-        "over the axes of the other dimensions; a gradient that arrives partial is completed",
-    .partial = "completed"};
+        "over the axes of the other dimensions; a gradient that arrives partial is reduced",
+    .partial = "reduced"};
 documentation const rms_norms{
     .names = {"rms_norm"},
     .call = "rms_norm<dim>(x, gamma, epsilon)",
     .meaning = "x / sqrt(mean of squares + epsilon) gamma along the dimension; gamma may be left out.",
     .forward = "along the dimension: one all-reduce of one number a row; others: nothing",
     .backward = "as for layer_norm",
-    .partial = "completed"};
+    .partial = "reduced"};
 documentation const losses{.names = {"cross_entropy"},
                            .call = "cross_entropy<classes>(logits, labels)",
                            .meaning = "-log softmax(logits)[label] along the classes; labels are int32.",
                            .forward = "the classes: an all-reduce of one number a row and one of two; others: nothing",
                            .backward = "as for logsumexp",
-                           .partial = "completed"};
+                           .partial = "reduced"};
 documentation const dropouts{
     .names = {"dropout"},
     .call = "dropout(x, rate, key)",

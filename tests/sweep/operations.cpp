@@ -32,8 +32,8 @@ std::string documented(std::vector<operation> const& all) {
 
 Every operation means what it means on the global tensors; a layout changes what it costs, never what it is. The table says
 what splitting a dimension costs, as collectives of each rank over the axes that split it: *forward*, and *backward* for a gradient
-that is complete. *Partial operands*: what becomes of an operand whose sum is not taken yet. "Completed" is one all-reduce of
-the operand over those axes, paid for once; a result that "stays partial" costs nothing until somebody needs its value.
+that is not partial. *Partial operands*: what becomes of an operand that is partial. "Reduced" is one all-reduce of the
+operand over those axes, paid for once; a result that "stays partial" costs nothing until somebody needs its value.
 Dimensions that are not mentioned may be split for nothing.
 
 This file is written by the layout sweep (`sweep --write-docs`, tests/sweep), which holds every operation to it: on meshes of

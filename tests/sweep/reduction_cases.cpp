@@ -39,7 +39,7 @@ documentation const sums{.names = {"sum", "mean"},
                              "bools are float, sums of bools counts.",
                          .forward = "nothing; the result is partial over the axes of a summed dimension",
                          .backward =
-                             "nothing; a gradient that arrives partial over an axis that splits x is completed: one "
+                             "nothing; a gradient that arrives partial over an axis that splits x is reduced: one "
                              "all-reduce of the result",
                          .partial = "stays partial"};
 documentation const weighted_means{
@@ -49,7 +49,7 @@ documentation const weighted_means{
     .forward =
         "one all-reduce of the sum of the weights over the axes of a summed dimension; the result is partial over them",
     .backward = "as for a product, two sums and a quotient",
-    .partial = "x stays partial, weights are completed"};
+    .partial = "x stays partial, weights are reduced"};
 documentation const extremes{
     .names = {"reduce_max", "reduce_min"},
     .call = "reduce_max<dims...>(x), reduce_min<dims...>(x)",
@@ -58,7 +58,7 @@ documentation const extremes{
         "goes to every element that equals it.",
     .forward = "one all-reduce of the result over the axes of a reduced dimension",
     .backward = "as for sum",
-    .partial = "completed"};
+    .partial = "reduced"};
 documentation const products{
     .names = {"reduce_prod"},
     .call = "reduce_prod<dims...>(x)",
@@ -67,7 +67,7 @@ documentation const products{
         "the product of all others, exact with zeros too.",
     .forward = "one all-gather of the result, over the axes of a reduced dimension",
     .backward = "as for sum",
-    .partial = "completed"};
+    .partial = "reduced"};
 documentation const softmaxes{
     .names = {"softmax", "log_softmax", "causal_softmax"},
     .call = "softmax<dim>(x, scale), log_softmax<dim>(x), causal_softmax<query, key>(x, scale)",
@@ -78,15 +78,15 @@ documentation const softmaxes{
         "what reduce_max and sum send.",
     .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
     .backward = "along the dimension: one all-reduce of one number a row; others: nothing",
-    .partial = "completed"};
+    .partial = "reduced"};
 documentation const logsumexps{
     .names = {"logsumexp"},
     .call = "logsumexp<dim>(x)",
     .meaning = "log sum exp along the dimension, which the result lacks.",
     .forward = "along the dimension: two all-reduces of the result; others: nothing",
     .backward =
-        "nothing; a gradient that arrives partial over the dimension's axes is completed: one all-reduce of the result",
-    .partial = "completed"};
+        "nothing; a gradient that arrives partial over the dimension's axes is reduced: one all-reduce of the result",
+    .partial = "reduced"};
 /// Several operations one after the other, each of which has a form of its own.
 closed_form composed(set gone) {
   return [=](situation const& s) {

@@ -107,7 +107,7 @@ constexpr void check_state([[maybe_unused]] char const* optimizer, [[maybe_unuse
   if constexpr (by_value<Part> && is_like<Part, State>)
     if (!(part.where().spec == state.where().spec))
       throw user_error(std::string(optimizer) + ": the parameter " + name.text() +
-                       " lies otherwise than its layout says, under which the optimizer made its state; mtf::relayout "
+                       " is not sharded as its layout says, under which the optimizer made its state; mtf::relayout "
                        "it before the first update");
 }
 

@@ -35,7 +35,7 @@
   "mtf: a textual layout names a dimension or an axis that is not in the list; error_unknown_name<name, known " \
   "names...>"
 #define MTF_SAYS_UNUSED_RULE \
-  "mtf: a layout splits a dimension that no tensor of the planned program has: drop the rule, or mend the program"
+  "mtf: a layout splits a dimension that no tensor of the planned program has: drop the rule, or change the program"
 
 namespace mtf::detail {
 

@@ -78,7 +78,7 @@ template <class T>
 struct extreme_operation {
   reduce_work const* work;
   static constexpr std::size_t kept = 2;  // x, y
-  static constexpr char const* name() { return "extreme"; }
+  [[nodiscard]] constexpr char const* name() const { return work->op == reduce_by::max ? "reduce_max" : "reduce_min"; }
 
   constexpr void forward(auto& f) const {
     auto const op = work->op == reduce_by::max ? combine::max : combine::min;
