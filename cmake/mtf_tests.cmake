@@ -16,7 +16,7 @@ set(mtf_test_environment
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MPIR_CVAR_POLLS_BEFORE_YIELD=1
   MTF_CHECKED=1  # calls that differ between ranks are errors
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
-  "TSAN_OPTIONS=halt_on_error=1:suppressions=${PROJECT_SOURCE_DIR}/tests/mesh/tsan.supp")
+  "TSAN_OPTIONS=halt_on_error=1:suppressions=${PROJECT_SOURCE_DIR}/tests/threads/tsan.supp")
 
 add_custom_target(mtf_local_tests)
 add_custom_target(mtf_mesh_tests)

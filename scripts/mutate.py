@@ -269,8 +269,8 @@ def main():
         result = compile_one(source, plain[source], ROOT, "-O1")
         if result.returncode != 0:
             sys.exit(result.stderr)
-    tests = {"gradients": ("local/gradients_test", "local/main"), "protocol": ("mesh/threads_protocol_test",),
-             "checkpoint": ("mesh/threads_checkpoint_test",), "loop": ("mesh/threads_loop_test",),
+    tests = {"gradients": ("local/gradients_test", "local/main"), "protocol": ("threads/protocol_test",),
+             "checkpoint": ("threads/checkpoint_test",), "loop": ("threads/loop_test",),
              "pieces": ("data/pieces_test", f"{PREPARE}/sources"),
              "fuzz": [f"fuzz/{file.stem}" for file in sorted((ROOT / "tests/fuzz").glob("*.cpp"))]}
 

@@ -1,7 +1,8 @@
 #pragma once
-// Dimensions, meshes, layouts, operations, derivatives, optimizers, plans. Needs Boost.Hana only. Included by their
-// names, as every program would pay for them: the backends, plans of layouts that are values (plan/plan_under.hpp,
-// search.hpp, best_layout.hpp), groups of parameters (train/groups.hpp), what looks at a run (train/loop.hpp,
+// Dimensions, meshes, layouts, the commonest operations, derivatives, optimizers, plans. Needs Boost.Hana only. A
+// family of operations is in a header of its own, such as <mtf/ops/movement.hpp>. Included by their names, as every
+// program would pay for them: the backends, plans of layouts that are values (plan/plan_under.hpp, search.hpp,
+// best_layout.hpp), groups of parameters (train/groups.hpp), what looks at a run (train/loop.hpp,
 // first_not_finite.hpp), checkpoints and data.
 
 // IWYU pragma: begin_exports

@@ -21,6 +21,8 @@ set(data_may core checkpoint)
 set(plan_may core math backend sharding tape tensor ops autodiff checkpoint train)
 # The backends are installed apart: they use public headers only, and nothing above the contract.
 set(kokkos_may core math backend)
+# Rooms of the Kokkos backend, lowest first: each includes those before it.
+set(kokkos_rooms runtime launch gemm kernels attention backend)
 set(mpi_may core math backend)
 set(threads_may core math backend)
 set(longest 450)
@@ -68,8 +70,27 @@ foreach(room IN ITEMS include backends/kokkos/include backends/mpi/include backe
       elseif(wing MATCHES "kokkos|mpi|threads" AND include MATCHES "^mtf/detail/")
         string(APPEND problems "\n  ${header} includes ${include}, which is private to the core")
       endif()
+      if(wing STREQUAL "kokkos" AND include MATCHES "^mtf/kokkos/([a-z]+)/")
+        list(FIND kokkos_rooms "${CMAKE_MATCH_1}" below)
+        string(REGEX REPLACE "^mtf/kokkos/([a-z]+)/.*" "\\1" own "${header}")
+        list(FIND kokkos_rooms "${own}" at)
+        if(below LESS 0 OR at LESS 0 OR below GREATER at)
+          string(APPEND problems "\n  ${header} includes ${include}: the rooms are, lowest first, ${kokkos_rooms}")
+        endif()
+      endif()
     endforeach()
   endforeach()
+endforeach()
+
+# A family of operations has a header that includes all of it.
+foreach(header IN LISTS all)
+  if(header MATCHES "^mtf/ops/([a-z]+)/")
+    set(family "mtf/ops/${CMAKE_MATCH_1}.hpp")
+    set(of_family "${includes_of_${family}}")
+    if(NOT header IN_LIST of_family)
+      string(APPEND problems "\n  ${family} does not include ${header}")
+    endif()
+  endif()
 endforeach()
 
 # Headers whose includes are all settled are settled; those that never are include themselves.

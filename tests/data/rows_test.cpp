@@ -17,7 +17,7 @@
 
 #include <mtf/data.hpp>
 
-#include "scratch.hpp"
+#include "support/scratch.hpp"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include <mtf/core/error.hpp>
 #include <mtf/tokenizers.hpp>
 
-#include "scratch.hpp"
+#include "support/scratch.hpp"
 
 namespace {
 

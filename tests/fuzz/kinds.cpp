@@ -1,7 +1,7 @@
 // What every kind of tensor needs beside operations.
 #include <stdexcept>
 
-#include "../to_double.hpp"
+#include "../support/to_double.hpp"
 #include "execute.hpp"
 #include "kinds.hpp"
 

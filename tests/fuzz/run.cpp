@@ -7,7 +7,7 @@
 #include <mtf/plan/plan_under.hpp>
 #include <mtf/threads.hpp>
 
-#include "../to_double.hpp"
+#include "../support/to_double.hpp"
 #include "execute.hpp"
 
 namespace fuzz {

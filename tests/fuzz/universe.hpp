@@ -12,8 +12,8 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 
-#include "../counted_backend.hpp"
-#include "../number_of.hpp"
+#include "../support/counted_backend.hpp"
+#include "../support/number_of.hpp"
 #include "interpreter.hpp"
 
 namespace fuzz {

@@ -14,8 +14,8 @@
 #include <mtf/mtf.hpp>
 #include <mtf/plan/plan_under.hpp>
 
-#include "../same_plan.hpp"
-#include "model_loss.hpp"
+#include "../support/same_plan.hpp"
+#include "support/model_loss.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 
-#include "../error_of.hpp"
+#include "../support/error_of.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/train/first_not_finite.hpp>
 
-#include "operation_cases.hpp"
+#include "support/operation_cases.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <mtf/plan/machine_json.hpp>
 #include <mtf/plan/machines.hpp>
 
-#include "scratch.hpp"
+#include "support/scratch.hpp"
 
 TEST_CASE("a description that was written is read back, all of it") {
   for (auto const& m : {mtf::machines::h100_nodes(), mtf::machines::tpu_v2_pod()}) {

@@ -2,7 +2,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
-#include <mtf/kokkos/runtime/backend.hpp>
+#include <mtf/kokkos/backend/backend.hpp>
 
 int main(int argc, char** argv) {
   mtf::kokkos_backend<>::session const session(argc, argv);

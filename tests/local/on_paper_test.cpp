@@ -1,5 +1,5 @@
 // The memory of a training step: the plan is what is counted on paper, without recomputation and with it. (That the run
-// is what was planned: tests/mesh/threads_memory_test.cpp.)
+// is what was planned: tests/threads/memory_test.cpp.)
 // devices: none
 #include <array>
 #include <cstdint>

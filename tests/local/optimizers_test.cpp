@@ -8,8 +8,8 @@
 #include <mtf/kokkos.hpp>
 
 #include "../examples/transformer/model.hpp"
-#include "model_config.hpp"
-#include "optimizer_checks.hpp"
+#include "support/model_config.hpp"
+#include "support/optimizer_checks.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <mtf/mtf.hpp>
 #include <mtf/plan/plan_under.hpp>
 
-#include "../error_of.hpp"
+#include "../support/error_of.hpp"
 
 namespace {
 

@@ -11,9 +11,9 @@
 #include <mtf/mtf.hpp>
 #include <mtf/plan/plan_under.hpp>
 
-#include "../error_of.hpp"
-#include "../same_plan.hpp"
-#include "model_loss.hpp"
+#include "../support/error_of.hpp"
+#include "../support/same_plan.hpp"
+#include "support/model_loss.hpp"
 
 namespace {
 

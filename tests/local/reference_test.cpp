@@ -8,8 +8,8 @@
 #include <mtf/kokkos.hpp>
 
 #include "../examples/transformer/model.hpp"
-#include "model_config.hpp"
 #include "reference/reference.hpp"
+#include "support/model_config.hpp"
 
 namespace {
 

@@ -22,7 +22,7 @@
 #include <mtf/plan/plan_under.hpp>
 #include <mtf/plan/search.hpp>
 
-#include "model_loss.hpp"
+#include "support/model_loss.hpp"
 
 namespace {
 

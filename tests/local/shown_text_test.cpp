@@ -10,7 +10,7 @@
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/shown_text.hpp>
 
-#include "error_of.hpp"
+#include "support/error_of.hpp"
 
 namespace {
 

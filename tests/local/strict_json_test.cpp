@@ -11,7 +11,7 @@
 #include <mtf/checkpoint/safetensors.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 
-#include "error_of.hpp"
+#include "support/error_of.hpp"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <mtf/plan/record.hpp>
 #include <mtf/plan/timeline.hpp>
 
-#include "model_loss.hpp"
+#include "support/model_loss.hpp"
 
 namespace {
 

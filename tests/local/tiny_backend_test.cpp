@@ -11,7 +11,7 @@
 #include <mtf/kokkos.hpp>
 
 #include "../../examples/transformer/model.hpp"
-#include "model_config.hpp"
+#include "support/model_config.hpp"
 #include "tiny_backend.hpp"
 
 namespace {

@@ -14,7 +14,7 @@
 #include <mtf/mpi.hpp>
 #include <mtf/mpi/shared_memory/segment.hpp>
 
-#include "collectives_checks.hpp"
+#include "support/collectives_checks.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include "mpi_main.hpp"
 
 #include "../../examples/transformer/model.hpp"
-#include "model_config.hpp"
+#include "support/model_config.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include <mtf/backend/single_rank.hpp>
 
-#include "model_run.hpp"
+#include "support/model_run.hpp"
 
 namespace model_layouts {
 

@@ -2,7 +2,7 @@
 // Optimizers between processes, with gradients completed by MPI and through shared memory.
 #include "mpi_main.hpp"
 
-#include "../optimizer_checks.hpp"
+#include "../support/optimizer_checks.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include <mtf/mtf.hpp>
 
-#include "ranks_as_threads.hpp"
+#include "support/ranks_as_threads.hpp"
 
 namespace recipes {
 

@@ -1,5 +1,5 @@
-// Verdicts and rules under other names, and with operands in another order (tests/rule_laws.hpp): all ways in which two
-// operands may be split by two axes, right or wrong, and the sums over them that the first may be of.
+// Verdicts and rules under other names, and with operands in another order (tests/support/rule_laws.hpp): all ways in
+// which two operands may be split by two axes, right or wrong, and the sums over them that the first may be of.
 #include <rule_laws.hpp>
 #include <utility>
 

@@ -2,7 +2,7 @@
 // sizes, under several layouts, against closed forms.
 #include <mtf/mtf.hpp>
 
-#include "model_loss.hpp"
+#include "support/model_loss.hpp"
 
 // Each has a `config`.
 namespace demo {

@@ -21,8 +21,8 @@ inline constexpr bool never<T, More...> = true;
 #include <type_traits>
 #include <utility>
 
-#include "../number_of.hpp"
-#include "../to_double.hpp"
+#include "../support/number_of.hpp"
+#include "../support/to_double.hpp"
 #include "places.hpp"
 
 namespace sweep {

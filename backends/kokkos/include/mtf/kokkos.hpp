@@ -1,10 +1,9 @@
 #pragma once
 // Local compute for mtf on Kokkos: include this one. Needs Kokkos 5; oneDNN on the host, cuBLASLt on CUDA, rocBLAS on
 // HIP; Random123.
-#include <mtf/kokkos/kernels/attention.hpp>
-#include <mtf/kokkos/kernels/copy.hpp>
+#include <mtf/kokkos/attention/attention.hpp>
+#include <mtf/kokkos/backend/backend.hpp>
 #include <mtf/kokkos/kernels/cross_entropy.hpp>
-#include <mtf/kokkos/kernels/elements.hpp>
 #include <mtf/kokkos/kernels/embedding.hpp>
 #include <mtf/kokkos/kernels/log_softmax.hpp>
 #include <mtf/kokkos/kernels/map.hpp>
@@ -14,5 +13,6 @@
 #include <mtf/kokkos/kernels/random.hpp>
 #include <mtf/kokkos/kernels/reduce.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
-#include <mtf/kokkos/runtime/backend.hpp>
+#include <mtf/kokkos/launch/copy.hpp>
+#include <mtf/kokkos/launch/fill.hpp>
 #include <mtf/kokkos_compiled.hpp>

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include <mtf/core/element.hpp>
+#include <mtf/kokkos/backend/backend.hpp>
 #include <mtf/kokkos/kernels/map.hpp>
-#include <mtf/kokkos/runtime/backend.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/ops/compiled.hpp>
 #include <mtf/ops/elementwise/functions.hpp>

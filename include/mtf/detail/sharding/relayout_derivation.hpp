@@ -22,7 +22,7 @@ namespace mtf::detail {
 /// The steps are those that send the fewest bytes; of equal ones those that send fewer between nodes, then those of
 /// fewer collectives, then those over fewer ranks. Only axes whose role changes take part. If slices and one collective
 /// are enough, these are the steps. Otherwise they are a shortest path, each point of which gives every changed axis a
-/// role (Dijkstra's algorithm with a lower bound). tests/relayout_laws.hpp has the laws.
+/// role (Dijkstra's algorithm with a lower bound). tests/support/relayout_laws.hpp has the laws.
 class relayout_derivation : axis_roles {
  public:
   constexpr relayout_derivation(mesh_shape const& mesh, sharding const& from, sharding const& to)

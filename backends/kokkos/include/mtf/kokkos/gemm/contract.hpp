@@ -3,7 +3,7 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <mtf/backend/primitives/contraction.hpp>
-#include <mtf/kokkos/kernels/copy.hpp>
+#include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 

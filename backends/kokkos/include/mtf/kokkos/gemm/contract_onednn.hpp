@@ -8,7 +8,7 @@
 
 #include <mtf/kokkos/gemm/bfloat16_units.hpp>
 #include <mtf/kokkos/gemm/contract_loops.hpp>
-#include <mtf/kokkos/kernels/copy.hpp>
+#include <mtf/kokkos/launch/copy.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
 
 #if defined(_OPENMP)

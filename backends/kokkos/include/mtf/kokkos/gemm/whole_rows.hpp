@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <mtf/kokkos/kernels/copy.hpp>
-#include <mtf/kokkos/kernels/elements.hpp>
+#include <mtf/kokkos/launch/copy.hpp>
+#include <mtf/kokkos/launch/fill.hpp>
 
 namespace mtf::kokkos {
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include <mtf/backend/primitives/embedding.hpp>
-#include <mtf/kokkos/kernels/copy.hpp>
+#include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/launch/team.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 

@@ -16,7 +16,7 @@
 #endif
 #include <Random123/philox.h>
 #include <mtf/backend/primitives/random.hpp>
-#include <mtf/kokkos/kernels/elements.hpp>
+#include <mtf/kokkos/launch/fill.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>

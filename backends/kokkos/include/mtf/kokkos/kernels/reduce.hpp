@@ -9,7 +9,7 @@
 
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/primitives/reduction.hpp>
-#include <mtf/kokkos/kernels/copy.hpp>
+#include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/team.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>

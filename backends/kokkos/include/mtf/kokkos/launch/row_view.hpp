@@ -1,7 +1,7 @@
 #pragma once
 // Tensors [outer, n, inner] as dense rows [outer, inner, n]: themselves if inner is 1, else transposed copies.
 // So row kernels are written, compiled and tuned for dense rows only.
-#include <mtf/kokkos/kernels/copy.hpp>
+#include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
 
 namespace mtf::kokkos {

@@ -1,0 +1,6 @@
+#pragma once
+// Elements by their numbers.
+
+// IWYU pragma: begin_exports
+#include <mtf/ops/indexing/embedding.hpp>
+// IWYU pragma: end_exports

@@ -1,0 +1,12 @@
+#pragma once
+// The same elements under other names, in another order, split otherwise, of another type.
+
+// IWYU pragma: begin_exports
+#include <mtf/ops/movement/broadcast.hpp>
+#include <mtf/ops/movement/cast.hpp>
+#include <mtf/ops/movement/complete.hpp>
+#include <mtf/ops/movement/relayout.hpp>
+#include <mtf/ops/movement/rename.hpp>
+#include <mtf/ops/movement/stop_gradient.hpp>
+#include <mtf/ops/movement/transpose.hpp>
+// IWYU pragma: end_exports
