@@ -12,7 +12,7 @@
 #include <mtf/detail/sharding/message.hpp>
 #include <mtf/detail/sharding/relayout_rule.hpp>
 #include <mtf/detail/sharding/shard.hpp>
-#include <relayout_laws.hpp>
+#include <support/relayout_laws.hpp>
 
 namespace {
 

@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <memory>
-#include <relayout_laws.hpp>
-#include <rule_laws.hpp>
 #include <static/shardings.hpp>
+#include <support/relayout_laws.hpp>
+#include <support/rule_laws.hpp>
 
 namespace {
 

@@ -2,7 +2,7 @@
 // Laws for all pairs of ways to lie on a mesh, each pair a constant of its own: compilers limit the work on one.
 #include <utility>
 
-#include <relayout_laws.hpp>
+#include <support/relayout_laws.hpp>
 
 #include "shardings.hpp"
 

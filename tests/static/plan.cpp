@@ -1,7 +1,7 @@
 // Plans: the collectives of whole programs as constants, against closed forms.
 #include "names.hpp"
 
-#include <model_config.hpp>
+#include <support/model_config.hpp>
 
 #include "../../examples/transformer/model.hpp"
 

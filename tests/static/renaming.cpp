@@ -1,6 +1,6 @@
 // Verdicts and rules under other names, and with operands in another order (tests/support/rule_laws.hpp): all ways in
 // which two operands may be split by two axes, right or wrong, and the sums over them that the first may be of.
-#include <rule_laws.hpp>
+#include <support/rule_laws.hpp>
 #include <utility>
 
 using mtf::axis_mask;

@@ -10,7 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <mtf/backend/single_rank.hpp>
-#include <ranks_as_threads.hpp>
+#include <support/ranks_as_threads.hpp>
 
 namespace {
 

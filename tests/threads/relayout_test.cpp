@@ -7,8 +7,8 @@
 #include <mtf/threads.hpp>
 
 #include <mtf/detail/sharding/execute.hpp>
-#include <relayout_laws.hpp>
 #include <static/shardings.hpp>
+#include <support/relayout_laws.hpp>
 
 namespace {
 
