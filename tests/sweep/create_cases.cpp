@@ -9,7 +9,7 @@ namespace {
 /// A tensor over a, b, c (or b, e) that the operation creates; under a layout that does not fit it is refused before.
 #define SWEEP_CREATES(NAME, DIMS, MORE, ...)                                                     \
   struct NAME {                                                                                  \
-    SWEEP_HEAD(())                                                                               \
+    SWEEP_HEAD(NAME, ())                                                                         \
     static constexpr set more_dims = MORE;                                                       \
     template <class Case>                                                                        \
     static auto call(backend& on) {                                                              \
@@ -53,7 +53,7 @@ SWEEP_CREATES(truncated, (a, b, c), abc, mtf::random_truncated_normal<X>(on, mtf
 
 /// What arrives on the host of every rank, as a tensor again.
 struct to_global {
-  SWEEP_HEAD((real<a, b, c>))
+  SWEEP_HEAD(to_global, (real<a, b, c>))
   template <class Case, class X>
   static auto call(backend& on, X const& x) {
     using whole_tensor =
@@ -62,7 +62,7 @@ struct to_global {
   }
 };
 struct item {
-  SWEEP_HEAD((real<>))
+  SWEEP_HEAD(item, (real<>))
   template <class Case, class X>
   static auto call(backend& on, X const& x) {
     using whole_tensor =

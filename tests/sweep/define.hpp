@@ -11,12 +11,12 @@
 #include "typed.hpp"
 
 #define SWEEP_OPERANDS(...) mtf::detail::list<__VA_ARGS__>
-#define SWEEP_HEAD(OPERANDS)                \
+#define SWEEP_HEAD(NAME, OPERANDS)          \
   using operands = SWEEP_OPERANDS OPERANDS; \
-  static constexpr int phase = __LINE__;
+  static constexpr int phase = phase_of(#NAME);
 #define SWEEP_OF_ONE(NAME, OPERANDS, ...)    \
   struct NAME {                              \
-    SWEEP_HEAD(OPERANDS)                     \
+    SWEEP_HEAD(NAME, OPERANDS)               \
     template <class Case, class X>           \
     static auto call(backend&, X const& x) { \
       return __VA_ARGS__;                    \
@@ -24,7 +24,7 @@
   };
 #define SWEEP_OF_TWO(NAME, OPERANDS, ...)                \
   struct NAME {                                          \
-    SWEEP_HEAD(OPERANDS)                                 \
+    SWEEP_HEAD(NAME, OPERANDS)                           \
     template <class Case, class X, class Y>              \
     static auto call(backend&, X const& x, Y const& y) { \
       return __VA_ARGS__;                                \
@@ -32,7 +32,7 @@
   };
 #define SWEEP_OF_THREE(NAME, OPERANDS, ...)                          \
   struct NAME {                                                      \
-    SWEEP_HEAD(OPERANDS)                                             \
+    SWEEP_HEAD(NAME, OPERANDS)                                       \
     template <class Case, class X, class Y, class Z>                 \
     static auto call(backend&, X const& x, Y const& y, Z const& z) { \
       return __VA_ARGS__;                                            \
@@ -80,6 +80,14 @@ operation entry(std::string name, documentation text, definition define, closed_
   operation op = with_cases<Op>(std::move(name), std::move(text));
   op.define = std::move(define);
   op.sends = std::move(sends);
+  return op;
+}
+
+/// The same of an operation that adds elements up, or multiplies by what it added up.
+template <class Op>
+operation adding(std::string name, documentation text, definition define, closed_form sends) {
+  operation op = entry<Op>(std::move(name), std::move(text), std::move(define), std::move(sends));
+  op.sums = true;
   return op;
 }
 

@@ -95,11 +95,6 @@ operation entry(std::string name, documentation const& text, std::vector<int> ou
   op.sends = forms::elementwise(how, out);
   return op;
 }
-operation with_range(operation op, std::size_t operand, double low, double high) {
-  op.in[operand].low = low;
-  op.in[operand].high = high;
-  return op;
-}
 /// Values on two grids that do not meet, so that no difference steps over a kink.
 operation off_kinks(operation op) {
   op.in[0].grid = 1.0 / 256;
@@ -132,14 +127,14 @@ std::vector<operation> elementwise_of_several_operations() {
       entry<multiply_turned>("turned * x", products, {0, 1, 2}, times, multiplicative),
       entry<multiply_overlapping>("x[a, c] * y[c, d]", products, {0, 2, 3}, times, multiplicative),
       entry<multiply_scalar>("scalar * x", products, {0, 1}, times, multiplicative),
-      with_range(entry<divide>("x / y", quotients, {0, 1}, over, first), 1, 0.5, 2),
-      with_range(entry<divide_row>("x / row", quotients, {0, 1, 2}, over, first), 1, 0.5, 2),
+      entry<divide>("x / y", quotients, {0, 1}, over, first).drawn(0.5, 2, 1),
+      entry<divide_row>("x / row", quotients, {0, 1, 2}, over, first).drawn(0.5, 2, 1),
       off_kinks(entry<max>("max(x, row)", others, {0, 1, 2}, larger)),
       off_kinks(entry<min>("min(x, y)", others, {0, 1}, smaller)),
-      with_range(
-          with_range(entry<pow>("pow(x, row)", others, {0, 1}, [](double x, double y) { return std::pow(x, y); }), 0,
-                     0.5, 2),
-          1, 0.25, 2),
+
+      entry<pow>("pow(x, row)", others, {0, 1}, [](double x, double y) { return std::pow(x, y); })
+          .drawn(0.5, 2)
+          .drawn(0.25, 2, 1),
       entry<logaddexp>("logaddexp(x, turned)", others, {0, 1},
                        [](double x, double y) { return std::log(std::exp(x) + std::exp(y)); }),
       without_gradient(

@@ -32,14 +32,12 @@ definition rows_of(std::size_t stride_of_row, std::size_t stride_in_row, std::si
 
 std::vector<operation> indexing_operations() {
   std::vector<operation> ops{
-      entry<embedding>("embedding<a>(table[a, c], ids[b])", lookups, rows_of(C, 1, C), forms::embedding(0, {1, 2})),
-      entry<embedding_turned>("embedding<a>(table[d, a], ids[c, b])", lookups, rows_of(1, A, D),
-                              forms::embedding(0, {2, 1, 3})),
+      adding<embedding>("embedding<a>(table[a, c], ids[b])", lookups, rows_of(C, 1, C), forms::embedding(0, {1, 2}))
+          .drawn(0, A, 1),
+      adding<embedding_turned>("embedding<a>(table[d, a], ids[c, b])", lookups, rows_of(1, A, D),
+                               forms::embedding(0, {2, 1, 3}))
+          .drawn(0, A, 1),
   };
-  for (auto& op : ops) {
-    op.sums = true;
-    op.in[1].low = 0, op.in[1].high = A;
-  }
   return ops;
 }
 

@@ -10,7 +10,7 @@ using narrower = std::conditional_t<std::is_same_v<element, double>, float, mtf:
 
 SWEEP_OF_ONE(complete, (real<a, b>), mtf::complete(x))
 struct relayout {
-  SWEEP_HEAD((real<a, b, c>))
+  SWEEP_HEAD(relayout, (real<a, b, c>))
   static constexpr bool takes_layout = true;
   template <class Case, class X>
   static auto call(backend&, X const& x) {
@@ -18,7 +18,7 @@ struct relayout {
   }
 };
 struct rename {
-  SWEEP_HEAD((real<a, b, c>))
+  SWEEP_HEAD(rename, (real<a, b, c>))
   static constexpr set more_dims = bit(4);
   template <class Case, class X>
   static auto call(backend&, X const& x) {
@@ -26,7 +26,7 @@ struct rename {
   }
 };
 struct broadcast {
-  SWEEP_HEAD((real<b>))
+  SWEEP_HEAD(broadcast, (real<b>))
   static constexpr set more_dims = bit(0) | bit(2);
   template <class Case, class X>
   static auto call(backend&, X const& x) {
@@ -119,8 +119,13 @@ std::vector<operation> movement_operations() {
             for (double const v : x[0]) y.push_back(to_double(from_double<narrower>(v)));
             return y;
           },
-          forms::narrowed()),
-      entry<cast_wider>("cast<double>(ids)", casts, unchanged, forms::complete()),
+          forms::narrowed())
+          .with_gradient([](all, numbers const& weights, std::size_t) {
+            numbers g;
+            for (double const w : weights) g.push_back(to_double(from_double<narrower>(w)));
+            return g;
+          }),
+      entry<cast_wider>("cast<double>(ids)", casts, unchanged, forms::complete()).drawn(-100, 100).without_gradient(),
       entry<stop_gradient>("stop_gradient(x)",
                            {.names = {"stop_gradient"},
                             .call = "stop_gradient(x)",
@@ -128,19 +133,9 @@ std::vector<operation> movement_operations() {
                             .forward = "nothing",
                             .backward = "nothing",
                             .partial = "stays partial"},
-                           unchanged, forms::constant()),
+                           unchanged, forms::constant())
+          .with_gradient([](all x, numbers const&, std::size_t) { return numbers(x[0].size()); }),
   };
-  for (auto& op : ops) {
-    if (op.name.starts_with("cast<double>(ids")) op.differentiable = false, op.in[0].low = -100, op.in[0].high = 100;
-    if (op.name.starts_with("cast<double>(cast"))
-      op.gradient = [](all, numbers const& weights, std::size_t) {
-        numbers g;
-        for (double const w : weights) g.push_back(to_double(from_double<narrower>(w)));
-        return g;
-      };
-    if (op.name.starts_with("stop_gradient"))
-      op.gradient = [](all x, numbers const&, std::size_t) { return numbers(x[0].size()); };
-  }
   return ops;
 }
 

@@ -108,27 +108,29 @@ numbers attention_of(all x, double scale, strides q, strides k, strides v) {
 
 std::vector<operation> nn_operations() {
   std::vector<operation> ops{
-      entry<attention>(
+      adding<attention>(
           "causal_attention<b, e, d>(q[c, b, d], k, v)", attentions,
           [](all x) { return attention_of(x, 0.7, {B * D, D, 1}, {E * D, D, 1}, {D, C * D, 1}); },
-          forms::attention(1, 4, 3)),
-      entry<attention_turned>(
+          forms::attention(1, 4, 3))
+          .hides(),
+      adding<attention_turned>(
           "causal_attention<b, e, d>(q[d, c, b], k, v)", attentions,
           [](all x) { return attention_of(x, -1.1, {B, 1, C * B}, {1, D * C, C}, {D * E, 1, E}); },
-          forms::attention(1, 4, 3)),
-      entry<layer_norm_a>("layer_norm<a>(x[b, a, c], gamma, beta)", layer_norms,
-                          by_rows(A, C, [](numbers const& x, numbers& y, all p) { layer_norm_of(x, y, p, 1e-3); }),
-                          forms::norm(0, 2)),
-      entry<layer_norm_b>("layer_norm<b>(x[a, b], gamma, beta)", layer_norms,
-                          by_rows(B, 1, [](numbers const& x, numbers& y, all p) { layer_norm_of(x, y, p, 1e-5); }),
-                          forms::norm(1, 2)),
-      entry<rms_norm_a>("rms_norm<a>(x[c, b, a], gamma)", rms_norms,
-                        by_rows(A, 1, [](numbers const& x, numbers& y, all p) { rms_norm_of(x, y, p, 1e-3); }),
-                        forms::norm(0, 1)),
-      entry<rms_norm_b>("rms_norm<b>(x[b, a], gamma)", rms_norms,
-                        by_rows(B, A, [](numbers const& x, numbers& y, all p) { rms_norm_of(x, y, p, 1e-6); }),
-                        forms::norm(1, 1)),
-      entry<loss_a>(
+          forms::attention(1, 4, 3))
+          .hides(),
+      adding<layer_norm_a>("layer_norm<a>(x[b, a, c], gamma, beta)", layer_norms,
+                           by_rows(A, C, [](numbers const& x, numbers& y, all p) { layer_norm_of(x, y, p, 1e-3); }),
+                           forms::norm(0, 2)),
+      adding<layer_norm_b>("layer_norm<b>(x[a, b], gamma, beta)", layer_norms,
+                           by_rows(B, 1, [](numbers const& x, numbers& y, all p) { layer_norm_of(x, y, p, 1e-5); }),
+                           forms::norm(1, 2)),
+      adding<rms_norm_a>("rms_norm<a>(x[c, b, a], gamma)", rms_norms,
+                         by_rows(A, 1, [](numbers const& x, numbers& y, all p) { rms_norm_of(x, y, p, 1e-3); }),
+                         forms::norm(0, 1)),
+      adding<rms_norm_b>("rms_norm<b>(x[b, a], gamma)", rms_norms,
+                         by_rows(B, A, [](numbers const& x, numbers& y, all p) { rms_norm_of(x, y, p, 1e-6); }),
+                         forms::norm(1, 1)),
+      adding<loss_a>(
           "cross_entropy<a>(x[b, c, a], labels[b, c])", losses,
           [](all x) {
             numbers y(B * C);
@@ -139,8 +141,9 @@ std::vector<operation> nn_operations() {
             }
             return y;
           },
-          forms::cross_entropy(0)),
-      entry<loss_b>(
+          forms::cross_entropy(0))
+          .drawn(0, A, 1),
+      adding<loss_b>(
           "cross_entropy<b>(x[a, b, c], labels[c, a])", losses,
           [](all x) {
             numbers y(A * C);
@@ -153,7 +156,8 @@ std::vector<operation> nn_operations() {
               }
             return y;
           },
-          forms::cross_entropy(1)),
+          forms::cross_entropy(1))
+          .drawn(0, B, 1),
       entry<dropout>(
           "dropout(x, 0.4, key)", dropouts,
           [](all x) {
@@ -169,12 +173,6 @@ std::vector<operation> nn_operations() {
           },
           forms::same({0, 1, 2})),
   };
-  for (auto& op : ops) {
-    op.sums = !op.name.starts_with("dropout");
-    op.masks = op.name.starts_with("causal_attention");
-    if (op.name.starts_with("cross_entropy<a>")) op.in[1].low = 0, op.in[1].high = A;
-    if (op.name.starts_with("cross_entropy<b>")) op.in[1].low = 0, op.in[1].high = B;
-  }
   return ops;
 }
 

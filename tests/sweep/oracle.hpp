@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <mtf/backend/collectives.hpp>
@@ -111,7 +112,7 @@ struct operation {
   bool differentiable = true;
   bool sums = false;         // it adds elements up, or multiplies by what it added up
   bool masks = false;        // it multiplies by 0 what it hides
-  bool chained = false;      // it multiplies sums that need not be taken yet
+  bool chained = false;      // it multiplies what may still be partial, or in several orders
   bool never_works = false;  // the dimensions of its operands do not go together under any layout
   /// Gradients in another way than by differences of all of define(): of elementwise functions element by element, by
   /// hand where differences do not see them (a rounded value, a stopped gradient). Of operand i for the weights of the
@@ -121,6 +122,35 @@ struct operation {
   int phase = 0;                                   // which cases of a family are chosen, where not all are
   std::vector<std::span<typed_case const>> cases;  // typed
   typed_case (*any_layout)() = nullptr;            // by value, without mesh and code
+
+  // What an entry says besides, after its parentheses.
+
+  /// Operand i is drawn from [low, high).
+  operation drawn(double low, double high, std::size_t i = 0) && {
+    in[i].low = low, in[i].high = high;
+    return std::move(*this);
+  }
+  /// Operand i is rounded down to integers.
+  operation integers(std::size_t i = 0) && {
+    in[i].integers = true;
+    return std::move(*this);
+  }
+  operation without_gradient() && {
+    differentiable = false;
+    return std::move(*this);
+  }
+  operation chains() && {
+    chained = true;
+    return std::move(*this);
+  }
+  operation hides() && {
+    masks = true;
+    return std::move(*this);
+  }
+  operation with_gradient(std::function<numbers(std::vector<numbers> const&, numbers const&, std::size_t)> by_hand) && {
+    gradient = std::move(by_hand);
+    return std::move(*this);
+  }
 };
 
 /// All operations, in the order of the files that hold them.

@@ -58,11 +58,16 @@ inline constexpr std::array<mesh_code, mesh_count> mesh_of{{{0, {1, 1, 1}},
                                                             {2, {2, 2, 1}, bit(1)}}};
 #endif
 
-/// A layout: six bits a dimension, in them the axes that split it, outermost first, as two bits each of axis + 1.
-using splits = std::uint32_t;
-constexpr unsigned split_of(splits l, int dim) { return (l >> static_cast<unsigned>(6 * dim)) & 63U; }
+/// A layout: six bits a dimension, in them the axes that split it, outermost first, as two bits each of axis + 1. Up to
+/// eight dimensions, as many as a tensor may have, fit.
+using splits = std::uint64_t;
+static_assert(6 * dim_count <= 64);
+constexpr unsigned split_of(splits l, int dim) {
+  return static_cast<unsigned>(l >> static_cast<unsigned>(6 * dim)) & 63U;
+}
 constexpr splits with_split(splits l, int dim, unsigned six) {
-  return (l & ~(63U << static_cast<unsigned>(6 * dim))) | six << static_cast<unsigned>(6 * dim);
+  auto const at = static_cast<unsigned>(6 * dim);
+  return (l & ~(splits{63} << at)) | splits{six} << at;
 }
 /// How many axes split the dimension.
 constexpr int depth(unsigned six) { return six >= 16 ? 3 : six >= 4 ? 2 : six >= 1 ? 1 : 0; }
@@ -273,6 +278,13 @@ struct picker {
     out(c);
   }
 };
+
+/// Where an operation's sample of cases begins: another for each name, whatever stands before it in its file.
+constexpr int phase_of(char const* name) {
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  for (; *name != 0; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 16777619U;
+  return static_cast<int>(hash % 65521U);
+}
 
 /// The cases that are chosen for an operation of this signature on a mesh; f(case).
 template <class F>

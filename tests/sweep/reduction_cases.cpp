@@ -165,15 +165,15 @@ numbers causal_of(numbers const& x, double scale, std::array<std::size_t, 3> str
 
 std::vector<operation> reduction_operations() {
   std::vector<operation> ops{
-      entry<sum_b>("sum<b>(x[a, b, c])", sums,
-                   one_a_row(B, C,
-                             [](numbers const& x) {
-                               double s = 0;
-                               for (double const v : x) s += v;
-                               return s;
-                             }),
-                   forms::sum(bit(1))),
-      entry<sum_ac>(
+      adding<sum_b>("sum<b>(x[a, b, c])", sums,
+                    one_a_row(B, C,
+                              [](numbers const& x) {
+                                double s = 0;
+                                for (double const v : x) s += v;
+                                return s;
+                              }),
+                    forms::sum(bit(1))),
+      adding<sum_ac>(
           "sum<c, a>(x[a, b, c])", sums,
           [](all x) {
             numbers y(B);
@@ -183,7 +183,7 @@ std::vector<operation> reduction_operations() {
             return y;
           },
           forms::sum(bit(0) | bit(2))),
-      entry<sum_all>(
+      adding<sum_all>(
           "sum(x[a, b])", sums,
           [](all x) {
             double s = 0;
@@ -191,15 +191,15 @@ std::vector<operation> reduction_operations() {
             return numbers{s};
           },
           forms::sum(bit(0) | bit(1))),
-      entry<mean_a>("mean<a>(x[a, b, c])", sums,
-                    one_a_row(A, B * C,
-                              [](numbers const& x) {
-                                double s = 0;
-                                for (double const v : x) s += v;
-                                return s / A;
-                              }),
-                    forms::sum(bit(0))),
-      entry<mean_all>(
+      adding<mean_a>("mean<a>(x[a, b, c])", sums,
+                     one_a_row(A, B * C,
+                               [](numbers const& x) {
+                                 double s = 0;
+                                 for (double const v : x) s += v;
+                                 return s / A;
+                               }),
+                     forms::sum(bit(0))),
+      adding<mean_all>(
           "mean(x[a, b])", sums,
           [](all x) {
             double s = 0;
@@ -207,15 +207,17 @@ std::vector<operation> reduction_operations() {
             return numbers{s / (A * B)};
           },
           forms::sum(bit(0) | bit(1))),
-      entry<mean_integers>("mean<c>(x[a, c]) of integers", sums,
-                           one_a_row(C, 1,
-                                     [](numbers const& x) {
-                                       double s = 0;
-                                       for (double const v : x) s += v;
-                                       return s / static_cast<double>(C);
-                                     }),
-                           completed_sum(bit(2))),
-      entry<weighted_b>(
+      adding<mean_integers>("mean<c>(x[a, c]) of integers", sums,
+                            one_a_row(C, 1,
+                                      [](numbers const& x) {
+                                        double s = 0;
+                                        for (double const v : x) s += v;
+                                        return s / static_cast<double>(C);
+                                      }),
+                            completed_sum(bit(2)))
+          .drawn(-20, 20)
+          .without_gradient(),
+      adding<weighted_b>(
           "weighted_mean<b>(x[a, b], weights[b, a])", weighted_means,
           [](all x) {
             numbers y(A);
@@ -229,15 +231,17 @@ std::vector<operation> reduction_operations() {
             }
             return y;
           },
-          composed(bit(1))),
-      entry<weighted_all>(
+          composed(bit(1)))
+          .drawn(0.5, 3, 1),
+      adding<weighted_all>(
           "weighted_mean(x[a, c], weights[a, c]), integers", weighted_means,
           [](all x) {
             double s = 0, w = 0;
             for (std::size_t i = 0; i < A * C; ++i) s += x[0][i] * x[1][i], w += x[1][i];
             return numbers{s / w};
           },
-          composed(bit(0) | bit(2))),
+          composed(bit(0) | bit(2)))
+          .drawn(0, 3, 1),
       entry<max_b>("reduce_max<b>(x[a, b, c])", extremes,
                    one_a_row(B, C,
                              [](numbers const& x) {
@@ -245,7 +249,8 @@ std::vector<operation> reduction_operations() {
                                for (double const v : x) m = larger(m, v);
                                return m;
                              }),
-                   forms::extreme(bit(1))),
+                   forms::extreme(bit(1)))
+          .drawn(-3, 3),
       entry<max_tied>("reduce_max<a>(x[a, b, c]), with ties", extremes,
                       one_a_row(A, B * C,
                                 [](numbers const& x) {
@@ -253,7 +258,18 @@ std::vector<operation> reduction_operations() {
                                   for (double const v : x) m = larger(m, v);
                                   return m;
                                 }),
-                      forms::extreme(bit(0))),
+                      forms::extreme(bit(0)))
+          .drawn(-3, 3)
+          .integers()
+          .with_gradient([](all x, numbers const& weights, std::size_t) {
+            numbers g(x[0].size());
+            for (std::size_t r = 0; r < B * C; ++r) {
+              double m = x[0][r];
+              for (std::size_t i = 0; i < A; ++i) m = larger(m, x[0][i * B * C + r]);
+              for (std::size_t i = 0; i < A; ++i) g[i * B * C + r] = x[0][i * B * C + r] == m ? weights[r] : 0;
+            }
+            return g;
+          }),
       entry<min_ac>(
           "reduce_min<a, c>(x[a, b, c])", extremes,
           [](all x) {
@@ -263,9 +279,12 @@ std::vector<operation> reduction_operations() {
                 for (std::size_t k = 0; k < C; ++k) y[j] = smaller(y[j], x[0][(i * B + j) * C + k]);
             return y;
           },
-          forms::extreme(bit(0) | bit(2))),
-      entry<prod_b>("reduce_prod<b>(x[a, b, c])", products, one_a_row(B, C, product_of), product(bit(1))),
-      entry<prod_ac>(
+          forms::extreme(bit(0) | bit(2)))
+          .drawn(-3, 3),
+      adding<prod_b>("reduce_prod<b>(x[a, b, c])", products, one_a_row(B, C, product_of), product(bit(1)))
+          .drawn(0.75, 1.25)
+          .chains(),
+      adding<prod_ac>(
           "reduce_prod<c, a>(x[a, b, c])", products,
           [](all x) {
             numbers y(B, 1.0);
@@ -274,60 +293,48 @@ std::vector<operation> reduction_operations() {
                 for (std::size_t k = 0; k < C; ++k) y[j] *= x[0][(i * B + j) * C + k];
             return y;
           },
-          product(bit(0) | bit(2))),
-      entry<prod_all>(
-          "reduce_prod(x[b, a])", products, [](all x) { return numbers{product_of(x[0])}; }, product(bit(0) | bit(1))),
-      entry<prod_zeros>("reduce_prod<c>(x[a, c, b]), with zeros", products, one_a_row(C, B, product_of),
-                        product(bit(2))),
-      entry<prod_integers>("reduce_prod<c>(x[a, c]) of integers", products, one_a_row(C, 1, product_of),
-                           product(bit(2))),
-      entry<softmax_a>("softmax<a>(x[a, b, c], 1.5)", softmaxes,
-                       by_rows(A, B * C, [](numbers const& x, numbers& y, all) { softmax_of(x, y, 1.5); }),
-                       forms::rows(0, {1, 1}, {1}, false)),
-      entry<softmax_c>("softmax<c>(x[a, b, c])", softmaxes,
-                       by_rows(C, 1, [](numbers const& x, numbers& y, all) { softmax_of(x, y, 1); }),
-                       forms::rows(2, {1, 1}, {1}, false)),
-      entry<log_softmax_b>("log_softmax<b>(x[a, b, c])", softmaxes, by_rows(B, C, log_softmax_of),
-                           forms::rows(1, {1, 1}, {1}, false)),
-      entry<log_softmax_c>("log_softmax<c>(x[a, c])", softmaxes, by_rows(C, 1, log_softmax_of),
-                           forms::rows(2, {1, 1}, {1}, false)),
-      entry<logsumexp_b>("logsumexp<b>(x[a, b, c])", logsumexps,
-                         one_a_row(B, C, [](numbers const& x) { return std::log(sum_exp(x, 1)); }),
-                         forms::rows(1, {1, 1}, {}, true)),
-      entry<logsumexp_a>("logsumexp<a>(x[b, a])", logsumexps,
-                         one_a_row(A, 1, [](numbers const& x) { return std::log(sum_exp(x, 1)); }),
-                         forms::rows(0, {1, 1}, {}, true)),
-      entry<causal>(
+          product(bit(0) | bit(2)))
+          .drawn(0.75, 1.25)
+          .chains(),
+      adding<prod_all>(
+          "reduce_prod(x[b, a])", products, [](all x) { return numbers{product_of(x[0])}; }, product(bit(0) | bit(1)))
+          .drawn(0.75, 1.25)
+          .chains(),
+      adding<prod_zeros>("reduce_prod<c>(x[a, c, b]), with zeros", products, one_a_row(C, B, product_of),
+                         product(bit(2)))
+          .drawn(-1, 3)
+          .integers()
+          .chains(),
+      adding<prod_integers>("reduce_prod<c>(x[a, c]) of integers", products, one_a_row(C, 1, product_of),
+                            product(bit(2)))
+          .drawn(-1, 2)
+          .without_gradient()
+          .chains(),
+      adding<softmax_a>("softmax<a>(x[a, b, c], 1.5)", softmaxes,
+                        by_rows(A, B * C, [](numbers const& x, numbers& y, all) { softmax_of(x, y, 1.5); }),
+                        forms::rows(0, {1, 1}, {1}, false)),
+      adding<softmax_c>("softmax<c>(x[a, b, c])", softmaxes,
+                        by_rows(C, 1, [](numbers const& x, numbers& y, all) { softmax_of(x, y, 1); }),
+                        forms::rows(2, {1, 1}, {1}, false)),
+      adding<log_softmax_b>("log_softmax<b>(x[a, b, c])", softmaxes, by_rows(B, C, log_softmax_of),
+                            forms::rows(1, {1, 1}, {1}, false)),
+      adding<log_softmax_c>("log_softmax<c>(x[a, c])", softmaxes, by_rows(C, 1, log_softmax_of),
+                            forms::rows(2, {1, 1}, {1}, false)),
+      adding<logsumexp_b>("logsumexp<b>(x[a, b, c])", logsumexps,
+                          one_a_row(B, C, [](numbers const& x) { return std::log(sum_exp(x, 1)); }),
+                          forms::rows(1, {1, 1}, {}, true)),
+      adding<logsumexp_a>("logsumexp<a>(x[b, a])", logsumexps,
+                          one_a_row(A, 1, [](numbers const& x) { return std::log(sum_exp(x, 1)); }),
+                          forms::rows(0, {1, 1}, {}, true)),
+      adding<causal>(
           "causal_softmax<b, e>(x[c, b, e], 1.5)", softmaxes, [](all x) { return causal_of(x[0], 1.5, {B * E, E, 1}); },
-          forms::rows(4, {1, 1}, {1}, false)),
-      entry<causal_turned>(
+          forms::rows(4, {1, 1}, {1}, false))
+          .drawn(-3, 3),
+      adding<causal_turned>(
           "causal_softmax<b, e>(x[e, c, b])", softmaxes, [](all x) { return causal_of(x[0], 1, {B, 1, C * B}); },
-          forms::rows(4, {1, 1}, {1}, false)),
+          forms::rows(4, {1, 1}, {1}, false))
+          .drawn(-3, 3),
   };
-  for (auto& op : ops) {
-    if (op.name.starts_with("mean<c>")) op.differentiable = false, op.in[0].low = -20, op.in[0].high = 20;
-    if (op.name.starts_with("weighted_mean")) op.in[1].low = op.name.ends_with("integers") ? 0 : 0.5, op.in[1].high = 3;
-    op.sums = !op.name.starts_with("reduce_m");
-    if (op.name.starts_with("reduce_") || op.name.starts_with("causal_softmax")) op.in[0].low = -3, op.in[0].high = 3;
-    if (op.name.starts_with("reduce_prod")) {
-      op.chained = true;  // in another order a product may be 0 before it meets an infinity
-      op.in[0].low = 0.75, op.in[0].high = 1.25;
-      if (op.name.ends_with("zeros")) op.in[0].integers = true, op.in[0].low = -1, op.in[0].high = 3;
-      if (op.name.ends_with("integers")) op.differentiable = false, op.in[0].low = -1, op.in[0].high = 2;
-    }
-    if (op.name.ends_with("ties")) {
-      op.in[0].integers = true;
-      op.gradient = [](all x, numbers const& weights, std::size_t) {
-        numbers g(x[0].size());
-        for (std::size_t r = 0; r < B * C; ++r) {
-          double m = x[0][r];
-          for (std::size_t i = 0; i < A; ++i) m = x[0][i * B * C + r] > m ? x[0][i * B * C + r] : m;
-          for (std::size_t i = 0; i < A; ++i) g[i * B * C + r] = x[0][i * B * C + r] == m ? weights[r] : 0;
-        }
-        return g;
-      };
-    }
-  }
   return ops;
 }
 
