@@ -1,7 +1,10 @@
 #pragma once
 // Shardings as values, by hand.
+#include <cstdint>
 #include <initializer_list>
 
+#include <mtf/backend/work.hpp>
+#include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 
 namespace by_hand {
