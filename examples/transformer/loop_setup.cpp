@@ -37,7 +37,7 @@ mtf::run_description description_of(options const& o, executable const& built, s
                 {"a rank sends in a step",
                  mb(plan.bytes_sent_per_rank()) + " in " + count(plan.count()) + " collectives"},
                 {"a rank computes in a step", text_of("%.3g GFLOP of matrix products", plan.flops() / 1e9)},
-                {"memory of tensors on a rank", mb(plan.peak_bytes) + " in forward and backward pass"}},
+                {"memory of tensors on a rank", mb(plan.peak_bytes) + " in a step"}},
       .plan = mtf::describe(plan),
       .loss_scale = 1 / std::log(2.0),
       .loss_unit = std::string("bits/") + data.token_name(),

@@ -119,6 +119,19 @@ command_line parse(int argc, char** argv, executable const& built) {
                  "keep of each layer its input alone, and compute the rest again in the backward pass");
   }
 
+  std::vector<std::string> states{"split"};
+  if (built.takes_any_layout) states.emplace_back("whole");
+  app.add_option_function<std::string>(
+         "--state", [&o](std::string const& word) { o.state_is_split = word == "split"; },
+         "the optimizer's: split over the ranks that hold the same parameters, or, by train-any, whole")
+      ->check(CLI::IsMember(states))
+      ->default_str("split");
+  app.add_option_function<std::string>(
+         "--gradients", [&o](std::string const& word) { o.gradients_overlap = word == "overlapped"; },
+         "completed while the backward pass goes on, or later: after it")
+      ->check(CLI::IsMember({"overlapped", "later"}))
+      ->default_str("overlapped");
+
   // The optimizer and its schedule.
   add_number(app, "--learning-rate", o.learning_rate, least, largest, "peak of the schedule");
   add_number(app, "--warmup", o.warmup, 0, most, "steps of linear rise; then comes the schedule");

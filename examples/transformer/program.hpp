@@ -49,6 +49,19 @@ template <class Backend>
 using optimizer_on = mtf::adamw<parameters_on<Backend>, mtf::decay_weights, state_split>;
 
 inline constexpr auto gradients_are_completed = mtf::completed_gradients::overlapped;
+/// As the command line says.
+inline mtf::completed_gradients when_completed(options const& o) {
+  return o.gradients_overlap ? mtf::completed_gradients::overlapped : mtf::completed_gradients::later;
+}
+
+/// f(state_split, or a state_split_over nothing), as the command line says. A state that is whole has other types where
+/// the layout is one: only executables that take any layout have it.
+template <class F>
+auto with_state_split([[maybe_unused]] options const& o, F const& f) {
+  if constexpr (MTF_EXAMPLE_ANY_LAYOUT)
+    if (!o.state_is_split) return f(mtf::state_split_over<>{});
+  return f(state_split{});
+}
 
 /// The loss of a batch, or of a micro-batch, in training. Only executables that take any layout can recompute.
 struct training_loss {

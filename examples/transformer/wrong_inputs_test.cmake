@@ -89,6 +89,8 @@ expect_alone("--learning-rate: expected a number from .*, found \"1e39\"" --data
 expect_alone("--seed: expected a whole number from .*, found \"0x3\"" --data "${DATA}" --seed 0x3)
 expect_alone("--on-spike: .*skip,stop,go-on" --data "${DATA}" --on-spike jump)
 expect_alone("--on-not-finite: .*skip,stop" --data "${DATA}" --on-not-finite go-on)
+expect_alone("--state: whole not in {split}" --data "${DATA}" --state whole)
+expect_alone("--gradients: never not in {overlapped,later}" --data "${DATA}" --gradients never)
 expect_alone("--schedule: .*cosine,linear,rsqrt,constant" --data "${DATA}" --schedule noam)
 expect_alone("--on-failed-checkpoint: .*stop,go-on" --data "${DATA}" --on-failed-checkpoint skip)
 expect_alone("--keep-every: expected a whole number from 0 to 2147483647, found \"-1\"" --data "${DATA}" --keep-every=-1)
