@@ -31,6 +31,7 @@ mtf::run_description description_of(options const& o, executable const& built, s
                 {"batch", (o.accumulate == 1 ? "" : count(o.accumulate) + " times ") + count(built.batch) +
                               " sequences of " + count(built.sequence) + " " + data.token_name() + "s"},
                 {"data", data.description()},
+                {"optimizer", o.optimizer},
                 {"mesh", o.mesh},
                 {"layout", (o.layout.empty() ? "nothing is split" : o.layout) +
                                (o.upper_layout ? "; upper half of the layers: " + *o.upper_layout : "")},
@@ -72,6 +73,7 @@ mtf::loop_options loop_options_from(options const& o, executable const& built, s
   loop.resume = o.resume;
   loop.same = data.same();
   loop.same["seed"] = std::to_string(o.seed);
+  loop.same["optimizer"] = o.optimizer;
   loop.same["number of batches in a step"] = std::to_string(o.accumulate);
   loop.notes = {{"mesh", o.mesh}, {"layout", o.layout}};
   loop.on_spike = o.on_spike;

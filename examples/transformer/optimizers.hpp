@@ -6,6 +6,7 @@
 
 #include <mtf/mtf.hpp>
 
+#include "optimizer_numbers.hpp"
 #include "options.hpp"
 #include "program.hpp"
 
@@ -15,16 +16,21 @@ namespace transformer {
 template <class Backend>
 class chosen_optimizer {
   using parameters = parameters_on<Backend>;
-  template <class Split>
-  using one = mtf::adamw<parameters, mtf::decay_weights, Split>;
-  using any = std::conditional_t<MTF_EXAMPLE_ANY_LAYOUT, std::variant<one<state_split>, one<mtf::state_split_over<>>>,
-                                 std::variant<one<state_split>>>;
+  template <template <class...> class Optimizer, class Split>
+  using one = Optimizer<parameters, mtf::decay_weights, Split>;
+  template <class... Split>
+  using of_all = std::variant<one<mtf::adamw, Split>..., one<mtf::adam, Split>..., one<mtf::lion, Split>...,
+                              one<mtf::adafactor, Split>..., one<mtf::momentum, Split>..., one<mtf::sgd, Split>...>;
+  using any = std::conditional_t<MTF_EXAMPLE_ANY_LAYOUT, of_all<state_split, mtf::state_split_over<>>,
+                                 std::variant<one<mtf::adamw, state_split>>>;
 
  public:
   chosen_optimizer(Backend& machine, options const& o)
-      : chosen_(with_state_split(o, [&]<class Split>(Split) {
-          return any(std::in_place_type<one<Split>>, machine,
-                     mtf::adamw_options{.beta2 = 0.95, .weight_decay = o.weight_decay, .clip_norm = o.clip});
+      : chosen_(with_optimizer(o, [&]<template <class...> class Optimizer>() {
+          return with_state_split(o, [&]<class Split>(Split) {
+            using type = one<Optimizer, Split>;
+            return any(std::in_place_type<type>, machine, numbers_of<typename type::options_type>(o));
+          });
         })) {}
 
   template <class Gradients>

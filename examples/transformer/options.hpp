@@ -2,6 +2,7 @@
 // The command line of `train`.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -24,6 +25,8 @@ struct options {
   bool state_is_split = true;     // the optimizer's
   bool gradients_overlap = true;  // their completion, with the backward pass
   double validation_share = 0.1;
+  std::string optimizer = "adamw";
+  std::map<std::string, double> numbers;  // of the optimizer, by flag: those that were given
   std::string schedule = "cosine";
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
   mtf::on_trouble on_spike = mtf::on_trouble::go_on, on_not_finite = mtf::on_trouble::stop,

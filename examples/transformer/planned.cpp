@@ -13,10 +13,12 @@ namespace transformer {
 
 mtf::plan_value plan_of(options const& o) {
   auto const of = [&](auto const& loss) {
-    return mtf::record_under<state_split, mtf::updated_by<mtf::adamw>>(when_completed(o), o.state_is_split, loss,
-                                                                       layouts_of(o), planned_parameters,
-                                                                       planned_tokens, planned_tokens)
-        .plan;
+    return with_optimizer(o, [&]<template <class...> class Optimizer>() {
+      return mtf::record_under<state_split, mtf::updated_by<Optimizer>>(when_completed(o), o.state_is_split, loss,
+                                                                        layouts_of(o), planned_parameters,
+                                                                        planned_tokens, planned_tokens)
+          .plan;
+    });
   };
   training_loss const loss{o.recompute};
   auto const not_asked = [](std::size_t) { return 1.0; };
