@@ -31,13 +31,14 @@ mtf::run_description description_of(options const& o, executable const& built, s
                 {"batch", (o.accumulate == 1 ? "" : count(o.accumulate) + " times ") + count(built.batch) +
                               " sequences of " + count(built.sequence) + " " + data.token_name() + "s"},
                 {"data", data.description()},
+                {"optimizer", o.optimizer},
                 {"mesh", o.mesh},
                 {"layout", (o.layout.empty() ? "nothing is split" : o.layout) +
                                (o.upper_layout ? "; upper half of the layers: " + *o.upper_layout : "")},
                 {"a rank sends in a step",
                  mb(plan.bytes_sent_per_rank()) + " in " + count(plan.count()) + " collectives"},
                 {"a rank computes in a step", text_of("%.3g GFLOP of matrix products", plan.flops() / 1e9)},
-                {"memory of tensors on a rank", mb(plan.peak_bytes) + " in forward and backward pass"}},
+                {"memory of tensors on a rank", mb(plan.peak_bytes) + " in a step"}},
       .plan = mtf::describe(plan),
       .loss_scale = 1 / std::log(2.0),
       .loss_unit = std::string("bits/") + data.token_name(),
@@ -72,6 +73,7 @@ mtf::loop_options loop_options_from(options const& o, executable const& built, s
   loop.resume = o.resume;
   loop.same = data.same();
   loop.same["seed"] = std::to_string(o.seed);
+  loop.same["optimizer"] = o.optimizer;
   loop.same["number of batches in a step"] = std::to_string(o.accumulate);
   loop.notes = {{"mesh", o.mesh}, {"layout", o.layout}};
   loop.on_spike = o.on_spike;

@@ -15,7 +15,11 @@
 #include <vector>
 
 #include <mtf/core/error.hpp>
+#include <mtf/train/adafactor.hpp>
+#include <mtf/train/optimizers.hpp>
 #include <mtf/train/schedules.hpp>
+
+#include "optimizer_numbers.hpp"
 
 namespace transformer {
 namespace {
@@ -57,6 +61,48 @@ void add_trouble(CLI::App& app, char const* flag, mtf::on_trouble& to, std::vect
          flag, [&to, all](std::string const& word) { to = all.at(word); }, description)
       ->check(CLI::IsMember(words))
       ->default_str(now);
+}
+
+/// Of some optimizers.
+struct optimizer_number {
+  char const* flag;
+  double high;
+  char const* description;
+};
+constexpr double below_1 = 0.999999, any_float = std::numeric_limits<float>::max();
+constexpr std::array<optimizer_number, 8> optimizer_numbers{
+    {{"--beta1", below_1, "what the mean of gradients keeps in a step"},
+     {"--beta2", below_1, "what the mean of their squares keeps; lion's: the mean of gradients"},
+     {"--epsilon", any_float, "added to the root of their squares' mean"},
+     {"--momentum", below_1, "what the sum of gradients keeps"},
+     {"--decay-exponent", any_float, "of adafactor's mean of squares"},
+     {"--clip-rms", any_float, "largest root mean square of adafactor's update"},
+     {"--epsilon1", any_float, "added to the squares"},
+     {"--epsilon2", any_float, "least scale of a parameter"}}};
+template <class Options>
+std::vector<std::string> flags_of() {
+  std::vector<std::string> flags;
+  Options x;
+  each_number(x, [&](char const* flag, double) { flags.emplace_back(flag); });
+  return flags;
+}
+
+/// The flags of each optimizer's numbers.
+std::map<std::string, std::vector<std::string>> numbers_of_optimizers() {
+  return {{"adamw", flags_of<mtf::adamw_options>()},       {"adam", flags_of<mtf::adam_options>()},
+          {"lion", flags_of<mtf::lion_options>()},         {"adafactor", flags_of<mtf::adafactor_options>()},
+          {"momentum", flags_of<mtf::momentum_options>()}, {"sgd", flags_of<mtf::sgd_options>()}};
+}
+
+/// An optimizer is given its own numbers alone.
+void check_numbers(options const& o) {
+  auto const has = numbers_of_optimizers().at(o.optimizer);
+  for (auto const& [flag, number] : o.numbers) {
+    if (std::find(has.begin(), has.end(), flag) != has.end()) continue;
+    std::string text = flag + ": " + o.optimizer + " has no such number; it has ";
+    for (auto const& f : has) text += f + ", ";
+    throw mtf::user_error(text + "--weight-decay and --clip");
+  }
 }
 
 }  // namespace
@@ -119,14 +165,38 @@ command_line parse(int argc, char** argv, executable const& built) {
                  "keep of each layer its input alone, and compute the rest again in the backward pass");
   }
 
+  std::vector<std::string> states{"split"};
+  if (built.takes_any_layout) states.emplace_back("whole");
+  app.add_option_function<std::string>(
+         "--state", [&o](std::string const& word) { o.state_is_split = word == "split"; },
+         "the optimizer's: split over the ranks that hold the same parameters, or, by train-any, whole")
+      ->check(CLI::IsMember(states))
+      ->default_str("split");
+  app.add_option_function<std::string>(
+         "--gradients", [&o](std::string const& word) { o.gradients_overlap = word == "overlapped"; },
+         "completed while the backward pass goes on, or later: after it")
+      ->check(CLI::IsMember({"overlapped", "later"}))
+      ->default_str("overlapped");
+
   // The optimizer and its schedule.
+  std::vector<std::string> optimizers;
+  for (auto const& [name, flags] : numbers_of_optimizers())
+    if (built.takes_any_layout || name == o.optimizer) optimizers.push_back(name);
+  app.add_option("--optimizer", o.optimizer,
+                 "Mesh-TensorFlow's adam, adafactor and momentum; those but adamw by train-any")
+      ->check(CLI::IsMember(optimizers))
+      ->capture_default_str();
+  for (auto const& [flag, high, description] : optimizer_numbers) {
+    add_number(app, flag, o.numbers[flag], 0.0, high, description);
+    app.get_option(flag)->default_str("the optimizer's");
+  }
   add_number(app, "--learning-rate", o.learning_rate, least, largest, "peak of the schedule");
   add_number(app, "--warmup", o.warmup, 0, most, "steps of linear rise; then comes the schedule");
   app.add_option("--schedule", o.schedule,
                  "half a cosine down to a tenth, a line down to 0, the inverse root of the step, or the peak")
       ->check(CLI::IsMember({"cosine", "linear", "rsqrt", "constant"}))
       ->capture_default_str();
-  add_number(app, "--weight-decay", o.weight_decay, 0.0, largest, "of matrices");
+  add_number(app, "--weight-decay", o.weight_decay, 0.0, largest, "of matrices, by any optimizer");
   add_number(app, "--clip", o.clip, 0.0, largest, "largest global norm of the gradients; 0: any");
 
   // What goes wrong.
@@ -192,6 +262,8 @@ command_line parse(int argc, char** argv, executable const& built) {
   try {
     app.parse(argc, argv);
     if (!o.plan && data->empty()) throw CLI::RequiredError(data->get_name());
+    std::erase_if(o.numbers, [&](auto const& n) { return app.count(n.first) == 0; });
+    check_numbers(o);
     for (auto const& f : in_types)
       if (f.asked != f.value)
         throw mtf::user_error(std::string(f.flag) + " " + std::to_string(f.asked) + ": this executable is built for " +

@@ -2,6 +2,7 @@
 // The command line of `train`.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -19,9 +20,13 @@ struct options {
   int steps = 300, warmup = 30, eval_every = 50, sample = 200;
   std::uint64_t seed = 1;
   bool plan = false, profile = false;
-  int accumulate = 1;      // micro-batches in a step
-  bool recompute = false;  // layers in the backward pass, instead of keeping what they computed
+  int accumulate = 1;             // micro-batches in a step
+  bool recompute = false;         // layers in the backward pass, instead of keeping what they computed
+  bool state_is_split = true;     // the optimizer's
+  bool gradients_overlap = true;  // their completion, with the backward pass
   double validation_share = 0.1;
+  std::string optimizer = "adamw";
+  std::map<std::string, double> numbers;  // of the optimizer, by flag: those that were given
   std::string schedule = "cosine";
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
   mtf::on_trouble on_spike = mtf::on_trouble::go_on, on_not_finite = mtf::on_trouble::stop,

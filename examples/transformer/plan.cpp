@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <mtf/checkpoint/distinct_files.hpp>
@@ -27,8 +29,9 @@ namespace {
 
 /// The command line: layouts to be laid side by side.
 struct question {
-  std::vector<std::string> meshes, layouts{""}, upper_layouts;  // one for all layouts, or one for each
-  std::string machine = "h100", json, html;
+  // One for all layouts, or one for each.
+  std::vector<std::string> meshes, layouts{""}, upper_layouts, states{"split"}, gradients{"overlapped"};
+  std::string program, machine = "h100", json, html;
   // Or the best layouts are to be found.
   std::string choose, pinned;
   std::vector<std::string> whole;
@@ -38,24 +41,20 @@ struct question {
   bool two_layouts = false;
 };
 
-/// A layout that is asked about. (How gradients are completed and state is split: as `train` does, if no search says.)
-struct inquiry {
-  options asked;
-  mtf::completed_gradients gradients = gradients_are_completed;
-  bool state_is_split = true;
-};
-
 /// What a step takes under it.
 struct answer {
   options asked;
   mtf::plan_record record;
   mtf::step_price price;
-
-  [[nodiscard]] std::string name() const {
-    return "mesh \"" + asked.mesh + "\", layout \"" + asked.layout + "\"" +
-           (asked.upper_layout ? ", upper half \"" + *asked.upper_layout + "\"" : "");
-  }
 };
+
+char const* state_of(options const& o) { return o.state_is_split ? "split" : "whole"; }
+char const* gradients_of(options const& o) { return o.gradients_overlap ? "overlapped" : "later"; }
+std::string name_of(options const& o) {
+  return "mesh \"" + o.mesh + "\", layout \"" + o.layout + "\"" +
+         (o.upper_layout ? ", upper half \"" + *o.upper_layout + "\"" : "") + ", state " + state_of(o) +
+         ", gradients " + gradients_of(o);
+}
 
 template <class... X>
 std::string text_of(char const* format, X... x) {
@@ -72,8 +71,8 @@ mtf::machine_description machine_from(std::string const& name) {
                         name + "\"");
 }
 
-/// Each layout with its mesh and its upper half's layout.
-std::vector<inquiry> layouts_asked(question const& q) {
+/// Each layout with what is said of it.
+std::vector<options> layouts_asked(question const& q) {
   auto const given = [&](char const* flag, std::vector<std::string> const& values) {
     if (values.size() > 1 && values.size() != q.layouts.size())
       throw mtf::user_error(std::string(flag) + ": expected one for all layouts or one for each of the " +
@@ -81,22 +80,27 @@ std::vector<inquiry> layouts_asked(question const& q) {
   };
   given("--mesh", q.meshes);
   given("--upper-layout", q.upper_layouts);
-  std::vector<inquiry> all;
+  given("--state", q.states);
+  given("--gradients", q.gradients);
+  std::vector<options> all;
   for (std::size_t i = 0; i < q.layouts.size(); ++i) {
+    auto const of_this = [i](std::vector<std::string> const& values) { return values[values.size() == 1 ? 0 : i]; };
     options o;
-    o.mesh = q.meshes[q.meshes.size() == 1 ? 0 : i];
+    o.mesh = of_this(q.meshes);
     o.layout = q.layouts[i];
-    if (!q.upper_layouts.empty()) o.upper_layout = q.upper_layouts[q.upper_layouts.size() == 1 ? 0 : i];
-    all.push_back({o});
+    if (!q.upper_layouts.empty()) o.upper_layout = of_this(q.upper_layouts);
+    o.state_is_split = of_this(q.states) == "split";
+    o.gradients_overlap = of_this(q.gradients) == "overlapped";
+    all.push_back(o);
   }
   return all;
 }
 
 /// A whole training step, AdamW included.
-answer answer_to(inquiry const& about, mtf::machine_description const& machine) try {
-  answer a{about.asked,
+answer answer_to(options const& asked, mtf::machine_description const& machine) try {
+  answer a{asked,
            mtf::record_under<state_split, mtf::updated_by<mtf::adamw>>(
-               about.gradients, about.state_is_split, planned_loss, layouts_of(about.asked), planned_parameters,
+               when_completed(asked), asked.state_is_split, planned_loss, layouts_of(asked), planned_parameters,
                planned_tokens, planned_tokens),
            {}};
   auto const inputs = a.record.given.end() - 2;
@@ -105,12 +109,12 @@ answer answer_to(inquiry const& about, mtf::machine_description const& machine) 
   a.price = a.record.plan.price(machine);
   return a;
 } catch (mtf::user_error const& e) {
-  throw mtf::user_error("mesh \"" + about.asked.mesh + "\", layout \"" + about.asked.layout + "\": " + e.what());
+  throw mtf::user_error("mesh \"" + asked.mesh + "\", layout \"" + asked.layout + "\": " + e.what());
 }
 
 std::string describe(answer const& a, mtf::machine_description const& machine) {
   auto const& p = a.price;
-  auto text = a.name() + "\n" + mtf::describe(a.record.plan) +
+  auto text = name_of(a.asked) + "\n" + mtf::describe(a.record.plan) +
               text_of(
                   "a step takes %.4g ms on %s: %.4g ms in products, %.4g ms in other kernels, %.4g ms in collectives, "
                   "of which %.4g ms hide behind the backward pass\n",
@@ -131,7 +135,7 @@ std::string table_of(std::vector<answer> const& all) {
                     1e3 * a.price.products, 1e3 * a.price.kernels, 1e3 * a.price.collectives, 1e3 * a.price.hidden,
                     static_cast<double>(a.record.plan.bytes_sent_per_rank()) / 1e6,
                     static_cast<double>(a.record.plan.peak_bytes) / 1e6) +
-            a.name() + "\n";
+            name_of(a.asked) + "\n";
   return text;
 }
 
@@ -142,18 +146,39 @@ std::string notation(mtf::mesh_value const& mesh) {
   return text;
 }
 
-/// The layouts that a search found, to be looked at.
-std::vector<inquiry> inquiries_of(mtf::searched_layouts const& found, question const& q) {
-  std::vector<inquiry> all;
-  for (auto const& f : found.best) {
-    auto const &lower = f.layouts.front(), &upper = f.layouts.back();
-    options o;
-    o.mesh = notation(lower.mesh);
-    o.layout = lower.text();
-    if (q.two_layouts && !(lower == upper)) o.upper_layout = upper.text();
-    all.push_back({o, f.gradients, f.state_is_split});
-  }
-  return all;
+/// What a search found, as the command line would say it.
+options options_of(mtf::found_layout const& f, question const& q) {
+  auto const &lower = f.layouts.front(), &upper = f.layouts.back();
+  options o;
+  o.mesh = notation(lower.mesh);
+  o.layout = lower.text();
+  if (q.two_layouts && !(lower == upper)) o.upper_layout = upper.text();
+  o.state_is_split = f.state_is_split;
+  o.gradients_overlap = f.gradients == mtf::completed_gradients::overlapped;
+  return o;
+}
+
+/// A word as a shell takes it.
+std::string shell_word(std::string const& text) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+  std::string word = "'";
+  for (char const c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+/// The command lines that plan a step and, where there is a program for this config, run it.
+std::string commands_for(options const& o, question const& q) {
+  auto const under = " --mesh " + shell_word(o.mesh) + " --layout " + shell_word(o.layout) +
+                     (o.upper_layout ? " --upper-layout " + shell_word(*o.upper_layout) : "") + " --state " +
+                     state_of(o) + " --gradients " + gradients_of(o);
+  auto text = "  " + shell_word(q.program) + under + " --machine " + shell_word(q.machine) + "\n";
+#if MTF_EXAMPLE_HAS_TRAIN_ANY
+  auto const train = std::filesystem::path(q.program).replace_filename("train-any");
+  text += "  mpirun -n " + std::to_string(mtf::mesh_from(o.mesh).shape.size()) + " " + shell_word(train.string()) +
+          under + " --data some-text\n";
+#endif
+  return text;
 }
 
 /// The best layouts, and how they were found.
@@ -183,13 +208,10 @@ std::string describe(mtf::searched_layouts const& found, question const& q) {
                       found.best.size() == 1 ? "" : "s", q.choose.c_str(), q.machine.c_str(), "step ms", "sent MB",
                       "memory MB", "under");
   for (auto const& f : found.best) {
-    auto const &lower = f.layouts.front(), &upper = f.layouts.back();
+    auto const o = options_of(f, q);
     text += text_of("%11.4g %11.4g %11.4g  ", 1e3 * f.seconds, static_cast<double>(f.bytes_sent) / 1e6,
                     static_cast<double>(f.memory) / 1e6) +
-            "mesh \"" + lower.mesh.text() + "\", layout \"" + lower.text() + "\"" +
-            (q.two_layouts && !(lower == upper) ? ", upper half \"" + upper.text() + "\"" : "") + ", gradients " +
-            (f.gradients == mtf::completed_gradients::overlapped ? "overlapped" : "completed later") +
-            (f.state_is_split ? ", state split" : ", state as the parameters") + "\n";
+            name_of(o) + "\n" + commands_for(o, q);
   }
   text += text_of(
       "searched: %llu layouts on %llu mesh%s; %llu tried in %llu plans (and %llu on one axis, for bounds); %llu are "
@@ -210,7 +232,7 @@ std::string describe(mtf::searched_layouts const& found, question const& q) {
     options o;
     o.mesh = q.meshes.front();
     o.layout = q.pinned;
-    answer_to({o}, machine);
+    answer_to(o, machine);
   }
   if (!found.refused.empty())
     throw mtf::user_error("--choose: all layouts that fit are refused: " + found.refused.front().first);
@@ -235,6 +257,8 @@ nlohmann::json json_of(std::vector<answer> const& all, mtf::machine_description 
     auto one = mtf::json_of(a.record, machine);
     one["layout"] = a.asked.layout;
     one["upper_layout"] = a.asked.upper_layout.value_or("");
+    one["state"] = state_of(a.asked);
+    one["gradients"] = gradients_of(a.asked);
     j["layouts"].push_back(std::move(one));
   }
   return j;
@@ -252,6 +276,7 @@ void write(char const* flag, std::string const& path, std::string const& text) {
 /// Help or an answer for the screen; what is wrong is a user_error.
 std::string run(int argc, char** argv) {
   question q;
+  q.program = argv[0];
   CLI::App app{
       "Says what a training step of the example's Transformer sends, computes and takes, before anything runs.\n"
       "Several layouts are laid side by side: repeat --layout, with one --mesh for all or one for each."};
@@ -263,6 +288,14 @@ std::string run(int argc, char** argv) {
       several("--layout", q.layouts, "which dimensions are split over which axes, such as \"batch:data;heads:model\"");
   auto* const upper =
       several("--upper-layout", q.upper_layouts, "the same for the upper half of the layers, if it is another");
+  auto* const state = several("--state", q.states,
+                              "the optimizer's state: split over the ranks that hold the same parameters, or whole")
+                          ->check(CLI::IsMember({"split", "whole"}))
+                          ->default_str("split");
+  auto* const gradients =
+      several("--gradients", q.gradients, "completed while the backward pass goes on (overlapped), or after it (later)")
+          ->check(CLI::IsMember({"overlapped", "later"}))
+          ->default_str("overlapped");
   app.add_option("--machine", q.machine,
                  "what the ranks are: h100 (nodes of eight), tpu-v2 (a pod), or a JSON file of benchmark-machine")
       ->capture_default_str();
@@ -286,7 +319,9 @@ std::string run(int argc, char** argv) {
   auto* const choose = app.add_option("--choose", q.choose, "find the layouts of the least seconds, bytes or memory")
                            ->check(CLI::IsMember({"seconds", "bytes", "memory"}))
                            ->excludes(layout)
-                           ->excludes(upper);
+                           ->excludes(upper)
+                           ->excludes(state)
+                           ->excludes(gradients);
   app.add_option("--ranks", q.ranks, "--choose: on all meshes of so many ranks, of up to three axes")
       ->check(CLI::Range(1, most_ranks))
       ->needs(choose);
@@ -314,13 +349,13 @@ std::string run(int argc, char** argv) {
   all.writes("--html", q.html);
   auto const machine = machine_from(q.machine);
   std::string text;
-  std::vector<inquiry> asked;
+  std::vector<options> asked;
   if (!q.choose.empty()) {
     auto const found = search(q, machine);
     if (found.best.empty()) tell_why_none(found, q, machine);
     text = describe(found, q);
     if (q.json.empty() && q.html.empty()) return text;
-    asked = inquiries_of(found, q);
+    for (auto const& f : found.best) asked.push_back(options_of(f, q));
   } else if (q.meshes.empty()) {
     throw mtf::user_error("expected --mesh, or --choose (see --help)");
   } else {

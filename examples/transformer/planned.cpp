@@ -4,6 +4,7 @@
 
 #include <mtf/mtf.hpp>
 #include <mtf/plan/plan_under.hpp>
+#include <mtf/plan/record.hpp>
 
 #include "options.hpp"
 #include "program.hpp"
@@ -12,8 +13,12 @@ namespace transformer {
 
 mtf::plan_value plan_of(options const& o) {
   auto const of = [&](auto const& loss) {
-    return mtf::plan_under<gradients_are_completed, state_split>(loss, layouts_of(o), planned_parameters,
-                                                                 planned_tokens, planned_tokens);
+    return with_optimizer(o, [&]<template <class...> class Optimizer>() {
+      return mtf::record_under<state_split, mtf::updated_by<Optimizer>>(when_completed(o), o.state_is_split, loss,
+                                                                        layouts_of(o), planned_parameters,
+                                                                        planned_tokens, planned_tokens)
+          .plan;
+    });
   };
   training_loss const loss{o.recompute};
   auto const not_asked = [](std::size_t) { return 1.0; };

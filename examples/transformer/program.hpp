@@ -49,6 +49,32 @@ template <class Backend>
 using optimizer_on = mtf::adamw<parameters_on<Backend>, mtf::decay_weights, state_split>;
 
 inline constexpr auto gradients_are_completed = mtf::completed_gradients::overlapped;
+/// As the command line says.
+inline mtf::completed_gradients when_completed(options const& o) {
+  return o.gradients_overlap ? mtf::completed_gradients::overlapped : mtf::completed_gradients::later;
+}
+
+/// f<mtf::adamw>(), or another optimizer, as the command line says: each makes a program longer to compile, so only
+/// executables that take any layout have others.
+template <class F>
+auto with_optimizer([[maybe_unused]] options const& o, F const& f) {
+  if constexpr (MTF_EXAMPLE_ANY_LAYOUT) {
+    if (o.optimizer == "adam") return f.template operator()<mtf::adam>();
+    if (o.optimizer == "lion") return f.template operator()<mtf::lion>();
+    if (o.optimizer == "adafactor") return f.template operator()<mtf::adafactor>();
+    if (o.optimizer == "momentum") return f.template operator()<mtf::momentum>();
+    if (o.optimizer == "sgd") return f.template operator()<mtf::sgd>();
+  }
+  return f.template operator()<mtf::adamw>();
+}
+/// f(state_split, or a state_split_over nothing), as the command line says. A state that is whole has other types where
+/// the layout is one: only executables that take any layout have it.
+template <class F>
+auto with_state_split([[maybe_unused]] options const& o, F const& f) {
+  if constexpr (MTF_EXAMPLE_ANY_LAYOUT)
+    if (!o.state_is_split) return f(mtf::state_split_over<>{});
+  return f(state_split{});
+}
 
 /// The loss of a batch, or of a micro-batch, in training. Only executables that take any layout can recompute.
 struct training_loss {

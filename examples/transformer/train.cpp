@@ -13,6 +13,7 @@
 
 #include "corpus.hpp"
 #include "loop_setup.hpp"
+#include "optimizers.hpp"
 #include "options.hpp"
 #include "peak.hpp"
 #include "planned.hpp"
@@ -108,7 +109,7 @@ int train(Backend& machine, options const& o) {
                              .seed = seed});
   auto const plan = plan_of(o);
   auto p = model_type::initial<parameters_on<Backend>>(machine, seed.of("initial"));
-  optimizer_on<Backend> optimizer(machine, {.beta2 = 0.95, .weight_decay = o.weight_decay, .clip_norm = o.clip});
+  chosen_optimizer<Backend> optimizer(machine, o);
   auto const parameters = mtf::parameter_count(p);
   auto asked = loop_options_from(o, built, parameters, data, plan);
   asked.evaluate = [&] { return validation_bits(machine, p, data); };
@@ -127,7 +128,7 @@ int train(Backend& machine, options const& o) {
                    static_cast<unsigned long long>(plan.count())));
 
   training_loss const loss{o.recompute};
-  auto const step_function = mtf::value_and_grad<state_split>(loss, gradients_are_completed);
+  auto const when = when_completed(o);
   auto const several = static_cast<std::size_t>(o.accumulate);
   int const code = loop.run(
       [&](int step) {
@@ -155,12 +156,13 @@ int train(Backend& machine, options const& o) {
             labels += data.training_labels(step, static_cast<std::int64_t>(i) * batch + row);
           return static_cast<double>(labels);
         };
-        // Only where a program takes any layout, whose plan is made when it runs, may there be several.
-        if constexpr (MTF_EXAMPLE_ANY_LAYOUT)
-          if (several > 1)
-            return mtf::value_and_grad<state_split>(mtf::accumulated(loss, several, weight), gradients_are_completed)(
-                q, ids, labels, noise);
-        return step_function(q, ids(0), labels(0), noise(0));
+        return with_state_split(o, [&]<class Split>(Split) {
+          // Only where a program takes any layout, whose plan is made when it runs, may there be several.
+          if constexpr (MTF_EXAMPLE_ANY_LAYOUT)
+            if (several > 1)
+              return mtf::value_and_grad<Split>(mtf::accumulated(loss, several, weight), when)(q, ids, labels, noise);
+          return mtf::value_and_grad<Split>(loss, when)(q, ids(0), labels(0), noise(0));
+        });
       });
   if (code != 0) return code;
 

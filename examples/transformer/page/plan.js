@@ -28,6 +28,8 @@ function describeLayout(l) {
   if (l.layout === '' && !l.upper_layout) words.push(', nothing is split');
   else words.push(', layout ', l.layout === '' ? 'of the lower half none' : rules(l.layout));
   if (l.upper_layout) words.push(', upper half of the layers ', rules(l.upper_layout));
+  if (l.state !== 'split') words.push(", the optimizer's state ", l.state);
+  if (l.gradients !== 'overlapped') words.push(', gradients ', l.gradients);
   return words;
 }
 function heading(i) { return element('h3', {}, key(i), ...describeLayout(layouts[i])); }
