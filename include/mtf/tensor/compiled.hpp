@@ -1,7 +1,8 @@
 #pragma once
 // What tensors do at run time depends on the backend and the element type alone, so it is the same in every program:
 // carrying out collectives, collecting and reducing gradients. A backend's compiled library has it, and programs that
-// link that library only declare it. IWYU pragma: begin_exports: the macros use them
+// link that library only declare it.
+// IWYU pragma: begin_exports: the macros use them
 #include <mtf/backend/buffer.hpp>
 #include <mtf/detail/sharding/execute.hpp>
 #include <mtf/detail/tape/completion.hpp>

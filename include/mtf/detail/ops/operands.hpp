@@ -5,7 +5,6 @@
 
 #include <mtf/core/element.hpp>
 #include <mtf/core/limits.hpp>
-#include <mtf/core/linearity.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/sharding/finding.hpp>
@@ -56,6 +55,11 @@ auto same_floating_verdict() {
   using floating = concat_t<list<>, std::conditional_t<is_floating<typename X::element_type>, list<X>, list<>>...>;
   return same_element_in(static_cast<floating const*>(nullptr));
 }
+
+/// What a call that is made of others names as its operands_rule: these say what is wrong.
+struct said_by_parts {
+  static constexpr finding wrong(auto const&...) { return {}; }
+};
 
 /// The verdict that says what is wrong with operands of the descriptions X.
 template <class Of, class... X>

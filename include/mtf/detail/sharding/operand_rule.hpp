@@ -102,9 +102,5 @@ constexpr finding wrong_with(auto const&... in) {
   else
     return {};
 }
-/// What a call that is made of others names as its operands_rule: these say what is wrong.
-struct said_by_parts {
-  static constexpr finding wrong(auto const&...) { return {}; }
-};
 
 }  // namespace mtf::detail
