@@ -12,7 +12,7 @@
 
 namespace transformer {
 
-/// One for training_loop, of those that a program can be asked for.
+/// One of those that a program can be asked for. (training_loop has one type for all: it is compiled once.)
 template <class Backend>
 class chosen_optimizer {
   using parameters = parameters_on<Backend>;

@@ -72,13 +72,13 @@ struct optimizer_number {
 constexpr double below_1 = 0.999999, any_float = std::numeric_limits<float>::max();
 constexpr std::array<optimizer_number, 8> optimizer_numbers{
     {{"--beta1", below_1, "what the mean of gradients keeps in a step"},
-     {"--beta2", below_1, "what the mean of their squares keeps; lion's: the mean of gradients"},
-     {"--epsilon", any_float, "added to the root of their squares' mean"},
-     {"--momentum", below_1, "what the sum of gradients keeps"},
+     {"--beta2", below_1, "what the mean of their squares keeps in a step; lion's: what its mean of gradients keeps"},
+     {"--epsilon", any_float, "added to the root of the squares' mean"},
+     {"--momentum", below_1, "what the sum of gradients keeps in a step"},
      {"--decay-exponent", any_float, "of adafactor's mean of squares"},
      {"--clip-rms", any_float, "largest root mean square of adafactor's update"},
-     {"--epsilon1", any_float, "added to the squares"},
-     {"--epsilon2", any_float, "least scale of a parameter"}}};
+     {"--epsilon1", any_float, "added by adafactor to the squares of gradients"},
+     {"--epsilon2", any_float, "least scale of a parameter in adafactor"}}};
 template <class Options>
 std::vector<std::string> flags_of() {
   std::vector<std::string> flags;
@@ -169,7 +169,7 @@ command_line parse(int argc, char** argv, executable const& built) {
   if (built.takes_any_layout) states.emplace_back("whole");
   app.add_option_function<std::string>(
          "--state", [&o](std::string const& word) { o.state_is_split = word == "split"; },
-         "the optimizer's: split over the ranks that hold the same parameters, or, by train-any, whole")
+         "the optimizer's: split over the ranks that hold the same parameters; or whole, which train-any has")
       ->check(CLI::IsMember(states))
       ->default_str("split");
   app.add_option_function<std::string>(
@@ -183,7 +183,7 @@ command_line parse(int argc, char** argv, executable const& built) {
   for (auto const& [name, flags] : numbers_of_optimizers())
     if (built.takes_any_layout || name == o.optimizer) optimizers.push_back(name);
   app.add_option("--optimizer", o.optimizer,
-                 "Mesh-TensorFlow's adam, adafactor and momentum; those but adamw by train-any")
+                 "adam, adafactor and momentum are Mesh-TensorFlow's; an executable for one layout has adamw alone")
       ->check(CLI::IsMember(optimizers))
       ->capture_default_str();
   for (auto const& [flag, high, description] : optimizer_numbers) {
