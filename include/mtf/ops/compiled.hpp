@@ -38,7 +38,7 @@
 #define MTF_COMPILED_OPERATIONS(EACH, BACKEND, T)                                                                      \
   MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::broadcast_operation<T>)                                   \
   MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::dropout_operation<T>)                                     \
-  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::extreme_operation<T>)                                     \
+  MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::extreme_operation<mtf::detail::reduce_by::max, T>)        \
   MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::relayout_operation<T>)                                    \
   MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::softmax_operation<T>)                                     \
   MTF_COMPILED_OPERATION_1(EACH, BACKEND, T, T, mtf::detail::sum_operation<T>)                                         \

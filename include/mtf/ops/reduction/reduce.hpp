@@ -22,7 +22,6 @@ enum class reduce_by : std::uint8_t { sum, product, max, min };
 
 /// What one rank does for a reduction.
 struct reduce_work : operation_work<1> {
-  reduce_by op = reduce_by::sum;
   axis_mask exchange = 0;  // of all but sums: axes over which ranks combine their results
   reduction forward;       // in -> out
   loops<2> spread;         // out -> in, backward
@@ -34,7 +33,6 @@ constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, 
   reduce_work w;
   w.in = {in};
   w.out = out;
-  w.op = op;
   auto const gone = axes_of_others(out, in);
   for (int d = 0; d < in.ndim; ++d)
     if (!out.has(in[d].id)) w.count *= static_cast<double>(in[d].extent);
@@ -74,14 +72,14 @@ struct where_equal {
   }
 };
 
-template <class T>
+template <reduce_by Op, class T>
 struct extreme_operation {
   reduce_work const* work;
   static constexpr std::size_t kept = 2;  // x, y
-  [[nodiscard]] constexpr char const* name() const { return work->op == reduce_by::max ? "reduce_max" : "reduce_min"; }
+  static constexpr char const* name() { return Op == reduce_by::max ? "reduce_max" : "reduce_min"; }
 
   constexpr void forward(auto& f) const {
-    auto const op = work->op == reduce_by::max ? combine::max : combine::min;
+    constexpr auto op = Op == reduce_by::max ? combine::max : combine::min;
     T* const y = f.y();
     f.run(primitives::reduce<T>{op, work->forward, y, f.x()});
     if (work->exchange != 0)
@@ -123,7 +121,7 @@ struct product_operation {
 template <reduce_by Op, class T>
 using reduce_operation =
     std::conditional_t<Op == reduce_by::sum, sum_operation<T, sum_element_t<T>>,
-                       std::conditional_t<Op == reduce_by::product, product_operation<T>, extreme_operation<T>>>;
+                       std::conditional_t<Op == reduce_by::product, product_operation<T>, extreme_operation<Op, T>>>;
 
 /// Along the dimensions D, or all if there is none. Bools are added and multiplied as numbers.
 template <reduce_by Op, class... D>
