@@ -94,6 +94,7 @@ constexpr auto run_as(Operation o, X const&... x) {
   if constexpr (!is_rule_for<Rule, typename X::description...>() || !is_operation<Operation, R, X...>()) {
     return refused{};
   } else if constexpr (by_value<X...>) {
+    o.work = &work_of<Rule, typename X::description...>;  // for its name, which may be in the work
     auto const& derived = derived_for<Rule>(o.name(), x...);
     o.work = &derived.work;
     if constexpr (!first_t<X...>::backend_type::holds_data)

@@ -32,7 +32,7 @@ struct operation_work {
 };
 
 // An operation is a small value with (see is_operation)
-//   name()               what plans and profiles call it; asked before there is work
+//   name()               what plans and profiles call it
 //   work                 a pointer to what its rule derived, an operation_work
 //   kept                 how many buffers its backward pass needs (0: none are kept)
 //   forward(f)           computes the shard of the result: f is a forward_pass
