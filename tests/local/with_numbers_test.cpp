@@ -1,6 +1,5 @@
 // A number in place of a tensor, and what has fewer operands or more dimensions than usual: the same as what is written
-// in full. (nvcc 13.0 ends in an internal error here: scope_stk.c, find_variable_for_pack.)
-// devices: none
+// in full.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -90,12 +90,15 @@ constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, line
   return r;
 }
 
+/// (A concept: nvcc 13.0 ends in an internal error where `requires` names a pack whose types are `auto`.)
+template <class Of, class... Sharding>
+concept finds_what_is_wrong = requires(Sharding const&... in) { Of::wrong(in...); };
 /// What is wrong with operands that lie so, for a call or a rule: the one statement that is asked of types and of
 /// values. It is what `Of::wrong(sharding...)` finds; of several operands, where `Of` says nothing, what keeps them
 /// from meeting.
-template <class Of>
-constexpr finding wrong_with(auto const&... in) {
-  if constexpr (requires { Of::wrong(in...); })
+template <class Of, class... Sharding>
+constexpr finding wrong_with(Sharding const&... in) {
+  if constexpr (finds_what_is_wrong<Of, Sharding...>)
     return Of::wrong(in...);
   else if constexpr (sizeof...(in) > 1)
     return merge_operands<sizeof...(in)>({in...}, linearity::none).wrong;
