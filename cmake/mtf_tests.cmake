@@ -79,6 +79,41 @@ function(mtf_tell_test_dir)
   endforeach()
 endfunction()
 
+# mtf_test_sources(OUT): the x_test.cpp of a room that this build compiles. One with `// compilers: first` is the first
+# compiler's alone; one with `// devices: none` has nothing that a device would compute otherwise, and is the host's; one
+# with `// links: NAME` needs mtf::NAME.
+function(mtf_test_sources out)
+  file(GLOB found CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp")
+  set(sources "")
+  foreach(source IN LISTS found)
+    foreach(word IN ITEMS compilers devices links)
+      mtf_marker("${source}" ${word} ${word})
+    endforeach()
+    if((compilers STREQUAL "first" AND MTF_SECOND_COMPILER)
+       OR (devices STREQUAL "none" AND (Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP))
+       OR (links AND NOT TARGET mtf_${links}))
+      continue()
+    endif()
+    list(APPEND sources "${source}")
+  endforeach()
+  set(${out} "${sources}" PARENT_SCOPE)
+endfunction()
+
+# mtf_test_name(FILE OUT): x of x_test.cpp.
+function(mtf_test_name source out)
+  get_filename_component(name "${source}" NAME_WE)
+  string(REGEX REPLACE "_test$" "" name "${name}")
+  set(${out} "${name}" PARENT_SCOPE)
+endfunction()
+
+# mtf_link_what_is_named(TARGET FILE): what FILE's line `// links: NAME` says, compiled where there is such a library.
+function(mtf_link_what_is_named target source)
+  mtf_marker("${source}" links links)
+  if(links)
+    target_link_libraries(${target} PRIVATE mtf_${links} $<TARGET_NAME_IF_EXISTS:mtf_${links}_compiled>)
+  endif()
+endfunction()
+
 # A room's main.cpp, when it has one, is compiled once and linked into each of its tests.
 function(mtf_add_test_program target)
   mtf_add_program(${target} ${ARGN})

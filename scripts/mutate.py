@@ -202,17 +202,17 @@ MUTATIONS = [
     ("what is computed again hands on no gradient", "fuzz", f"{CORE}/autodiff/recompute.hpp",
      "if (slot && slot->living() == &out_->owner()) out_->move_to(*slot);", "static_cast<void>(slot);"),
     # Files, and what a run keeps.
-    ("a failed write on another rank is not told", "checkpoint", f"{CORE}/detail/checkpoint/write.hpp",
+    ("a failed write on another rank is not told", "checkpoint_directories", f"{CORE}/detail/checkpoint/write.hpp",
      "agree(ranks, failure_);", 'agree(ranks, ranks.rank() == 0 ? failure_ : "");'),
-    ("ranks agree on what the first one alone says", "checkpoint", f"{CORE}/detail/checkpoint/agree.hpp",
+    ("ranks agree on what the first one alone says", "checkpoint_directories", f"{CORE}/detail/checkpoint/agree.hpp",
      "if (ranks.any(!failure.empty()))", "if (ranks.any(ranks.rank() == 0 && !failure.empty()))"),
-    ("a checkpoint that is given up stays, half written", "checkpoint loop", f"{CORE}/detail/checkpoint/write.hpp",
+    ("a checkpoint that is given up stays, half written", "checkpoint_directories loop", f"{CORE}/detail/checkpoint/write.hpp",
      "    begun_.path = under_way_;\n", ""),
     ("another model's tensors are accepted in one of several files", "checkpoint", f"{CORE}/detail/checkpoint/write.hpp",
      'return std::string(drop("-") ? name : whole);', "return std::string(whole);"),
     ("another model's tensors are accepted in files of other tools", "checkpoint", f"{CORE}/detail/checkpoint/read.hpp",
      'std::set<std::string> names, read{""};', "std::set<std::string> names, read;"),
-    ("an old checkpoint goes while it has its manifest", "checkpoint", f"{CORE}/detail/checkpoint/directory.hpp",
+    ("an old checkpoint goes while it has its manifest", "checkpoint_directories", f"{CORE}/detail/checkpoint/directory.hpp",
      'fs::remove(directory + "/manifest.json", none);', ""),
     ("a run that goes on forgets how many steps in a row were skipped", "loop",
      f"{CORE}/detail/train/code/training_run.hpp",
@@ -275,7 +275,8 @@ def main():
         if result.returncode != 0:
             sys.exit(result.stderr)
     tests = {"gradients": ("local/gradients_test", "local/main"), "protocol": ("threads/protocol_test",),
-             "checkpoint": ("threads/checkpoint_test",), "loop": ("threads/loop_test",),
+             "checkpoint": ("threads/checkpoint_test",),
+             "checkpoint_directories": ("threads/checkpoint_directories_test",), "loop": ("threads/loop_test",),
              "pieces": ("data/pieces_test", f"{PREPARE}/sources"),
              "fuzz": [f"fuzz/{file.stem}" for file in sorted((ROOT / "tests/fuzz").glob("*.cpp"))]}
 
