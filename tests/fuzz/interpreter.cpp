@@ -380,6 +380,58 @@ definition embedding(int vocabulary) {
     return y;
   };
 }
+/// Where the last operand says that a part begins: the largest of its numbers.
+int start_in(tape& t, array const& x, int whole, int part) {
+  double start = t[x.at[0]].value;
+  for (number const n : x.at) start = std::max(start, t[n].value);
+  if (start < 0 || start + extents[static_cast<std::size_t>(part)] > extents[static_cast<std::size_t>(whole)])
+    t.reject();
+  return static_cast<int>(start);
+}
+definition slice(int whole, int part) {
+  return [=](tape& t, operands const& x, dim_list const& out) {
+    array y(out);
+    int const start = start_in(t, *x[1], whole, part);
+    if (t.undecided()) return y;
+    each(out, {}, [&](position const& p) {
+      position q = p;
+      q[static_cast<std::size_t>(whole)] = start + p[static_cast<std::size_t>(part)];
+      y[p] = (*x[0])[q];
+    });
+    return y;
+  };
+}
+definition update(int whole, int part) {
+  return [=](tape& t, operands const& x, dim_list const& out) {
+    array y(out);
+    int const start = start_in(t, *x[2], whole, part);
+    if (t.undecided()) return y;
+    each(out, {}, [&](position const& p) {
+      position q = p;
+      int const j = p[static_cast<std::size_t>(whole)] - start;
+      q[static_cast<std::size_t>(part)] = j;
+      y[p] = j >= 0 && j < extents[static_cast<std::size_t>(part)] ? (*x[1])[q] : (*x[0])[p];
+    });
+    return y;
+  };
+}
+definition largest(int dim, int count) {
+  return [=](tape& t, operands const& x, dim_list const& out) {
+    array y(out);
+    auto const k = static_cast<std::size_t>(count);
+    each(without(out, {count}), {}, [&](position const& p) {
+      auto row = along(*x[0], {dim}, p);
+      std::ranges::stable_sort(row, [&](number a, number b) { return t[a].value > t[b].value; });
+      position q = p;
+      for (q[k] = 0; q[k] < extents[k]; ++q[k]) {
+        auto const i = static_cast<std::size_t>(q[k]);
+        if (i + 1 < row.size()) t.above(t.subtract(row[i], row[i + 1]), 0);
+        y[q] = row[i];
+      }
+    });
+    return y;
+  };
+}
 definition dropout(double rate, std::uint64_t key) {
   return [=](tape& t, operands const& x, dim_list const& out) {
     array y(out);

@@ -171,6 +171,10 @@ definition layer_norm(int dim, double epsilon);
 definition rms_norm(int dim, double epsilon);
 definition cross_entropy(int classes);
 definition embedding(int vocabulary);
+definition slice(int whole, int part);
+definition update(int whole, int part);
+/// The largest along `dim`, as many as `count` is long.
+definition largest(int dim, int count);
 definition dropout(double rate, std::uint64_t key);
 }  // namespace define
 

@@ -3,6 +3,9 @@
 #include "table.hpp"
 #include "through_host.hpp"
 
+#include <mtf/ops/indexing.hpp>
+#include <mtf/ops/sorting.hpp>
+
 namespace fuzz {
 
 namespace {
@@ -32,6 +35,11 @@ void add_nn(table& all) {
   FUZZ_OF_TWO((ab, arg<T, a>), define::rms_norm(0, 0.1), mtf::rms_norm<a>(x, y, 0.1));
   FUZZ_OF_TWO((ab, arg<std::int32_t, a>), define::cross_entropy(1), mtf::cross_entropy<b>(x, y));
   FUZZ_OF_TWO((bc, arg<std::int32_t, a>), define::embedding(1), mtf::embedding<b>(x, y));
+  using ac = arg<T, a, c>;
+  using starts = arg<std::int32_t, a>;
+  FUZZ_OF_TWO((ac, starts), define::slice(0, 1), mtf::slice<a, b>(x, mtf::reduce_max<a>(y)));
+  FUZZ_OF_THREE((ac, bc, starts), define::update(0, 1), mtf::update<a, b>(x, y, mtf::reduce_max<a>(z)));
+  FUZZ_OF_ONE((ac), define::largest(0, 1), std::get<0>(mtf::top_k<a, b>(x)));
   FUZZ_OF_ONE((ab), define::dropout(0.4, mtf::random_key(5).bits()), mtf::dropout(x, 0.4, mtf::random_key(5)));
   FUZZ_OF_ONE((abc), define::dropout(0.25, mtf::random_key(6).bits()), mtf::dropout(x, 0.25, mtf::random_key(6)));
   if constexpr (std::is_same_v<T, double>) {  // of what is large

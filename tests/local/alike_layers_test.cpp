@@ -130,6 +130,58 @@ struct with_partial_gradient {  // what follows the layers gives them terms of a
   }
 };
 
+/// What layers carry besides: a number to which each adds.
+template <class X, class Number>
+struct carried {
+  X x;
+  Number balance;
+  MTF_FIELDS(x, balance);
+};
+template <class X>
+constexpr auto balance_of(X const& x) {
+  return mtf::complete(mtf::mean(mtf::square(x)));
+}
+template <class Layer>
+struct balanced_layer {
+  template <class Carried>
+  constexpr Carried operator()(auto const& p, Carried const& c) const {
+    auto const y = Layer{}(p, c.x);
+    return {y, c.balance + balance_of(y)};
+  }
+};
+template <class Layer>
+struct balanced {
+  constexpr auto operator()(auto const& p, auto const& x) const {
+    auto const y = x * p.scale;
+    carried const from{y, balance_of(y)};
+    auto const [out, balance] = mtf::scan(
+        p.layers, from, [](auto const& l, auto const& c, std::size_t) { return balanced_layer<Layer>{}(l, c); });
+    return mtf::mean(out * p.scale) + balance;
+  }
+};
+template <class Layer>
+struct balanced_and_recomputed {
+  constexpr auto operator()(auto const& p, auto const& x) const {
+    auto const y = x * p.scale;
+    carried const from{y, balance_of(y)};
+    auto const [out, balance] = mtf::scan(p.layers, from, [](auto const& l, auto const& c, std::size_t) {
+      return mtf::recompute(balanced_layer<Layer>{}, l, c);
+    });
+    return mtf::mean(out * p.scale) + balance;
+  }
+};
+template <class Layer>
+struct unbalanced {  // what is carried besides does not change
+  constexpr auto operator()(auto const& p, auto const& x) const {
+    auto const y = x * p.scale;
+    auto const end = mtf::scan(p.layers, carried{y, balance_of(y)}, [](auto const& l, auto c, std::size_t) {
+      c.x = Layer{}(l, c.x * c.balance);
+      return c;
+    });
+    return mtf::mean(end.x);
+  }
+};
+
 constexpr auto mesh = mtf::mesh_from("data:2;model:4");
 constexpr std::array layouts{mtf::layout_from(mesh, ""),
                              mtf::layout_from(mesh, "batch:data"),
@@ -218,6 +270,7 @@ TEST_CASE("a plan in which layers are taken to be alike is that of one that visi
                                                                      recomputed>();
   programs<of_a_sum>::check_each<product_and_exp, mlp, without_gradient, unused_weights>();
   programs<twice, all_recomputed, by_a_loop, the_first_alone, with_partial_gradient>::check_each<sum, residual>();
+  programs<balanced, balanced_and_recomputed, unbalanced>::check_each<sum, residual>();
   MESSAGE(alike << " of " << plans << " plans took layers to be alike, " << last_alike << " also the last one");
   CHECK(alike > plans / 3);
   CHECK(last_alike > plans / 3);

@@ -403,6 +403,65 @@ closed_form narrowed() {
   };
 }
 
+closed_form part_of(int whole, std::vector<int> out) {
+  return [=](situation const& s) {
+    place const &x = s.in[0], &start = s.in[1];
+    answer a;
+    a.out = x.without(bit(whole));
+    a.out.dims = out;
+    a.out.partial = x.partial | x.axes(whole);
+    for (int const d : out)
+      if (!x.has(d)) a.out.split = with_split(a.out.split, d, 0);
+    take_sum(a.forward, s.mesh, start.partial, start);
+    set const owners = s.seed & x.axes(whole);
+    take_sum(a.backward, s.mesh, owners, a.out);
+    a.gradients = {s.seed & ~owners, 0};
+    return a;
+  };
+}
+
+closed_form updated(int whole, int part) {
+  return [=](situation const& s) {
+    place const &x = s.in[0], &y = s.in[1], &start = s.in[2];
+    answer a;
+    a.out = x;
+    place gathered = y;
+    gathered.split = with_split(gathered.split, part, 0);
+    if (set const axes = y.axes(part); axes != 0) {
+      a.sends_known = false;  // a relayout
+      a.partial_known = false;
+    }
+    a.out.partial = x.partial & y.partial;
+    take_sum(a.forward, s.mesh, x.partial & ~a.out.partial, x);
+    take_sum(a.forward, s.mesh, y.partial & ~a.out.partial, gathered);
+    take_sum(a.forward, s.mesh, start.partial, start);
+    a.gradients = {s.seed, (s.seed | x.axes(whole)) & ~y.axes(part), 0};
+    return a;
+  };
+}
+
+closed_form largest(int dim, int count, std::vector<int> out) {
+  return [=](situation const& s) {
+    place const& x = s.in[0];
+    answer a;
+    a.out = x.without(bit(dim));
+    place candidates = a.out;
+    a.out.dims = out;
+    for (int const d : out)
+      if (!x.has(d)) a.out.split = with_split(a.out.split, d, 0);
+    take_sum(a.forward, s.mesh, x.partial, x);
+    if (set const axes = x.axes(dim); axes != 0) {
+      int const here = extent_of[static_cast<std::size_t>(dim)] / s.mesh.along(axes);
+      auto const elements = shard_size(s.mesh, candidates) * static_cast<std::uint64_t>(std::min(here, count));
+      a.forward.push_back({collective::all_gather, axes, elements * static_cast<std::uint64_t>(x.bytes)});
+      a.forward.push_back({collective::all_gather, axes, elements * 4});
+      take_sum(a.backward, s.mesh, s.seed & axes, a.out);
+    }
+    a.gradients = {s.seed & ~x.axes(dim)};
+    return a;
+  };
+}
+
 closed_form broadcast(std::vector<int> out) {
   return [=](situation const& s) {
     place const& x = s.in[0];

@@ -31,6 +31,11 @@ closed_form cross_entropy(int classes);
 closed_form attention(int query, int key, int head);
 /// Rows of a table along its first or last dimension.
 closed_form embedding(int vocabulary, std::vector<int> out);
+/// Positions of a dimension from an index on, and their update by the second operand.
+closed_form part_of(int whole, std::vector<int> out);
+closed_form updated(int whole, int part);
+/// The `count` largest elements along a dimension.
+closed_form largest(int dim, int count, std::vector<int> out);
 /// The operand split as the target says.
 closed_form relayout();
 closed_form rename(int from, int to);

@@ -12,6 +12,7 @@ std::vector<operation> reduction_operations();
 std::vector<operation> nn_operations();
 std::vector<operation> movement_operations();
 std::vector<operation> indexing_operations();
+std::vector<operation> sorting_operations();
 std::vector<operation> create_operations();
 
 std::vector<operation> all_operations() {
@@ -19,9 +20,9 @@ std::vector<operation> all_operations() {
   return MTF_SWEEP_ONLY();
 #else
   std::vector<operation> all;
-  for (auto const& some :
-       {elementwise_of_one_operations(), elementwise_of_several_operations(), contraction_operations(),
-        reduction_operations(), nn_operations(), movement_operations(), indexing_operations(), create_operations()})
+  for (auto const& some : {elementwise_of_one_operations(), elementwise_of_several_operations(),
+                           contraction_operations(), reduction_operations(), nn_operations(), movement_operations(),
+                           indexing_operations(), sorting_operations(), create_operations()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 #endif

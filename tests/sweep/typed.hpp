@@ -202,7 +202,7 @@ struct by_value<Op, mtf::detail::list<Arg...>, std::index_sequence<I...>> {
   template <class A>
   static void arrange_one(backend& on, typed_case const& t, std::size_t k, erased& x) {
     auto const& under = on.layouts()[static_cast<int>(k) == t.code.other_operand ? 1 : 0];
-    auto const split_of = [&](std::uint64_t dim) { return under.split_of(dim); };
+    auto const split_of = [&](std::uint64_t dim, std::uint64_t kin) { return under.split_of(dim, kin); };
     auto const spec = mtf::detail::sharding_from(static_cast<typename A::shape const*>(nullptr), split_of,
                                                  t.code.partial_of(static_cast<int>(k)));
     x.where = &on.layouts().arranged(mtf::detail::checked_sharding(spec, under), under);

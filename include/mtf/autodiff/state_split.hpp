@@ -28,7 +28,16 @@
 
 namespace mtf {
 
+/// An optimizer's state is split over an axis that the parameters' mesh lacks.
+template <class Axis, class Mesh>
+struct error_no_such_axis : detail::failed {};
+
 namespace detail {
+
+template <class A, class M, class... By>
+struct require<error_no_such_axis<A, M>, By...> {
+  static_assert(never<A, M>, MTF_SENTENCE(MTF_SAYS_NO_SUCH_AXIS, A, M));
+};
 
 /// Along which of `axes` a parameter's gradient and state are split further (split_further): those that do not split
 /// the parameter yet, if they divide its shard. 0 if the shard is small: such gradients go in one message.
@@ -62,7 +71,7 @@ struct axes_for<Mesh, Where> {
   using type = ok;
   template <class Layout>
   static constexpr axis_mask in() {
-    return Layout::split_of(Where::id).mask();
+    return Layout::split_of(Where::id, Where::kin).mask();
   }
 };
 
@@ -105,7 +114,7 @@ struct state_split_on<Mesh, state_split_over<Where...>> {
 template <class Where>
 constexpr axis_mask axes_meant_by(layout_value const& layout) {
   if constexpr (dimension<Where>) {
-    return layout.split_of(Where::id).mask();
+    return layout.split_of(Where::id, Where::kin).mask();
   } else {
     int const axis = layout.mesh.find(Where::name);
     if (axis < 0 || layout.mesh.shape.extent[static_cast<std::size_t>(axis)] != Where::size)

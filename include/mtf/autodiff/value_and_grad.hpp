@@ -19,6 +19,7 @@
 #include <mtf/core/shape.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/callable.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/record.hpp>
 #include <mtf/detail/tape/tape.hpp>
@@ -33,6 +34,32 @@
 #include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
+
+/// The function given to value_and_grad does not return a scalar tensor.
+template <class Loss>
+struct error_loss_is_not_scalar : detail::failed {};
+/// Gradients are asked in something other than a structure of tensors.
+template <class Given>
+struct error_not_parameters : detail::failed {};
+
+namespace detail {
+
+template <class L, class... By>
+struct require<error_loss_is_not_scalar<L>, By...> {
+  static_assert(never<L>,
+                MTF_SENTENCE("mtf: value_and_grad needs a function that returns a scalar tensor: take a mean or a sum",
+                             L));
+};
+template <class G, class... By>
+struct require<error_not_parameters<G>, By...> {
+  static_assert(
+      never<G>,
+      MTF_SENTENCE("mtf: gradients are taken in the tensors of a structure, the function's first argument: a template "
+                   "<template <class...> class Tensor> struct with MTF_FIELDS",
+                   G));
+};
+
+}  // namespace detail
 
 /// When partial gradients are reduced: `later`, when the optimizer (or other code) needs them reduced; or `overlapped`,
 /// each one while the backward pass computes the next.

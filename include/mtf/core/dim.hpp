@@ -36,6 +36,15 @@ struct dim : detail::dim_base {
   static constexpr std::string_view name = Name.view();
   static constexpr std::int64_t extent = Extent;
   static constexpr std::uint64_t id = detail::hash_of(Name.view());
+  static constexpr std::uint64_t kin = 0;
+};
+
+/// A dimension under a second name, as the positions of keys are those of queries: as long as `Of`, and split as that
+/// is. A rule that a layout has for its own name comes first, also one without axes, `split<memory>` or "memory:".
+template <fixed_string Name, class Of>
+  requires std::derived_from<Of, detail::dim_base>
+struct alias : dim<Name, Of::extent> {
+  static constexpr std::uint64_t kin = Of::kin != 0 ? Of::kin : Of::id;
 };
 
 /// Where the links of a mesh axis run: between any ranks, or inside one node. Reductions over axes of both kinds go

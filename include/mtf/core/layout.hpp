@@ -21,12 +21,12 @@ struct split_verdict {
 
 }  // namespace detail
 
-/// One rule of a layout: `Dim` is split over these axes, the first outermost. Refused: an axis twice, and, by the
+/// One rule of a layout: `Dim` is split over these axes, the first outermost; without axes it is whole, though it may
+/// be the alias of a dimension that is split. Refused: an axis twice, and, by the
 /// layout, anything but a dimension and then axes.
 template <class Dim, class... Axes>
 struct split {};
 template <dimension Dim, mesh_axis... Axes>
-  requires(sizeof...(Axes) > 0)
 struct split<Dim, Axes...> {
   using checked = checked_t<typename detail::split_verdict<Dim, Axes...>::type>;
   using dim_type = Dim;
@@ -153,7 +153,7 @@ struct layout {  // of what is neither: the layout of one rank, after the error
   using mesh_type = mesh<>;
   static constexpr std::array<detail::rule, 0> rules{};
   /// The axes that split a dimension.
-  static constexpr axis_list split_of(std::uint64_t) { return {}; }
+  static constexpr axis_list split_of(std::uint64_t, std::uint64_t = 0) { return {}; }
 };
 template <class Mesh, class... Splits>
   requires(detail::is_mesh<Mesh> && (detail::rule_type<Splits> && ...))
@@ -163,11 +163,11 @@ struct layout<Mesh, Splits...> {
   static constexpr std::array<detail::rule, sizeof...(Splits)> rules{
       detail::rule{Splits::dim_type::id, Splits::template axes<Mesh>()}...};
 
-  /// The axes that split a dimension, by its name's id; none if it is whole.
-  static constexpr axis_list split_of(std::uint64_t dim) {
+  /// The axes that split a dimension, by its name's id; none if it is whole. `kin`: that of which it is an alias.
+  static constexpr axis_list split_of(std::uint64_t dim, std::uint64_t kin = 0) {
     for (detail::rule const& r : rules)
       if (r.dim == dim) return r.axes;
-    return {};
+    return kin != 0 ? split_of(kin) : axis_list{};
   }
 };
 

@@ -86,11 +86,17 @@ struct layout_value {
   int size = 0;
   std::array<layout_rule, max_rules> rules{};
 
-  /// The axes that split a dimension, by its name's id; none if it is whole.
-  [[nodiscard]] constexpr axis_list split_of(std::uint64_t dim) const {
+  /// The axes that split a dimension, by its name's id; none if it is whole. `kin`: that of which it is an alias.
+  [[nodiscard]] constexpr axis_list split_of(std::uint64_t dim, std::uint64_t kin = 0) const {
     for (int i = 0; i < size; ++i)
       if (auto const& rule = rules[static_cast<std::size_t>(i)]; rule.dim == dim) return rule.axes;
-    return {};
+    return kin != 0 ? split_of(kin) : axis_list{};
+  }
+  /// Whether it has a rule for a dimension.
+  [[nodiscard]] constexpr bool names(std::uint64_t dim) const {
+    for (int i = 0; i < size; ++i)
+      if (rules[static_cast<std::size_t>(i)].dim == dim) return true;
+    return false;
   }
   /// Adds a rule. More than max_rules of them are a user_error.
   constexpr void split(std::string_view dim, axis_list const& axes) {
@@ -103,6 +109,7 @@ struct layout_value {
     std::string s;
     for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) {
       s += (i == 0 ? "" : ";") + std::string(rules[i].name.view());
+      if (rules[i].axes.size == 0) s += ":";
       for (int k = 0; k < rules[i].axes.size; ++k)
         s += (k == 0 ? ":" : "+") + std::string(mesh.names[static_cast<std::size_t>(rules[i].axes[k])].view());
     }
@@ -170,8 +177,7 @@ constexpr layout_value layout_from(mesh_value const& mesh, std::string_view rule
         throw user_error(detail::refusal(MTF_SAYS_AXIS_TWICE, std::string(name)));
       axes.push(axis);
     }
-    if (l.split_of(detail::hash_of(dim)).size > 0)
-      throw user_error(detail::refusal(MTF_SAYS_TWO_RULES, std::string(dim)));
+    if (l.names(detail::hash_of(dim))) throw user_error(detail::refusal(MTF_SAYS_TWO_RULES, std::string(dim)));
     l.split(dim, axes);
   }
   return l;
@@ -238,7 +244,7 @@ struct any_layout {
   using mesh_type = detail::any_mesh;
   static constexpr std::array<detail::rule, 0> rules{};
   /// None: the compiler does not know.
-  static constexpr axis_list split_of(std::uint64_t) { return {}; }
+  static constexpr axis_list split_of(std::uint64_t, std::uint64_t = 0) { return {}; }
 };
 
 namespace detail {

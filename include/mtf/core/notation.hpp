@@ -78,7 +78,9 @@ constexpr int number_in(std::string_view s, piece p) {
   }
   return static_cast<int>(n);
 }
+/// None after a colon with nothing behind it.
 constexpr std::size_t part_count(std::string_view s, piece p) {
+  if (p.begin == p.end && p.begin > 0 && s[p.begin - 1] == ':') return 0;
   std::size_t n = 1;
   for (std::size_t i = p.begin; i < p.end; ++i) n += s[i] == '+' ? 1U : 0U;
   return n;

@@ -4,10 +4,26 @@
 
 #include <mtf/core/element.hpp>
 #include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/sentence.hpp>
 
 namespace mtf {
 
+/// Element types that a model cannot have together.
+template <class Parameter, class Compute, class Completed, class State>
+struct error_precision : detail::failed {};
+
 namespace detail {
+
+template <class P, class C, class D, class S, class... By>
+struct require<error_precision<P, C, D, S>, By...> {
+  static_assert(
+      never<P, C, D, S>,
+      MTF_SENTENCE(
+          "mtf: a precision computes in the parameters' type, or in bfloat16 where that is float, "
+          "completes gradients in one of the two, and keeps an optimizer's state in what parameters "
+          "are computed in or, where that is float, in bfloat16; error_precision<parameter, compute, completed, state>",
+          P, C, D, S));
+};
 
 /// The verdict on a precision.
 template <class Parameter, class Compute, class Completed, class State>

@@ -42,6 +42,7 @@ struct dim_state {
   std::int64_t extent = 1;  // global
   axis_list split;
   char const* name = "";  // for people to read
+  std::uint64_t kin = 0;  // of an alias: the dimension whose rule it follows
   constexpr bool operator==(dim_state const& o) const { return id == o.id && extent == o.extent && split == o.split; }
 };
 

@@ -7,7 +7,30 @@
 #include <mtf/core/host_device.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/math/fast_math.hpp>
+
+namespace mtf {
+
+/// A function given to map calls one of plain numbers, which has no derivative.
+template <class Number>
+struct error_no_derivative : detail::failed {};
+
+namespace detail {
+
+template <class N, class... By>
+struct require<error_no_derivative<N>, By...> {
+  static_assert(
+      never<N>,
+      MTF_SENTENCE(
+          "mtf: a function given to map calls one of plain numbers, such as std::exp, so it has no derivative: call "
+          "mtf::math::exp; or, where none is wanted, give its argument a type, [](float x)",
+          N));
+};
+
+}  // namespace detail
+
+}  // namespace mtf
 
 namespace mtf::math {
 

@@ -44,17 +44,14 @@ MTF_NO_SUCH_NAME(attention,
                  "write mtf::causal_attention<query, key, head>(q, k, v, scale), or without its mask "
                  "mtf::einsum<query, head>(mtf::softmax<key>(mtf::einsum<query, key>(q, k), scale), v)")
 /// Is no function of mtf: refused, in a sentence that says what to write.
-MTF_NO_SUCH_NAME(argmax,
-                 "x == mtf::reduce_max<dim>(x) holds where the largest element is; its position is found on the host, "
-                 "in mtf::to_global(x)")
+MTF_NO_SUCH_NAME(
+    argmax,
+    "mtf::top_k<dim, one>(x), with struct one : mtf::dim<\"one\", 1> {}, gives the largest elements and their "
+    "positions (mtf/ops/sorting.hpp)")
 /// Is no function of mtf: refused, in a sentence that says what to write.
 MTF_NO_SUCH_NAME(reshape,
                  "give a tensor the dimensions that it is to have where it is made, as heads and d_head in place of "
                  "hidden; mtf::rename<from, to>(x) gives one another name, mtf::transpose<dims...>(x) another order")
-/// Is no function of mtf: refused, in a sentence that says what to write.
-MTF_NO_SUCH_NAME(slice,
-                 "make the parts tensors of their own, or pick positions of a dimension by "
-                 "mtf::embedding<dim>(x, positions)")
 /// Is no function of mtf: refused, in a sentence that says what to write.
 MTF_NO_SUCH_NAME(concat,
                  "keep the parts as tensors of their own; where their product with weights is meant, add the parts' "

@@ -16,6 +16,7 @@
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/plan/layout_search.hpp>
 #include <mtf/detail/plan/outline.hpp>
 #include <mtf/detail/plan/priced_plan.hpp>
@@ -32,6 +33,30 @@
 #endif
 
 namespace mtf {
+
+/// best_layout would have to look at more layouts than it does.
+template <std::size_t Most>
+struct error_too_many_layouts : detail::failed {};
+/// A program needs more memory than the machine has, under every layout on this mesh.
+template <class Mesh>
+struct error_no_layout_fits : detail::failed {};
+
+namespace detail {
+
+template <std::size_t Most, class... By>
+struct require<error_too_many_layouts<Most>, By...> {
+  static_assert(Most == 0,
+                "mtf: best_layout would have to look at too many layouts: give it a layout, whose rules are then part "
+                "of each, or search when the program runs, by mtf::search_layouts; error_too_many_layouts<most>");
+};
+template <class M, class... By>
+struct require<error_no_layout_fits<M>, By...> {
+  static_assert(never<M>, MTF_SENTENCE("mtf: under every layout on this mesh the program needs more memory than a rank "
+                                       "of the machine has",
+                                       M));
+};
+
+}  // namespace detail
 
 /// What the compiler found: a layout, and what a step then takes of one rank.
 template <layout_type Layout>
@@ -109,11 +134,11 @@ using dims_of_program =
 // `Found::value` is the layout.
 template <class Mesh, class Found, class D, class Axes>
 struct split_like {
-  using type = list<>;
+  using type = std::conditional_t<D::kin != 0, list<split<D>>, list<>>;  // an alias is whole by a rule
 };
 template <class Mesh, class Found, class D, std::size_t I, std::size_t... J>
 struct split_like<Mesh, Found, D, std::index_sequence<I, J...>> {
-  static constexpr axis_list axes = Found::value.split_of(D::id);
+  static constexpr axis_list axes = Found::value.split_of(D::id, D::kin);
   using type = list<split<D, typename Mesh::template at<axes.at[I]>, typename Mesh::template at<axes.at[J]>...>>;
 };
 template <class Mesh, class Splits>
@@ -127,7 +152,7 @@ struct layout_like;
 template <class Mesh, class Found, class... D>
 struct layout_like<Mesh, Found, list<D...>> {
   template <class X>
-  using axes_of = std::make_index_sequence<static_cast<std::size_t>(Found::value.split_of(X::id).size)>;
+  using axes_of = std::make_index_sequence<static_cast<std::size_t>(Found::value.split_of(X::id, X::kin).size)>;
   using type =
       typename layout_of_splits<Mesh, concat_t<typename split_like<Mesh, Found, D, axes_of<D>>::type...>>::type;
 };

@@ -8,6 +8,19 @@
 
 namespace mtf {
 
+/// A plan is over its budget in this quantity.
+template <auto Quantity, std::uint64_t Planned, std::uint64_t Allowed>
+struct error_over_budget : detail::failed {};
+
+namespace detail {
+
+template <auto Q, std::uint64_t P, std::uint64_t A, class... By>
+struct require<error_over_budget<Q, P, A>, By...> {
+  static_assert(P <= A, "mtf: a plan is over its budget; error_over_budget<quantity, planned, allowed>");
+};
+
+}  // namespace detail
+
 inline namespace literals {
 /// Bytes: `64_KiB`.
 consteval std::uint64_t operator""_KiB(unsigned long long n) { return n << 10U; }

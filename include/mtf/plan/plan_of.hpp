@@ -18,6 +18,7 @@
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/callable.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/plan/plan.hpp>
 #include <mtf/tensor/params.hpp>
@@ -26,6 +27,59 @@
 #include <mtf/train/global_norm.hpp>
 
 namespace mtf {
+
+/// A function that runs in a constant expression captures something.
+template <class Function>
+struct error_captures : detail::failed {};
+/// plan_of is given a layout that is a value.
+template <class Layout>
+struct error_layout_is_a_value : detail::failed {};
+/// plan_of is given an argument that stands for none of the function's.
+template <class Given>
+struct error_not_an_input : detail::failed {};
+/// A plan has more than max_collectives collectives.
+template <std::size_t Planned, std::size_t Most>
+struct error_too_many_collectives : detail::failed {};
+/// A layout splits a dimension that no tensor of the planned program has.
+template <class Dim, class Layout>
+struct error_unused_rule : detail::failed {};
+
+namespace detail {
+
+template <class F, class... By>
+struct require<error_captures<F>, By...> {
+  static_assert(
+      never<F>,
+      MTF_SENTENCE("mtf: a function that runs in a constant expression must capture nothing: pass what it needs as "
+                   "arguments",
+                   F));
+};
+template <class L, class... By>
+struct require<error_layout_is_a_value<L>, By...> {
+  static_assert(never<L>,
+                MTF_SENTENCE("mtf: plan_of plans under a layout that is a type; under one that is a value plan by "
+                             "mtf::plan_under(f, layout, inputs...)",
+                             L));
+};
+template <class G, class... By>
+struct require<error_not_an_input<G>, By...> {
+  static_assert(never<G>, MTF_SENTENCE("mtf: plan_of takes, after the function, what stands for its arguments: "
+                                       "mtf::parameters<structure>{} and mtf::input<element type, dimensions...>{}",
+                                       G));
+};
+template <std::size_t Planned, std::size_t Most, class... By>
+struct require<error_too_many_collectives<Planned, Most>, By...> {
+  static_assert(
+      Planned <= Most,
+      "mtf: a plan has more collectives than mtf::max_collectives: make equal layers a std::array and apply them "
+      "by mtf::scan, which plans them once; error_too_many_collectives<planned, most>");
+};
+template <class D, class L, class... By>
+struct require<error_unused_rule<D, L>, By...> {
+  static_assert(never<D, L>, MTF_SENTENCE(MTF_SAYS_UNUSED_RULE, D, L));
+};
+
+}  // namespace detail
 
 /// Stands for the parameters of a planned program: `mtf::parameters<mlp>{}`. T: their element type, or their precision.
 template <template <template <class...> class> class Structure, class T = float>

@@ -10,6 +10,7 @@
 #include <mtf/core/partial.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/callable.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/tape.hpp>
 #include <mtf/detail/tape/value.hpp>
@@ -20,6 +21,23 @@
 #include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
+
+/// A function inside without_communication communicates; this is its first collective.
+template <auto Collective, class Over, auto Pass>
+struct error_communicates : detail::failed {};
+
+namespace detail {
+
+template <auto C, class O, auto P, class... By>
+struct require<error_communicates<C, O, P>, By...> {
+  static_assert(
+      never<O>,
+      MTF_SENTENCE("mtf: a function inside without_communication communicates; error_communicates<collective, axes, "
+                   "pass> is the first that it would do",
+                   O));
+};
+
+}  // namespace detail
 
 /// Axes, in an error.
 template <mesh_axis... Axes>

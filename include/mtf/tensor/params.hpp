@@ -57,7 +57,26 @@
 
 namespace mtf {
 
+/// A structure of tensors has no MTF_FIELDS.
+template <template <template <class...> class> class Structure>
+struct error_without_fields : detail::failed {};
+/// The MTF_FIELDS of a structure do not name each of its tensors once.
+template <template <template <class...> class> class Structure, std::size_t Tensors, std::size_t Listed>
+struct error_fields : detail::failed {};
+
 namespace detail {
+
+template <template <template <class...> class> class S, class... By>
+struct require<error_without_fields<S>, By...> {
+  static_assert(never<S<list>>, "mtf: a structure of tensors does not name its fields: write MTF_FIELDS(w, b) in it");
+};
+template <template <template <class...> class> class S, std::size_t T, std::size_t L, class... By>
+struct require<error_fields<S, T, L>, By...> {
+  static_assert(
+      never<S<list>>,
+      "mtf: the MTF_FIELDS of a structure do not name each of its tensors once; error_fields<structure, tensors "
+      "in it, tensors named>");
+};
 
 template <class S>
 inline constexpr bool is_array = false;

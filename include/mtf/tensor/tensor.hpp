@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <mtf/backend/layout_table.hpp>
@@ -99,6 +100,11 @@ class tensor : public detail::described<T, Shape, Layout, Partial> {
     if (empty()) detail::has_no_value("a tensor", spec);
     return value_;
   }
+  /// For operations that use it up: its value, which it holds no more.
+  [[nodiscard]] constexpr detail::value<Backend, T> release() && {
+    static_cast<void>(value());
+    return std::move(value_);
+  }
   /// The backend that it was made with. A tensor that was never given a value is a user_error.
   [[nodiscard]] constexpr Backend& backend() const { return value().backend(); }
   /// It was never given a value.
@@ -144,6 +150,11 @@ class tensor<T, Shape, any_layout<I, Further>, partial<>, Backend>
   [[nodiscard]] constexpr backend::arrangement const& where() const {
     static_cast<void>(value());
     return *where_;
+  }
+  /// For operations that use it up: its value, which it holds no more.
+  [[nodiscard]] constexpr detail::value<Backend, T> release() && {
+    static_cast<void>(value());
+    return std::move(value_);
   }
   /// The backend that it was made with. A tensor that was never given a value is a user_error.
   [[nodiscard]] constexpr Backend& backend() const { return value().backend(); }

@@ -2,16 +2,20 @@
 // Equal layers: one body, applied once for each.
 #include <array>
 #include <cstddef>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/trace.hpp>
+#include <mtf/core/element.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/record.hpp>
 #include <mtf/detail/tape/tape.hpp>
 #include <mtf/detail/tape/value.hpp>
+#include <mtf/detail/tensor/structure_slots.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/tensor/params.hpp>
 #include <mtf/tensor/tensor.hpp>
@@ -29,12 +33,27 @@ struct contribution_state {
   bool shared = false, sum_is_known = false;
   bool operator==(contribution_state const&) const = default;
 };
-template <class T>
-constexpr std::vector<contribution_state> contributions_of(ref<gradient_slot<trace, T>> const& slot) {
-  std::vector<contribution_state> all;
-  if (slot)
-    slot->each(
-        [&](auto const& g) { all.push_back({g.partial, !g.memory.unique(), g.memory->sum.is_over(g.partial)}); });
+/// Of each slot.
+constexpr std::vector<std::vector<contribution_state>> contributions_of(structure_slots<trace> const& slots) {
+  std::vector<std::vector<contribution_state>> all;
+  slots.each([&](auto const& slot) {
+    all.emplace_back();
+    if (slot)
+      slot->each([&](auto const& g) {
+        all.back().push_back({g.partial, !g.memory.unique(), g.memory->sum.is_over(g.partial)});
+      });
+  });
+  return all;
+}
+template <class X>
+constexpr structure_slots<trace> carried_slots(X const& x) {
+  structure_slots<trace> all;
+  each_tensor(
+      [&](auto const& tensor) {
+        if constexpr (is_floating<typename std::remove_cvref_t<decltype(tensor)>::element_type>)
+          all.push(tensor.value().slot);
+      },
+      x);
   return all;
 }
 
@@ -48,61 +67,70 @@ constexpr std::vector<contribution_state> contributions_of(ref<gradient_slot<tra
 /// If the last layer is taken to be equal too, the gradient enters as it leaves what follows the layers. It must be
 /// reduced then, here and between layers, for all to send the same. Memory may differ: if the others share theirs where
 /// this one does not, they copy what this one need not.
-template <class T>
 struct layer_loop {
+  /// The memory of one of the tensors that a layer takes, and a hold on it if its result is held.
+  struct carried {
+    backend::block<trace>* input = nullptr;
+    buffer<trace> held{};
+  };
   int references = 1;
   trace* on;
   std::size_t count;
-  ref<gradient_slot<trace, T>> in, out;
-  backend::block<trace>* input = nullptr;
-  buffer<trace> held{};
-  std::vector<contribution_state> entering{};
+  structure_slots<trace> in, out{};
+  std::vector<carried> inputs{};
+  std::vector<std::vector<contribution_state>> entering{};
 
   // Not inlined: GCC 12 then takes the other reference's count for one in freed memory, and warns.
   [[gnu::cold, gnu::noinline]] constexpr void unreferenced() { delete this; }
   constexpr void begin() {
     entering = contributions_of(out);
-    if (count > 1 && !contributions_of(in).empty()) on->found_layers_to_differ();  // the input is used elsewhere
+    for (auto const& used_elsewhere : contributions_of(in))
+      if (count > 1 && !used_elsewhere.empty()) on->found_layers_to_differ();
     on->begin_loop(count);
   }
   constexpr void end() {
-    bool const is_left = input != nullptr && !held && input->references > 0;
+    bool is_left = false;
+    for (auto const& c : inputs) is_left = is_left || (c.input != nullptr && !c.held && c.input->references > 0);
     on->end_loop();
-    held = {};
+    inputs.clear();
     if (count == 1) return;
     auto const leaving = contributions_of(in);
     if (on->alike() == alike_layers::all) {
       if (!stands_for_others(leaving)) on->found_layers_to_differ();
     } else if (on->alike() == alike_layers::all_but_last) {
       if (is_left || leaving != entering) on->found_layers_to_differ();
-    } else if (in && !are_partial_alike(leaving)) {
+    } else if (!are_partial_alike(leaving)) {
       layers_send_different_things_backwards();
     }
   }
 
  private:
-  [[nodiscard]] constexpr bool stands_for_others(std::vector<contribution_state> const& leaving) const {
-    if (leaving.size() != entering.size()) return false;
-    for (std::size_t i = 0; i < leaving.size(); ++i)
-      if (leaving[i].partial != 0 || entering[i].partial != 0 || (entering[i].shared && !leaving[i].shared))
-        return false;
-    return true;
+  using contributions = std::vector<std::vector<contribution_state>>;
+  [[nodiscard]] constexpr bool stands_for_others(contributions const& leaving) const {
+    return matches(leaving, [](auto const& left, auto const& entered) {
+      return left.partial == 0 && entered.partial == 0 && (!entered.shared || left.shared);
+    });
   }
-  [[nodiscard]] constexpr bool are_partial_alike(std::vector<contribution_state> const& leaving) const {
-    if (leaving.size() != entering.size()) return false;
-    for (std::size_t i = 0; i < leaving.size(); ++i)
-      if (leaving[i].partial != entering[i].partial) return false;
+  /// Of tensors that have gradients.
+  [[nodiscard]] constexpr bool are_partial_alike(contributions const& leaving) const {
+    return matches(leaving, [](auto const& left, auto const& entered) { return left.partial == entered.partial; });
+  }
+  template <class Same>
+  [[nodiscard]] constexpr bool matches(contributions const& leaving, Same const& same) const {
+    for (std::size_t k = 0; k < leaving.size(); ++k) {
+      if (leaving[k].size() != entering[k].size()) return false;
+      for (std::size_t i = 0; i < leaving[k].size(); ++i)
+        if (!same(leaving[k][i], entering[k][i])) return false;
+    }
     return true;
   }
 };
-template <class T>
 struct layer_loop_end {
-  ref<layer_loop<T>> loop;
+  ref<layer_loop> loop;
   constexpr void run() { loop->begin(); }
 };
-template <class T>
 struct layer_loop_begin {
-  ref<layer_loop<T>> loop;
+  ref<layer_loop> loop;
   constexpr void run() { loop->end(); }
 };
 
@@ -125,36 +153,53 @@ constexpr bool are_alike(X const& a, X const& b) {
   return s ? t && s->parameter < 0 && t->parameter < 0 : !t;
 }
 
+/// x, whose tensors have their memory by handles of their own: by these it is seen whether a layer holds them.
+template <class X>
+constexpr X by_handles(X const& of, std::vector<buffer<trace>>& handles) {
+  X x = of;
+  each_tensor(
+      [&](auto& tensor) {
+        using T = typename std::remove_cvref_t<decltype(tensor)>::element_type;
+        handles.push_back(part_of<T>(tensor.value().memory, 0));
+        tensor = like(tensor, value<trace, T>(handles.back(), tensor.value().slot));
+      },
+      x);
+  return x;
+}
+
 template <class Layers, class X, class Body>
 constexpr X scan_traced(trace& b, Layers const& layers, X const& from, Body const& body) {
   X x = from;
-  using T = typename X::element_type;
   layer_groups const groups(b, layers.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     auto const [at, count] = groups[g];
     auto* const t = tape_of_structure<trace>(layers[at]);
-    ref<layer_loop<T>> const loop(new layer_loop<T>{.on = &b, .count = count, .in = x.value().slot, .out = {}});
+    ref<layer_loop> const loop(new layer_loop{.on = &b, .count = count, .in = carried_slots(x)});
     auto const mark = [&](auto m) {
       if (t != nullptr) t->push([&] { return m; });
     };
-    mark(layer_loop_begin<T>{loop});
+    mark(layer_loop_begin{loop});
     b.begin_loop(count);
     if (count > 1 && b.alike() != alike_layers::some) {
-      // By another handle it is seen whether the layer holds its input.
-      auto const memory = x.value().memory;
-      auto const input = part_of<T>(memory, 0);
-      X const y = body(layers[at], like(x, value<trace, T>(input, x.value().slot)), at);
-      bool const keeps_input = input->references > 1, keeps_result = y.value().memory->references > 1;
-      if (place_of(x).spec().partial != 0 || !are_alike(x, y) || !keeps_input) b.found_layers_to_differ();
-      loop->input = memory.get();
-      if (keeps_result) loop->held = memory;
+      std::vector<buffer<trace>> handles;
+      X const y = body(layers[at], by_handles(x, handles), at);
+      std::size_t i = 0;
+      each_tensor(
+          [&](auto const& in, auto const& out) {
+            auto const& memory = in.value().memory;
+            bool const keeps_input = handles[i++]->references > 1, keeps_result = out.value().memory->references > 1;
+            if (place_of(in).spec().partial != 0 || !are_alike(in, out) || !keeps_input) b.found_layers_to_differ();
+            loop->inputs.push_back({.input = memory.get()});
+            if (keeps_result) loop->inputs.back().held = memory;
+          },
+          std::as_const(x), y);
       x = y;
     } else {
       x = body(layers[at], x, at);
     }
     b.end_loop();
-    loop->out = x.value().slot;
-    mark(layer_loop_end<T>{loop});
+    loop->out = carried_slots(x);
+    mark(layer_loop_end{loop});
   }
   return x;
 }
@@ -162,13 +207,18 @@ constexpr X scan_traced(trace& b, Layers const& layers, X const& from, Body cons
 }  // namespace detail
 
 /// body(layers[n - 1], ... body(layers[1], body(layers[0], x, 0), 1) ..., n - 1): a stack of equal layers, each a
-/// structure of tensors. The body returns a tensor of the type that it takes, and does the same for every layer: its
-/// number is for naming random numbers. Written so, a stack of any depth costs a plan what two to four layers cost, and
-/// stays a loop in it.
-template <class Layer, std::size_t N, operand X, class Body>
+/// structure of tensors. The body returns what it takes, a tensor or a structure of tensors (MTF_FIELDS), of the same
+/// type, and does the same for every layer: its number is for naming random numbers. So what layers add up besides, as
+/// the loss that balances experts, is a field. Written so, a stack of any depth costs a plan what two to four layers
+/// cost, and stays a loop in it.
+template <class Layer, std::size_t N, class X, class Body>
+  requires operand<X> || detail::fields<X>
 constexpr X scan(std::array<Layer, N> const& layers, X const& from, Body const& body) {
-  if constexpr (tensor_type<X>)
-    if constexpr (!X::backend_type::holds_data) return detail::scan_traced(from.backend(), layers, from, body);
+  if constexpr (std::is_same_v<detail::backend_in_t<X>, trace>) {
+    trace* on = nullptr;
+    detail::each_tensor([&](auto const& x) { on = &x.backend(); }, from);
+    return detail::scan_traced(*on, layers, from, body);
+  }
   X x = from;
   for (std::size_t i = 0; i < N; ++i) x = body(layers[i], x, i);
   return x;

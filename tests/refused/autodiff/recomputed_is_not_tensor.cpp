@@ -2,7 +2,7 @@
 // expect[GNU]: error_recomputed_is_not_tensor<std::pair<.*shape<batch, hidden>
 // expect[Clang]: error_recomputed_is_not_tensor<std::pair<.*shape<batch, hidden>
 // expect[NVIDIA]: error_recomputed_is_not_tensor<
-// expect: error: static assertion failed.*mtf: recompute needs a function that returns one tensor
+// expect: error: static assertion failed.*mtf: recompute needs a function that returns a tensor
 #include <utility>
 
 #include "names.hpp"

@@ -1,5 +1,5 @@
 // The position of the largest element.
-// expect: error: static assertion failed.*mtf: there is no argmax: x == mtf::reduce_max<dim>
+// expect: error: static assertion failed.*mtf: there is no argmax: mtf::top_k<dim, one>
 #include "names.hpp"
 
 #ifdef MTF_CONTROL

@@ -9,10 +9,12 @@
 #include <mtf/kokkos/kernels/map.hpp>
 #include <mtf/kokkos/kernels/norm.hpp>
 #include <mtf/kokkos/kernels/optimizer.hpp>
+#include <mtf/kokkos/kernels/parts.hpp>
 #include <mtf/kokkos/kernels/product.hpp>
 #include <mtf/kokkos/kernels/random.hpp>
 #include <mtf/kokkos/kernels/reduce.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
+#include <mtf/kokkos/kernels/top.hpp>
 #include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/launch/fill.hpp>
 #include <mtf/kokkos_compiled.hpp>

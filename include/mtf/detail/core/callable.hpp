@@ -4,8 +4,24 @@
 #include <utility>
 
 #include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/sentence.hpp>
+
+namespace mtf {
+
+/// A function cannot be called with the arguments that it would get.
+template <class Function, class... Arguments>
+struct error_not_callable : detail::failed {};
+
+}  // namespace mtf
 
 namespace mtf::detail {
+
+template <class F, class... A, class... By>
+struct require<error_not_callable<F, A...>, By...> {
+  static_assert(never<F, A...>, MTF_SENTENCE("mtf: a function cannot be called with the arguments that it would get; "
+                                             "error_not_callable<function, arguments...>",
+                                             F, A...));
+};
 
 struct none_fits {};
 /// F with one more overload, which takes anything and is the compiler's last choice.

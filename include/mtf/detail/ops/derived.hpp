@@ -31,7 +31,7 @@ inline constexpr bool derives_under_a_layout = requires { Rule::under_a_layout; 
 /// A layout that is a type, as rules ask it.
 template <class Layout>
 struct typed_layout {
-  static constexpr axis_list split_of(std::uint64_t dim) { return Layout::split_of(dim); }
+  static constexpr axis_list split_of(std::uint64_t dim, std::uint64_t kin = 0) { return Layout::split_of(dim, kin); }
 };
 template <class Rule, class Layout>
 struct layout_of_rule {
@@ -92,17 +92,33 @@ inline constexpr auto work_of = derived_from_types<Rule, X...>();
 template <class Rule, class Work, std::size_t N>
 inline constexpr char address_of_rule = 0;
 
-/// What a rule derived, and the sharding of the result.
+template <class Work>
+constexpr std::size_t further_results() {
+  if constexpr (requires(Work const& w) { w.further.size(); })
+    return std::tuple_size_v<decltype(Work::further)>;
+  else
+    return 0;
+}
+
+/// What a rule derived, and how the result, or each of several, is arranged.
 template <class Work, std::size_t N>
 class derived_work final : public backend::derivation {
  public:
   std::array<arrangement const*, N> of;  // the operands
   Work work;
   arrangement const* out = nullptr;
+  std::array<arrangement const*, further_results<Work>()> further{};
 
   constexpr derived_work(void const* by, std::array<arrangement const*, N> const& operands, Work const& derived)
       : derivation(by), of(operands), work(derived) {}
   constexpr void destroy() override { delete this; }
+  /// By `arranged(sharding)`, for each result.
+  template <class Arranged>
+  constexpr void arrange(Arranged const& arranged) {
+    out = arranged(work.out);
+    if constexpr (further_results<Work>() > 0)
+      for (std::size_t i = 0; i < further.size(); ++i) further[i] = arranged(work.further[i]);
+  }
 };
 
 template <std::size_t I, class Further>
@@ -154,12 +170,12 @@ template <class Rule, class Work, std::size_t N>
       checked_sharding(Rule::target(under, of[I]->spec...), under, by);
       auto* const made = new derived_work<Work, N>(&address_of_rule<Rule, Work, N>, of,
                                                    Rule::derive_under(under, mesh, of[I]->spec...));
-      made->out = &table.arranged(made->work.out, under);
+      made->arrange([&](sharding const& result) { return &table.arranged(result, under); });
       return made;
     } else {
       auto* const made =
           new derived_work<Work, N>(&address_of_rule<Rule, Work, N>, of, Rule::derive(mesh, of[I]->spec...));
-      made->out = &arranged_result(table, made->work.out, of);
+      made->arrange([&](sharding const& result) { return &arranged_result(table, result, of); });
       return made;
     }
   }(std::make_index_sequence<N>{});

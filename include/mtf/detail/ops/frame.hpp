@@ -22,6 +22,7 @@
 #include <mtf/detail/ops/operands.hpp>
 #include <mtf/detail/ops/operate.hpp>
 #include <mtf/detail/ops/operation.hpp>
+#include <mtf/detail/ops/passes.hpp>
 #include <mtf/detail/sharding/finding.hpp>
 #include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>

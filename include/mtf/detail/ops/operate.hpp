@@ -1,6 +1,10 @@
 #pragma once
 // How every operation is called: from tensor types to values, and from the result's sharding back to a type.
+#include <array>
+#include <cstddef>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -10,6 +14,9 @@
 #include <mtf/detail/ops/derived.hpp>
 #include <mtf/detail/ops/operands.hpp>
 #include <mtf/detail/ops/operation.hpp>
+#include <mtf/detail/ops/passes.hpp>
+#include <mtf/detail/tape/value.hpp>
+#include <mtf/detail/tensor/arranged.hpp>
 #include <mtf/detail/tensor/result.hpp>
 #include <mtf/tensor/tensor.hpp>
 
@@ -85,38 +92,112 @@ constexpr auto operate(Of const& of, X const&... x) {
   }
 }
 
-/// Runs an operation, whose work `Rule` derives, on the operands' values. The result is a tensor of the type that
-/// `Description` gives.
-template <class Description, class Rule, class Operation, class... X>
-constexpr auto run_as(Operation o, X const&... x) {
-  using out = typename Description::template on<typename first_t<X...>::backend_type>;
-  using R = typename Description::element_type;
-  if constexpr (!is_rule_for<Rule, typename X::description...>() || !is_operation<Operation, R, X...>()) {
-    return refused{};
-  } else if constexpr (by_value<X...>) {
-    o.work = &work_of<Rule, typename X::description...>;  // for its name, which may be in the work
-    auto const& derived = derived_for<Rule>(o.name(), x...);
+/// As operate, of a call with several results: refused, it returns as many.
+template <std::size_t Results, class Of, class... X>
+constexpr auto operate_for(Of const& of, X const&... x) {
+  auto const made = operate(of, x...);
+  if constexpr (std::is_same_v<decltype(made), refused const>)
+    return std::tuple_cat(std::array<refused, Results>{});
+  else
+    return made;
+}
+
+template <class Of, class X>
+struct using_up_call : Of {
+  X* first;
+  template <class... Rest>
+  constexpr auto operator()(X const&, Rest const&... rest) const {
+    return Of::operator()(std::move(*first), rest...);
+  }
+};
+/// As operate, of a call that takes its first operand as it comes: an rvalue may be used up (see run_as).
+template <class Of, class X, class... Rest>
+constexpr auto operate_using_up(Of const& of, X&& x, Rest const&... rest) {
+  if constexpr (std::is_lvalue_reference_v<X> || std::is_const_v<X> || !tensor_type<X>)
+    return operate(of, x, rest...);
+  else
+    return operate(using_up_call<Of, X>{of, &x}, std::as_const(x), rest...);
+}
+
+/// The work for these operands, as an operation wants it; where layouts are values also what was derived besides.
+template <class Rule, class Operation, class... X>
+constexpr auto const* derive_for(Operation& o, [[maybe_unused]] X const&... x) {
+  o.work = &work_of<Rule, typename X::description...>;
+  if constexpr (by_value<X...>) {
+    auto const& derived = derived_for<Rule>(o.name(), x...);  // the name may be in the work
     o.work = &derived.work;
     if constexpr (!first_t<X...>::backend_type::holds_data)
       if (((x.where().layout == derived.out->layout) && ...))
         first_operand(x...).backend().works_under(derived.work.in, derived.out->spec, *derived.out->layout);
-    return out(run<R>(o, x.value()...), *derived.out);
+    return &derived;
   } else {
-    o.work = &work_of<Rule, typename X::description...>;
-    return out(run<R>(o, x.value()...));
+    return o.work;
+  }
+}
+
+/// The I-th result of an operation as a tensor, with what was derived for it.
+template <std::size_t I, class Description, class Backend, class T, class Derived>
+constexpr auto tensor_of_result(value<Backend, T> const& v, [[maybe_unused]] Derived const& derived) {
+  using X = typename Description::template on<Backend>;
+  if constexpr (!by_value<X>)
+    return X(v);
+  else if constexpr (I == 0)
+    return X(v, *derived.out);
+  else
+    return X(v, *derived.further[I - 1]);
+}
+/// The tensors of an operation's results: of the types that a description, or a list of them, gives.
+template <class Description>
+struct described_results {
+  using elements = typename Description::element_type;
+  template <class Value, class Derived>
+  static constexpr auto tensors(Value const& v, Derived const& derived) {
+    return tensor_of_result<0, Description>(v, derived);
+  }
+  static constexpr refused none() { return {}; }
+};
+template <class... Description>
+struct described_results<list<Description...>> {
+  using elements = list<typename Description::element_type...>;
+  template <class Values, class Derived>
+  static constexpr auto tensors(Values const& v, Derived const& derived) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::make_tuple(tensor_of_result<I, Description>(std::get<I>(v), derived)...);
+    }(std::index_sequence_for<Description...>{});
+  }
+  static constexpr auto none() { return std::tuple_cat(std::array<refused, sizeof...(Description)>{}); }
+};
+
+/// Runs an operation, whose work `Rule` derives, on the operands' values. The result is a tensor of the type that
+/// `Description` gives; of a list of descriptions, a tuple of tensors. If the operation says `uses_up`, an rvalue
+/// `first` is used up.
+template <class Description, class Rule, class Operation, class First, class... X>
+constexpr auto run_as(Operation o, First&& first, X const&... x) {
+  using results = described_results<Description>;
+  using F = std::remove_cvref_t<First>;
+  using R = typename results::elements;
+  if constexpr (!is_rule_for<Rule, typename F::description, typename X::description...>() ||
+                !is_operation<Operation, R, F, X...>()) {
+    return results::none();
+  } else {
+    auto const& derived = *derive_for<Rule>(o, std::as_const(first), x...);
+    if constexpr (std::is_lvalue_reference_v<First> || std::is_const_v<First> || !requires { Operation::uses_up; })
+      return results::tensors(run<R>(o, first.value(), x.value()...), derived);
+    else
+      return results::tensors(run_using_up<R>(o, std::move(first).release(), x.value()...), derived);
   }
 }
 /// The description of a result with the sharding `Rule::out` and elements T.
 template <class T, class Rule, class... X>
 using description_by = typename result_description<T, Rule, dims_of<X...>, X...>::type;
-/// A rule in the sense of `description_by`, from one that has `derive`.
-template <class Rule, class... X>
+/// A rule in the sense of `description_by`, from one that has `derive`: its result, or one of several.
+template <class Rule, std::size_t I, class... X>
 struct out_of {
-  static constexpr sharding out = work_of<Rule, X...>.out;
+  static constexpr sharding out = sharding_of_result<I>(work_of<Rule, X...>);
 };
 /// The description of a result with elements T and the sharding that `Rule::derive` says.
 template <class T, class Rule, class... X>
-using description_of = description_by<T, out_of<Rule, X...>, X...>;
+using description_of = description_by<T, out_of<Rule, 0, X...>, X...>;
 
 /// The description X with another shape, and with other partial axes if they are given.
 template <class X, class Shape, axis_mask Partial = X::spec.partial>

@@ -76,7 +76,7 @@ constexpr layout_value layout_with(backend::growing_array<program_outline::dimen
     axis_list axes;
     for (int a = 0; a < mesh.shape.ndim; ++a)
       if (((choices[static_cast<std::size_t>(a)] >> d) & 1U) != 0) axes.push(a);
-    if (axes.size > 0) l.split(dims[d].name, axes);
+    if (axes.size > 0 || dims[d].is_alias) l.split(dims[d].name, axes);
   }
   return l;
 }

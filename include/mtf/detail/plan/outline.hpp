@@ -33,6 +33,7 @@ struct program_outline {
     std::uint64_t id = 0;
     std::int64_t extent = 1;
     char const* name = "";
+    bool is_alias = false;
     // By layout: whether it has tensors with this dimension, and the dimensions that these tensors have besides, and
     // those that operations take with them.
     std::array<bool, max_layouts> there{};
@@ -152,7 +153,7 @@ class outline_recorder final : public trace_listener {
       ++i;
     }
     if (dims.size() == 32) throw user_error("layouts are searched for programs of up to 32 dimensions; this has more");
-    dims.push_back(program_outline::dimension_of{d.id, d.extent, d.name});
+    dims.push_back(program_outline::dimension_of{d.id, d.extent, d.name, d.kin != 0});
     return dims.size() - 1;
   }
   // All dimensions where an operation's tensors are not known: then its work may be divided by any.

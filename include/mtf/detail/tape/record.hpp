@@ -29,16 +29,6 @@ constexpr tape<Backend>* tape_of(value<Backend, T> const&... x) {
   return t;
 }
 
-/// Called by every operation that makes a new value: tells the backend of it. With a tape, gives `out` a slot and
-/// pushes the node with the body `make(slot)`.
-template <class Backend, class T, class Make>
-constexpr void record(tape<Backend>* t, value<Backend, T>& out, sharding const& where, Make make) {
-  out.backend().made(static_cast<T const*>(out.data()), where);
-  if (t == nullptr) return;
-  out.slot = make_ref<gradient_slot<Backend, T>>(t->backend(), *t, where);
-  t->push(make, out.slot);
-}
-
 /// The value reduced over `axes`. It shares x's gradient slot: the gradient of each term of a sum is the gradient of
 /// the sum. In a plan the all-reduce has the name of the operation that made the terms.
 template <class Backend, class T>

@@ -67,7 +67,7 @@ constexpr sharding const& checked_sharding(sharding const& s, layout_value const
 /// The arrangement of a shape under the layout; what `tensor_verdict` refuses is a user_error.
 template <class Shape>
 constexpr arrangement const& arranged_under(layout_table& table, layout_value const& layout) {
-  auto const split_of = [&](std::uint64_t dim) { return layout.split_of(dim); };
+  auto const split_of = [&](std::uint64_t dim, std::uint64_t kin) { return layout.split_of(dim, kin); };
   auto const s = sharding_from(static_cast<Shape const*>(nullptr), split_of, 0);
   return table.arranged(checked_sharding(s, layout), layout);
 }
@@ -75,7 +75,7 @@ constexpr arrangement const& arranged_under(layout_table& table, layout_value co
 /// Does the layout split each dimension of `s` as `s` does?
 constexpr bool layout_agrees(layout_value const& layout, sharding const& s) {
   for (int d = 0; d < s.ndim; ++d)
-    if (!(layout.split_of(s[d].id) == s[d].split)) return false;
+    if (!(layout.split_of(s[d].id, s[d].kin) == s[d].split)) return false;
   return true;
 }
 /// The arrangement of a result: under the first of the operands' layouts that agrees with it, or under a new one with
@@ -87,7 +87,7 @@ constexpr arrangement const& arranged_result(layout_table& table, sharding const
     if (layout_agrees(*operand->layout, out)) return table.arranged(out, *operand->layout);
   layout_value written{.mesh = operands[0]->layout->mesh};
   for (int d = 0; d < out.ndim; ++d)
-    if (out[d].split.size > 0) written.split(out[d].name, out[d].split);
+    if (out[d].split.size > 0 || out[d].kin != 0) written.split(out[d].name, out[d].split);
   return table.arranged(out, table.keep(written));
 }
 

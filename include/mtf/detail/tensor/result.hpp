@@ -60,15 +60,17 @@ auto split_from(std::index_sequence<I...>) -> std::conditional_t<
 /// A new layout with the splits of `Rule::out` and no others.
 template <class Mesh, class Shape, class Rule>
 struct written_layout {
+  /// An alias without axes would follow its kin.
+  static constexpr bool is_written(int d) { return Rule::out[d].split.size > 0 || Rule::out[d].kin != 0; }
   static constexpr int split_count() {
     int n = 0;
-    for (int d = 0; d < Rule::out.ndim; ++d) n += Rule::out[d].split.size > 0 ? 1 : 0;
+    for (int d = 0; d < Rule::out.ndim; ++d) n += is_written(d) ? 1 : 0;
     return n;
   }
   static constexpr int nth_split(int n) {
     int d = 0;
     for (;; ++d)
-      if (Rule::out[d].split.size > 0 && n-- == 0) return d;
+      if (is_written(d) && n-- == 0) return d;
   }
   template <std::size_t... I>
   static auto make(std::index_sequence<I...>)
@@ -82,7 +84,7 @@ struct written_layout {
 template <class Layout>
 constexpr bool layout_agrees(sharding const& s) {
   for (int d = 0; d < s.ndim; ++d)
-    if (!(Layout::split_of(s[d].id) == s[d].split)) return false;
+    if (!(Layout::split_of(s[d].id, s[d].kin) == s[d].split)) return false;
   return true;
 }
 

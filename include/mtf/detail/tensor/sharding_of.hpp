@@ -10,7 +10,7 @@ namespace mtf::detail {
 template <class... D>
 constexpr sharding sharding_from(shape<D...> const*, [[maybe_unused]] auto split_of, axis_mask partial) {
   sharding s;
-  (s.push({D::id, D::extent, split_of(D::id), D::name.data()}), ...);
+  (s.push({D::id, D::extent, split_of(D::id, D::kin), D::name.data(), D::kin}), ...);
   s.partial = partial;
   return s;
 }

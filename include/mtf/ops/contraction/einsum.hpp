@@ -11,6 +11,8 @@
 #include <mtf/backend/primitives/contraction.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/core/linearity.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/detail/sharding/einsum_rule.hpp>
 #include <mtf/detail/sharding/operand_rule.hpp>
@@ -21,7 +23,16 @@
 
 namespace mtf {
 
+/// The output of einsum names a dimension that no input has.
+template <class Dim, class... Shapes>
+struct error_output_dim_in_no_input : detail::failed {};
+
 namespace detail {
+
+template <class D, class... S, class... By>
+struct require<error_output_dim_in_no_input<D, S...>, By...> {
+  static_assert(never<D, S...>, MTF_SENTENCE("mtf: the output of einsum names a dimension that no input has", D, S...));
+};
 
 struct einsum_work : operation_work<2> {
   local_einsum forward;

@@ -11,9 +11,28 @@
 #include <vector>
 
 #include <mtf/core/error.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/ops/frame.hpp>
 
 namespace mtf {
+
+/// from_global is given something other than elements of the type of the tensor.
+template <class Given, class Element>
+struct error_not_elements : detail::failed {};
+
+namespace detail {
+
+template <class G, class E, class... By>
+struct require<error_not_elements<G, E>, By...> {
+  static_assert(
+      never<G, E>,
+      MTF_SENTENCE("mtf: from_global takes the elements as they are in the tensor, as a std::vector, std::array or "
+                   "std::span of its element type; error_not_elements<given, element type>",
+                   G, E));
+};
+
+}  // namespace detail
 
 /// A tensor whose global elements, row-major over its shape, are given on every rank, the same on all; each keeps its
 /// shard.

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include <mtf/core/error.hpp>
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/math/dual.hpp>
 #include <mtf/math/functions.hpp>
@@ -16,7 +18,21 @@
 
 namespace mtf {
 
+/// A tensor of integers or bools meets a floating-point number.
+template <class Element, class Number>
+struct error_fractional_number : detail::failed {};
+
 namespace detail {
+
+template <class T, class N, class... By>
+struct require<error_fractional_number<T, N>, By...> {
+  static_assert(
+      never<T, N>,
+      MTF_SENTENCE(
+          "mtf: a tensor of integers or bools meets a floating-point number, which would be rounded; convert the "
+          "tensor by mtf::cast<float>(x), or write an integer",
+          T, N));
+};
 
 /// The type of a number beside elements of type T: that in which they are computed; bools count as integers, as in C++.
 template <class T>

@@ -50,7 +50,7 @@ struct broadcast_call {
   /// New dimensions are split as the layout says.
   template <class Layout>
   static constexpr sharding target(Layout const& layout, sharding const&) {
-    auto const split_of = [&](std::uint64_t dim) { return layout.split_of(dim); };
+    auto const split_of = [&](std::uint64_t dim, std::uint64_t kin) { return layout.split_of(dim, kin); };
     return sharding_from(static_cast<to const*>(nullptr), split_of, 0);
   }
   static constexpr auto derive_under(auto const& layout, mesh_shape const&, sharding const& x) {

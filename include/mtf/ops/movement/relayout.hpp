@@ -73,7 +73,7 @@ struct relayout_call {
   template <class Under>
   static constexpr sharding target(Under const& layout, sharding const& x) {
     sharding to = x;
-    for (int d = 0; d < to.ndim; ++d) to[d].split = layout.split_of(to[d].id);
+    for (int d = 0; d < to.ndim; ++d) to[d].split = layout.split_of(to[d].id, to[d].kin);
     to.partial &= ~to.split_axes();
     return to;
   }

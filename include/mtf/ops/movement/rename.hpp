@@ -2,12 +2,23 @@
 // The same tensor with a dimension by another name.
 #include <type_traits>
 
+#include <mtf/core/verdict.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/movement/relayout.hpp>
 
 namespace mtf {
 
+/// A dimension is renamed to one of another extent.
+template <class Dim1, class Dim2>
+struct error_extents_differ : detail::failed {};
+
 namespace detail {
+
+template <class D1, class D2, class... By>
+struct require<error_extents_differ<D1, D2>, By...> {
+  static_assert(never<D1, D2>, MTF_SENTENCE("mtf: a dimension can only be renamed to one of the same extent", D1, D2));
+};
 
 template <class From, class To>
 struct rename_call {
@@ -34,6 +45,7 @@ struct rename_call {
       if (dim.id == From::id) {
         dim.id = To::id;
         dim.name = To::name.data();
+        dim.kin = To::kin;
       }
     return x;
   }
@@ -43,7 +55,7 @@ struct rename_call {
   static constexpr sharding target(Layout const& layout, sharding const& x) {
     sharding to = under_its_name(x);
     for (auto& dim : to.dim)
-      if (dim.id == To::id) dim.split = layout.split_of(To::id);
+      if (dim.id == To::id) dim.split = layout.split_of(To::id, To::kin);
     to.partial &= ~to.split_axes();
     return to;
   }

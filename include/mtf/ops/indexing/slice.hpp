@@ -1,0 +1,207 @@
+#pragma once
+// Parts of a dimension that begin where an index says: taken out, and put in.
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <mtf/backend/primitives/parts.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/detail/ops/frame.hpp>
+#include <mtf/detail/ops/part_of_dim.hpp>
+#include <mtf/ops/movement/relayout.hpp>
+#include <mtf/ops/movement/transpose.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+/// The verdict on an index: one int32.
+template <class Start>
+using index_verdict_t = first_failed_t<
+    std::conditional_t<std::is_same_v<typename Start::element_type, std::int32_t>, ok,
+                       error_element_type<typename Start::element_type>>,
+    std::conditional_t<Start::shape_type::ndim == 0, ok, error_shapes_differ<typename Start::shape_type, shape<>>>>;
+
+struct slice_work : operation_work<2> {
+  around_dim x;
+  index part = 1;
+  int dim = 0;
+};
+
+template <class T>
+struct slice_operation {
+  slice_work const* work;
+  static constexpr std::size_t kept = 1;  // the start
+  static constexpr char const* name() { return "slice"; }
+
+  constexpr void forward(auto& f) const {
+    auto const& w = *work;
+    f.run(primitives::take_part<T>{w.x.outer, w.x.n, w.x.inner, w.part,
+                                   shard_offset(w.in[0], w.dim, f.mesh(), f.rank()), w.in[0][w.dim].extent, f.y(),
+                                   f.x(), f.template x<1>()});
+    f.kept = {f.template memory<1>()};
+  }
+  constexpr void backward(auto& g) const {
+    auto const& w = *work;
+    T* const dx = g.dx();
+    g.run(primitives::fill<T>{dx, w.x.outer * w.x.n * w.x.inner, T(0)});
+    g.run(primitives::put_part<T>{w.x.outer, w.x.n, w.x.inner, w.part, shard_offset(w.in[0], w.dim, g.mesh(), g.rank()),
+                                  dx, g.dy(), data_of<std::int32_t>(g.kept[0])});
+  }
+};
+
+template <class D, class Part>
+struct slice_call {
+  template <class X, class Start>
+  static auto verdict()
+      -> first_failed_t<decltype(part_verdict<typename X::shape_type, D, Part>()), index_verdict_t<Start>>;
+  static constexpr slice_work derive(mesh_shape const& mesh, sharding const& x, sharding const& start) {
+    slice_work w;
+    w.in = {x, start};
+    w.dim = x.find(D::id);
+    w.x = around(x, w.dim, mesh);
+    w.part = Part::extent;
+    auto const owners = x[w.dim].split.mask();
+    w.complete[1] = start.partial;
+    w.out = with_part<D, Part>(x);
+    w.out.partial |= owners;  // each rank has what is here, zeros for the rest
+    w.gradient_may_be_partial = ~owners;
+    return w;
+  }
+  template <class X, class Start>
+  constexpr auto operator()(X const& x, Start const& start) const {
+    using T = typename X::element_type;
+    using described_x = typename X::description;
+    using dims = typename replaced_dim<D, Part>::template in<typename X::shape_type>;
+    using out = typename result_description<T, out_of<slice_call, 0, described_x, typename Start::description>,
+                                            concat_t<dims>, described_x>::type;
+    return run_as<out, slice_call>(slice_operation<T>{}, x, start);
+  }
+};
+
+struct update_work : operation_work<3> {
+  around_dim x;
+  index part = 1;
+  int dim = 0;
+};
+
+template <class T>
+struct update_operation {
+  update_work const* work;
+  static constexpr std::size_t kept = 1;  // the start
+  static constexpr bool uses_up = true;
+  static constexpr char const* name() { return "update"; }
+
+  constexpr void forward(auto& f) const {
+    put(f, f.y_from_x(), f.template x<1>(), f.template x<2>());
+    f.kept = {f.template memory<2>()};
+  }
+  constexpr void backward(auto& g) const {
+    auto const& w = *work;
+    auto const* const start = data_of<std::int32_t>(g.kept[0]);
+    index const n = w.x.outer * w.x.n * w.x.inner;
+    if (g.wants()) {
+      T* const dx = g.dx();
+      g.run(primitives::copy<T, T>{{.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, dx, g.dy()});
+      put(g, dx, nullptr, start);
+    }
+    if (g.template wants<1>())
+      g.run(primitives::take_part<T>{w.x.outer, w.x.n, w.x.inner, w.part, offset(g), 0, g.template dx<1>(), g.dy(),
+                                     start});
+  }
+
+ private:
+  constexpr index offset(auto const& pass) const {
+    return shard_offset(work->in[0], work->dim, pass.mesh(), pass.rank());
+  }
+  constexpr void put(auto const& pass, T* to, T const* part, std::int32_t const* start) const {
+    auto const& w = *work;
+    pass.run(primitives::put_part<T>{w.x.outer, w.x.n, w.x.inner, w.part, offset(pass), to, part, start});
+  }
+};
+
+/// A tensor of which this dimension is not split.
+template <class D>
+struct whole_along {
+  static constexpr sharding target(sharding s) {
+    for (int d = 0; d < s.ndim; ++d)
+      if (s[d].id == D::id) s[d].split = {};
+    return s;
+  }
+  static constexpr relayout_work derive(mesh_shape const& mesh, sharding const& x) {
+    return derive_relayout_work(mesh, x, target(x));
+  }
+};
+
+/// The verdict on a shape that is to have these dimensions, in any order.
+template <class Given, class... D>
+auto dims_verdict(shape<D...> const*)
+    -> first_failed_t<named_dims_t<Given, D...>,
+                      std::conditional_t<Given::ndim == sizeof...(D), ok, error_shapes_differ<Given, shape<D...>>>>;
+
+template <class D, class Part>
+struct update_rule {
+  static constexpr update_work derive(mesh_shape const& mesh, sharding const& x, sharding const& part,
+                                      sharding const& start) {
+    update_work w;
+    w.in = {x, part, start};
+    w.dim = x.find(D::id);
+    w.x = around(x, w.dim, mesh);
+    w.part = Part::extent;
+    w.out = x;
+    w.out.partial = x.partial & part.partial;
+    w.complete = {x.partial & ~w.out.partial, part.partial & ~w.out.partial, start.partial};
+    w.gradient_sums[1] = x[w.dim].split.mask();
+    return w;
+  }
+};
+template <class D, class Part>
+struct update_call {
+  static constexpr char const* name = "update";
+  template <class X>
+  using part_shape = typename replaced_dim<D, Part>::template in<typename X::shape_type>;
+  template <class X, class Y, class Start>
+  static auto verdict()
+      -> first_failed_t<decltype(part_verdict<typename X::shape_type, D, Part>()),
+                        decltype(dims_verdict<typename Y::shape_type>(static_cast<part_shape<X> const*>(nullptr))),
+                        same_element_t<X, Y>, index_verdict_t<Start>>;
+  template <class X, class Y, class Start>
+  constexpr auto operator()(X&& x, Y const& part, Start const& start) const {
+    using T = typename Y::element_type;
+    using described_x = typename std::remove_cvref_t<X>::description;
+    using rule = whole_along<Part>;
+    auto const whole = relaid_as<description_of<T, rule, typename Y::description>, rule>("update", part);
+    auto const ordered = transposed(static_cast<part_shape<described_x> const*>(nullptr), whole);
+    using described_part = typename decltype(ordered)::description;
+    return run_as<description_of<T, update_rule<D, Part>, described_x, described_part, typename Start::description>,
+                  update_rule<D, Part>>(update_operation<T>{}, std::forward<X>(x), ordered, start);
+  }
+};
+
+}  // namespace detail
+
+/// The positions from `start` on of dimension D, as many as Part is long and under its name: x[..., start + p, ...].
+/// `start`: one int32, the same on all ranks, known when the program runs; what is sent does not depend on it. If D is
+/// split nothing is sent: each rank has what it owns, and the result is partial over D's axes; Part is not split.
+/// Positions outside of D are NaN (0 of integers). The gradient of x is 0 elsewhere. Refused: a Part that is longer
+/// than D, or there already; a start that is not one int32.
+template <dimension D, dimension Part, operand X, operand Start>
+constexpr auto slice(X const& x, Start const& start) {
+  return detail::operate(detail::slice_call<D, Part>{}, x, start);
+}
+
+/// x with `part` in the positions from `start` on of dimension D: slice<D, Part> of the result is `part`. The
+/// dimensions of `part` are those of x with Part for D, in any order. Where x is an rvalue whose memory nobody else
+/// holds, as in `cache = mtf::update<length, token>(std::move(cache), keys, at)`, it is written in place; otherwise x
+/// is copied. If D is split each rank writes what it owns; a `part` that is split along Part is gathered first.
+/// Positions outside of D are not written. Backward nothing is sent; the gradient of `part` is partial over D's axes.
+/// Refused: what slice refuses; other dimensions or elements;
+/// an axis that splits D and Part.
+template <dimension D, dimension Part, class X, operand Y, operand Start>
+  requires operand<std::remove_cvref_t<X>>
+constexpr auto update(X&& x, Y const& part, Start const& start) {
+  return detail::operate_using_up(detail::update_call<D, Part>{}, std::forward<X>(x), part, start);
+}
+
+}  // namespace mtf

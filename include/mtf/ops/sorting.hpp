@@ -1,0 +1,5 @@
+#pragma once
+// Operations by the order of elements.
+// IWYU pragma: begin_exports
+#include <mtf/ops/sorting/top_k.hpp>
+// IWYU pragma: end_exports

@@ -1,0 +1,105 @@
+#pragma once
+// The largest elements of rows.
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <mtf/backend/primitives/top.hpp>
+#include <mtf/detail/ops/frame.hpp>
+#include <mtf/detail/ops/part_of_dim.hpp>
+
+namespace mtf {
+
+namespace detail {
+
+struct top_work : operation_work<1, 2> {
+  axis_mask exchange = 0;  // the axes that split the rows
+  around_dim x;
+  index k = 1, candidates = 1;  // of all ranks, and of one
+  int dim = 0;
+};
+
+template <class T>
+struct top_operation {
+  top_work const* work;
+  static constexpr std::size_t kept = 1;  // the positions
+  static constexpr char const* name() { return "top_k"; }
+
+  constexpr void forward(auto& f) const {
+    auto const& w = *work;
+    auto const [outer, n, inner] = w.x;
+    index const offset = shard_offset(w.in[0], w.dim, f.mesh(), f.rank());
+    T* const largest = f.y();
+    std::int32_t* const ids = f.template y<1>();
+    if (w.exchange == 0) {
+      f.run(primitives::top_of_rows<T>{1, outer, n, inner, w.k, offset, largest, ids, f.x(), nullptr});
+    } else {
+      // Each rank's largest ones, in the order of the ranks, which is that of positions.
+      index const ranks = f.mesh().size(w.exchange), mine = outer * w.candidates * inner;
+      auto values = make_buffer<T>(f.backend, mine), all_values = make_buffer<T>(f.backend, ranks * mine);
+      auto places = make_buffer<std::int32_t>(f.backend, mine),
+           all_places = make_buffer<std::int32_t>(f.backend, ranks * mine);
+      T *const v = data_of<T>(values), *const all_v = data_of<T>(all_values);
+      auto *const p = data_of<std::int32_t>(places), *const all_p = data_of<std::int32_t>(all_places);
+      f.run(primitives::top_of_rows<T>{1, outer, n, inner, w.candidates, offset, v, p, f.x(), nullptr});
+      f.backend.all_gather(w.exchange, static_cast<T const*>(v), all_v, static_cast<std::size_t>(mine));
+      f.backend.all_gather(w.exchange, static_cast<std::int32_t const*>(p), all_p, static_cast<std::size_t>(mine));
+      f.run(primitives::top_of_rows<T>{ranks, outer, w.candidates, inner, w.k, 0, largest, ids, all_v, all_p});
+    }
+    f.kept[0] = f.template result<1>();
+  }
+  constexpr void backward(auto& g) const {
+    auto const& w = *work;
+    g.run(primitives::top_of_rows_vjp<T>{w.x.outer, w.x.n, w.x.inner, w.k,
+                                         shard_offset(w.in[0], w.dim, g.mesh(), g.rank()), g.dx(), g.dy(),
+                                         data_of<std::int32_t>(g.kept[0])});
+  }
+};
+
+template <class D, class K>
+struct top_call {
+  template <class X>
+  static auto verdict() -> first_failed_t<std::conditional_t<std::is_same_v<typename X::element_type, bool>,
+                                                             error_element_type<typename X::element_type>, ok>,
+                                          decltype(part_verdict<typename X::shape_type, D, K>())>;
+
+  static constexpr top_work derive(mesh_shape const& mesh, sharding const& x) {
+    top_work w;
+    w.in = {x};
+    w.complete[0] = x.partial;
+    w.dim = x.find(D::id);
+    w.x = around(x, w.dim, mesh);
+    w.exchange = x[w.dim].split.mask();
+    w.k = K::extent;
+    w.candidates = w.k < w.x.n ? w.k : w.x.n;
+    w.out = with_part<D, K>(x);
+    w.out.partial = 0;
+    w.further[0] = w.out;
+    w.gradient_may_be_partial = ~w.exchange;
+    return w;
+  }
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    using T = typename X::element_type;
+    using described_x = typename X::description;
+    using dims = typename replaced_dim<D, K>::template in<typename X::shape_type>;
+    using out = out_of<top_call, 0, described_x>;  // both lie alike
+    using largest = typename result_description<T, out, concat_t<dims>, described_x>::type;
+    using places = typename result_description<std::int32_t, out, concat_t<dims>, described_x>::type;
+    return run_as<list<largest, places>, top_call>(top_operation<T>{}, x);
+  }
+};
+
+}  // namespace detail
+
+/// The K::extent largest elements along D, in descending order, and their positions along it (int32): two tensors,
+/// `auto const [largest, places] = mtf::top_k<vocabulary, k>(logits)`, with K in the place of D. Of equal elements the
+/// first comes first; NaN before all others. If D is split, each rank's largest ones are gathered, elements and
+/// positions: two all-gathers; K is not split. The gradient goes to where the elements were. Refused: a K that is
+/// longer than D, or there already; bools.
+template <dimension D, dimension K, operand X>
+constexpr auto top_k(X const& x) {
+  return detail::operate_for<2>(detail::top_call<D, K>{}, x);
+}
+
+}  // namespace mtf
