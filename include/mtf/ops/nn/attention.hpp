@@ -1,11 +1,12 @@
 #pragma once
-// Attention of a decoder as one operation. Where a rank has whole sequences it keeps no scores, and computes none that
-// the mask hides; where they are split it is the products and the softmax that it means.
+// Attention as one operation. Where a rank has whole sequences it keeps no scores, and computes none of keys that are
+// hidden; where they are split it is the products and the softmax that it means.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include <mtf/backend/primitives/attention.hpp>
+#include <mtf/core/visible.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/contraction/einsum.hpp>
 #include <mtf/ops/movement/complete.hpp>
@@ -52,11 +53,12 @@ struct attention_operation {
   using A = compute_t<T>;
   attention_work const* work;
   A scale;
+  visible seen;
   static constexpr std::size_t kept = 5;  // q, k, v, the result, each query's largest score and sum of exponentials
-  static constexpr char const* name() { return "causal_attention"; }
+  static constexpr char const* name() { return "attention"; }
 
   constexpr void forward(auto& f) const {
-    auto const& s = work->shape;
+    auto const s = shape();
     T* const y = f.y();
     auto const rows = s.batch.size() * s.queries;
     auto statistics = make_buffer<A>(f.backend, 2 * rows);
@@ -67,10 +69,18 @@ struct attention_operation {
   constexpr void backward(auto& g) const {
     T *const dq = g.dx(), *const dk = g.template dx<1>(), *const dv = g.template dx<2>();
     auto const& kept = g.kept;
-    auto const& s = work->shape;
-    g.run(primitives::attention_vjp<T>{work->shape, scale, dq, dk, dv, data_of<T>(kept[0]), data_of<T>(kept[1]),
+    auto const s = shape();
+    g.run(primitives::attention_vjp<T>{s, scale, dq, dk, dv, data_of<T>(kept[0]), data_of<T>(kept[1]),
                                        data_of<T>(kept[2]), data_of<T>(kept[3]), data_of<A>(kept[4]),
                                        data_of<A>(kept[4], s.batch.size() * s.queries), g.dy()});
+  }
+
+ private:
+  /// The rank has whole sequences: positions in the shard are those of the tensor.
+  [[nodiscard]] constexpr attention_shape shape() const {
+    auto s = work->shape;
+    s.seen = seen;
+    return s;
   }
 };
 
@@ -117,6 +127,7 @@ constexpr auto head_last(X const& x) {
 
 template <class Query, class Key, class Head>
 struct attention_call {
+  visible seen;
   double scale;
 
   template <class Q, class K, class V>
@@ -130,7 +141,7 @@ struct attention_call {
     else
       return typename attention_shapes<Q, K, V, Query, Key>::type{};
   }
-  static constexpr char const* name = "causal_attention";
+  static constexpr char const* name = "attention";
 
   template <class Q, class K, class V>
   constexpr auto operator()(Q const& q, K const& k, V const& v) const {
@@ -156,8 +167,8 @@ struct attention_call {
     auto const a = complete(q);
     auto const b = complete(k);
     auto const c = complete(v);
-    return einsum_all<typename Q::shape_type>(name, causal_softmax<Query, Key>(einsum_all<scores>(name, a, b), scale),
-                                              c);
+    return einsum_all<typename Q::shape_type>(
+        name, masked_softmax<Query, Key>(einsum_all<scores>(name, a, b), seen, scale), c);
   }
   template <class Q, class K, class V>
   constexpr auto fused(Q const& q, K const& k, V const& v) const {
@@ -169,22 +180,22 @@ struct attention_call {
     using out = reshaped<A, typename A::shape_type, 0>;
     return transposed(static_cast<typename Q::shape_type const*>(nullptr),
                       run_as<out, attention_rule<Query, Key>>(
-                          attention_operation<T>{nullptr, static_cast<compute_t<T>>(scale)}, a, b, c));
+                          attention_operation<T>{nullptr, static_cast<compute_t<T>>(scale), seen}, a, b, c));
   }
 };
 
 }  // namespace detail
 
-/// The sum over Key of softmax(scale q . k) v, the softmax over the keys whose position does not exceed the query's
-/// (Vaswani et al. 2017, 3.2.1; Dao et al. 2022). q has Query and Head, k and v have Key and Head; their other
-/// dimensions are the same. The result has q's dimensions in q's order. Partial operands are reduced first. Where none
-/// of the three dimensions is split: nothing is sent, nothing of the size of Query x Key is stored, two numbers a row
-/// are kept for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send. What the mask
-/// hides is multiplied by 0, so it must be finite. Refused: operands with other dimensions, split differently, of
-/// different element types.
+/// The sum over Key of softmax(scale q . k) v, the softmax over the keys that `seen` shows the query (Vaswani et al.
+/// 2017, 3.2.1; Dao et al. 2022); 0 where it shows none, with no gradient. q has Query and Head, k and v have Key and
+/// Head; their other dimensions are the same. The result has q's dimensions in q's order. Partial operands are reduced
+/// first. Where none of the three dimensions is split: nothing is sent, nothing of the size of Query x Key is stored,
+/// blocks of keys that are hidden are not computed, two numbers a row are kept for the backward pass. Else it is
+/// einsum, masked_softmax and einsum, with what they send. What is hidden is multiplied by 0, so it must be finite.
+/// Refused: operands with other dimensions, split differently, of different element types.
 template <dimension Query, dimension Key, dimension Head, operand Q, operand K, operand V>
-constexpr auto causal_attention(Q const& q, K const& k, V const& v, double scale) {
-  return detail::operate(detail::attention_call<Query, Key, Head>{scale}, q, k, v);
+constexpr auto attention(Q const& q, K const& k, V const& v, visible const& seen, double scale) {
+  return detail::operate(detail::attention_call<Query, Key, Head>{seen, scale}, q, k, v);
 }
 
 }  // namespace mtf

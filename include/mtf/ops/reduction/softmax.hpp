@@ -8,6 +8,7 @@
 
 #include <mtf/backend/primitives/log_softmax.hpp>
 #include <mtf/backend/primitives/softmax.hpp>
+#include <mtf/core/visible.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/elementwise/elementwise.hpp>
 #include <mtf/ops/movement/cast.hpp>
@@ -28,7 +29,7 @@ constexpr char const* name_of(soft kind) {
 struct softmax_work : operation_work<1> {
   soft kind = soft::softmax;
   int dim = 0;
-  int query = -1;          // causal mask: the dimension of the queries
+  int query = -1;          // of scores, whose keys are partly hidden: the dimension of the queries
   axis_mask exchange = 0;  // axes that split the dimension
   rows r;                  // the shard as rows along the dimension
 };
@@ -50,18 +51,17 @@ constexpr softmax_work derive_softmax(mesh_shape const& mesh, sharding const& in
   return w;
 }
 
-/// The global positions of the queries and keys in the rank's shard.
-constexpr causal_rule causal_of(softmax_work const& w, mesh_shape const& mesh, int rank) {
-  causal_rule c;
-  if (w.query < 0) return c;
+/// What the rows of the rank's shard see.
+constexpr visible_rows visible_here(softmax_work const& w, visible const& seen, mesh_shape const& mesh, int rank) {
+  visible_rows v;
+  if (w.query < 0) return v;
   auto const& in = w.in[0];
-  c.on = true;
   for (int d = w.query + 1; d < in.ndim; ++d)
-    if (d != w.dim) c.query_stride *= in.local_extent(d, mesh);
-  c.query_extent = in.local_extent(w.query, mesh);
-  c.query_offset = shard_offset(in, w.query, mesh, rank);
-  c.key_offset = shard_offset(in, w.dim, mesh, rank);
-  return c;
+    if (d != w.dim) v.stride *= in.local_extent(d, mesh);
+  v.queries = in.local_extent(w.query, mesh);
+  auto const first_key = shard_offset(in, w.dim, mesh, rank);
+  v.seen = seen.on_shard(shard_offset(in, w.query, mesh, rank), first_key);
+  return v;
 }
 
 template <class T>
@@ -69,12 +69,13 @@ struct softmax_operation {
   using A = compute_t<T>;
   softmax_work const* work;
   A scale;
+  visible seen{};
   static constexpr std::size_t kept = 2;  // y; of logsumexp x, and each row's maximum and sum
   [[nodiscard]] constexpr char const* name() const { return name_of(work->kind); }
 
   constexpr void forward(auto& f) const {
     auto const& r = work->r;
-    auto const causal = causal_of(*work, f.mesh(), f.rank());
+    auto const here = visible_here(*work, seen, f.mesh(), f.rank());
     T* const y = f.y();
     T const* const x = f.x();
     std::remove_cvref_t<decltype(f.out)> statistics;  // of each row over all ranks: its maximum, its sum
@@ -85,14 +86,14 @@ struct softmax_operation {
     }
     if (work->exchange != 0) {
       auto const n = static_cast<std::size_t>(r.count());
-      f.run(primitives::row_max<T>{r, scale, causal, m, x});
+      f.run(primitives::row_max<T>{r, scale, m, x, here});
       f.backend.all_reduce(work->exchange, combine::max, static_cast<A const*>(m), m, n);
-      f.run(primitives::row_exp_sum<T>{r, scale, causal, m, s, x});
+      f.run(primitives::row_exp_sum<T>{r, scale, here, m, s, x});
       f.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(s), s, n);
     }
     switch (work->kind) {
       case soft::softmax:
-        f.run(primitives::softmax<T>{r, scale, causal, y, x, m, s});
+        f.run(primitives::softmax<T>{r, scale, here, y, x, m, s});
         break;
       case soft::log_softmax:
         f.run(primitives::log_softmax<T>{r, y, x, m, s});
@@ -133,6 +134,7 @@ struct no_query {
 template <soft Kind, class D, class Query = no_query>
 struct softmax_call {
   double scale = 1;
+  visible seen{};
 
   template <class X>
   static auto query_verdict() {
@@ -153,7 +155,7 @@ struct softmax_call {
     using T = typename X::element_type;
     using described = typename X::description;
     return run_as<description_of<T, softmax_call, described>, softmax_call>(
-        softmax_operation<T>{nullptr, static_cast<compute_t<T>>(scale)}, x);
+        softmax_operation<T>{nullptr, static_cast<compute_t<T>>(scale), seen}, x);
   }
 };
 
@@ -206,11 +208,12 @@ constexpr auto logsumexp(X const& x) {
   return detail::operate(detail::softmax_of_several_call<detail::soft::logsumexp, Dim, Second, More...>{}, x);
 }
 
-/// Softmax along Key of the entries whose key position does not exceed their query position; the others are 0: the
-/// attention of a decoder (Vaswani et al. 2017, 3.2.3). Either dimension may be split; communication as for `softmax`.
+/// Softmax along Key of the scores whose keys are visible to their query; those of hidden keys are 0, and so is a row
+/// of which nothing is visible, with no gradient: the weights of attention (Vaswani et al. 2017, 3.2.1). Either
+/// dimension may be split, as positions are global; communication as for `softmax`. A bias is added to x before.
 template <dimension Query, dimension Key, operand X>
-constexpr auto causal_softmax(X const& x, double scale = 1) {
-  return detail::operate(detail::softmax_call<detail::soft::softmax, Key, Query>{scale}, x);
+constexpr auto masked_softmax(X const& x, visible const& seen, double scale = 1) {
+  return detail::operate(detail::softmax_call<detail::soft::softmax, Key, Query>{scale, seen}, x);
 }
 
 /// The logarithm of the softmax along Dim. Communication as for `softmax`.
