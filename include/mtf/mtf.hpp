@@ -61,6 +61,7 @@
 #include <mtf/ops/nn/dropout.hpp>
 #include <mtf/ops/nn/norm.hpp>
 #include <mtf/ops/no_such_name.hpp>
+#include <mtf/ops/reduction/masked_softmax.hpp>
 #include <mtf/ops/reduction/reduce.hpp>
 #include <mtf/ops/reduction/softmax.hpp>
 #include <mtf/plan/budget.hpp>

@@ -298,7 +298,9 @@ definition masked_softmax(int query, int key, sees shows, double scale) {
     array y(out);
     auto const k = static_cast<std::size_t>(key);
     each(without(out, {key}), {}, [&](position const& p) {
-      auto const visible = [&](position const& q) { return shows(p[static_cast<std::size_t>(query)], q[k]); };
+      auto const visible = [&](position const& q) {
+        return shows(p[static_cast<std::size_t>(query)], q[k]) && (x.size() < 2 || q[k] < t[(*x[1])[p]].value);
+      };
       numbers_of_one row;
       each({key}, p, [&](position const& q) {
         if (visible(q)) row.push_back(t.scale((*x[0])[q], scale));

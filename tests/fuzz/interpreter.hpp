@@ -166,6 +166,7 @@ definition truncated();
 definition softmax(int dim, double scale, bool logarithm = false);
 /// Whether a query at a position sees the key at another.
 using sees = std::function<bool(int query, int key)>;
+/// Of the scores, and of lengths if they are an operand.
 definition masked_softmax(int query, int key, sees shows, double scale);
 definition attention(int query, int key, int head, sees shows, double scale);
 definition logsumexp();

@@ -38,7 +38,11 @@ struct problem {
   order q, k, v;
   double scale;
   visible seen = visible::causal();
+  vec lengths{};  // of each sequence, if it has not all keys
 
+  [[nodiscard]] bool sees(index b, index h, index i, index j) const {
+    return seen.sees(i, j) && (lengths.empty() || static_cast<double>(j) < lengths[size(b * e.heads + h)]);
+  }
   [[nodiscard]] attention_shape shape() const {
     attention_shape s;
     s.batch = {.ndim = 2,
@@ -73,7 +77,7 @@ void each_query(problem const& p, vec const& q, vec const& k, F const& f) {
           double score = 0;
           for (std::size_t d = 0; d < static_cast<std::size_t>(p.e.head); ++d)
             score += q[at(p.q, b, h, i) + d] * k[at(p.k, b, h, j) + d];
-          weight.push_back(p.seen.sees(i, j) ? p.scale * score : -HUGE_VAL);
+          weight.push_back(p.sees(b, h, i, j) ? p.scale * score : -HUGE_VAL);
           largest = std::max(largest, weight.back());
         }
         for (double& w : weight) sum += w = w == -HUGE_VAL ? 0 : std::exp(w - largest);
@@ -94,10 +98,12 @@ void check(problem const& p) {
   array<T> g(numbers(p.query_count(), 4)), dq(p.query_count()), dk(p.key_count()), dv(p.key_count());
   index const rows = p.e.batch * p.e.heads * p.e.queries;
   array<A> max(rows), sum(rows);
+  array<std::int32_t> const lengths(p.lengths);
+  auto shape = p.shape();
+  if (!p.lengths.empty()) shape.lengths = lengths.get();
   auto const live = device().memory().live;
-  device().run(
-      primitives::attention{p.shape(), A(p.scale), out.get(), max.get(), sum.get(), q.get(), k.get(), v.get()});
-  device().run(primitives::attention_vjp{p.shape(), A(p.scale), dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(),
+  device().run(primitives::attention{shape, A(p.scale), out.get(), max.get(), sum.get(), q.get(), k.get(), v.get()});
+  device().run(primitives::attention_vjp{shape, A(p.scale), dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(),
                                          out.get(), max.get(), sum.get(), g.get()});
   CHECK(device().memory().live == live);
 
@@ -180,6 +186,18 @@ TEST_CASE_TEMPLATE("attention that sees in other ways", T, float, double, bfloat
       auto const o = [&](index length) { return order_of(kind::batch_sequence_heads, e, length); };
       double const scale = 0.7 / std::sqrt(static_cast<double>(e.head));
       check<T>({e, o(e.queries), o(e.keys), o(e.keys), e.head % 2 == 0 ? scale : -scale, seen});
+    }
+}
+
+TEST_CASE_TEMPLATE("attention to sequences of several lengths", T, float, double, bfloat16) {
+  extents const shapes[] = {{2, 3, 70, 70, 5}, {3, 2, 40, 600, 3}, {2, 2, 300, 130, 7}};
+  for (auto const& e : shapes)
+    for (auto const& seen : {visible::everything(), visible::causal(), visible::window(50, 100) | visible::prefix(3)}) {
+      auto const o = [&](index length) { return order_of(kind::batch_sequence_heads, e, length); };
+      vec lengths;  // some without keys, some longer than all
+      for (index s = 0; s < e.batch * e.heads; ++s)
+        lengths.push_back(static_cast<double>(s * e.keys / 4 - (s == 0 ? 1 : 0)));
+      check<T>({e, o(e.queries), o(e.keys), o(e.keys), 0.5, seen, lengths});
     }
 }
 

@@ -69,7 +69,9 @@ TEST_CASE("what each query sees is what was said") {
         bool const sees = means(i, k);
         count += sees ? 1 : 0;
         right = right && seen.sees(i, k) == sees && (k < range.prefix || (range.first <= k && k < range.last)) == sees;
-        if (sees) right = right && i >= seen.first_query(k, queries) && i < seen.end_of_queries(k, k + 1, queries);
+        if (!sees) continue;
+        right = right && i >= seen.first_query(k, queries) && i < seen.end_of_queries(k, k + 1, queries);
+        right = right && k >= seen.first_key(i, keys) && k < seen.end_of_keys(i, keys);
       }
       right = right && range.count() == count;
       pairs += static_cast<double>(count);

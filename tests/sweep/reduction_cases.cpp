@@ -1,5 +1,6 @@
 // Reductions along dimensions, and softmax.
 #include <cmath>
+#include <type_traits>
 
 #include "define.hpp"
 
@@ -34,6 +35,9 @@ SWEEP_OF_ONE(causal_turned, (real<e, c, b>), mtf::masked_softmax<b, e>(x, mtf::v
 SWEEP_OF_ONE(band, (real<c, b, e>), mtf::masked_softmax<b, e>(x, mtf::visible::window(4, -2)))
 SWEEP_OF_ONE(band_turned, (real<e, c, b>),
              mtf::masked_softmax<b, e>(x, mtf::visible::window(3, 1) | mtf::visible::prefix(2), -0.5))
+SWEEP_OF_TWO(lengths, (real<c, b, e>, whole<c>), mtf::masked_softmax<b, e>(x, mtf::visible::causal(2), y, 1.5))
+SWEEP_OF_TWO(lengths_of_queries, (real<e, c, b>, whole<b, c>),
+             mtf::masked_softmax<b, e>(x, mtf::visible::window(6, 3) | mtf::visible::prefix(2), y))
 
 documentation const sums{.names = {"sum", "mean"},
                          .call = "sum<dims...>(x), mean<dims...>(x)",
@@ -73,10 +77,13 @@ documentation const products{
     .partial = "reduced"};
 documentation const softmaxes{
     .names = {"softmax", "log_softmax", "masked_softmax"},
-    .call = "softmax<dim>(x, scale), log_softmax<dim>(x), masked_softmax<query, key>(x, seen, scale)",
+    .call =
+        "softmax<dim>(x, scale), log_softmax<dim>(x), masked_softmax<query, key>(x, seen, scale), "
+        "masked_softmax<query, key>(x, seen, lengths, scale)",
     .meaning =
         "exp(scale x) normalized to sum 1 along the dimension, or its logarithm; masked: over the keys that the query "
-        "sees, 0 for others. Along several dimensions, softmax<dims...>(x), "
+        "sees, 0 for others; of these, if there are lengths, those below its length. Along several dimensions, "
+        "softmax<dims...>(x), "
         "together: "
         "what reduce_max and sum send.",
     .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
@@ -155,12 +162,18 @@ void log_softmax_of(numbers const& x, numbers& y, all) {
 template <class Sees>
 numbers masked_of(numbers const& x, double scale, std::array<std::size_t, 3> stride, Sees sees) {
   numbers y(x.size());
+  auto const shows = [&](std::size_t q, std::size_t k, [[maybe_unused]] std::size_t i) {
+    if constexpr (std::is_invocable_v<Sees, std::size_t, std::size_t>)
+      return sees(q, k);
+    else
+      return sees(q, k, i);
+  };
   for (std::size_t i = 0; i < C; ++i)
     for (std::size_t q = 0; q < B; ++q) {
       double s = 0;
       auto const at = [&](std::size_t k) { return i * stride[0] + q * stride[1] + k * stride[2]; };
-      for (std::size_t k = 0; k < E; ++k) s += sees(q, k) ? std::exp(scale * x[at(k)]) : 0;
-      for (std::size_t k = 0; k < E; ++k) y[at(k)] = sees(q, k) ? std::exp(scale * x[at(k)]) / s : 0;
+      for (std::size_t k = 0; k < E; ++k) s += shows(q, k, i) ? std::exp(scale * x[at(k)]) : 0;
+      for (std::size_t k = 0; k < E; ++k) y[at(k)] = shows(q, k, i) ? std::exp(scale * x[at(k)]) / s : 0;
     }
   return y;
 }
@@ -356,6 +369,24 @@ std::vector<operation> reduction_operations() {
           },
           forms::rows(4, {1, 1}, {1}, false))
           .drawn(-3, 3),
+      adding<lengths>(
+          "masked_softmax<b, e>(x[c, b, e], causal, lengths[c], 1.5)", softmaxes,
+          [](all x) {
+            return masked_of(x[0], 1.5, {B * E, E, 1}, [&](std::size_t q, std::size_t k, std::size_t i) {
+              return k <= q + 2 && static_cast<double>(k) < x[1][i];
+            });
+          },
+          forms::rows(4, {1, 1}, {1}, false))
+          .drawn(-1, E + 2, 1),
+      adding<lengths_of_queries>(
+          "masked_softmax<b, e>(x[e, c, b], window and prefix, lengths[b, c])", softmaxes,
+          [](all x) {
+            return masked_of(x[0], 1, {B, 1, C * B}, [&](std::size_t q, std::size_t k, std::size_t i) {
+              return ((k <= q + 3 && q < k + 3) || k < 2) && static_cast<double>(k) < x[1][q * C + i];
+            });
+          },
+          forms::rows(4, {1, 1}, {1}, false))
+          .drawn(-1, E + 2, 1),
   };
   return ops;
 }

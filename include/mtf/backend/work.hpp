@@ -107,6 +107,7 @@ struct attention_shape {
   index queries = 1, keys = 1, head = 1;
   index q_row = 0, k_row = 0, v_row = 0;  // from one row to the next
   visible seen;
+  std::int32_t const* lengths = nullptr;  // for each of the batch, how many of the keys there are; null: all
 
   /// Elements of all queries.
   [[nodiscard]] constexpr index query_elements() const { return batch.size() * queries * head; }
@@ -131,14 +132,21 @@ struct rows {
   bool operator==(rows const&) const = default;
 };
 
-/// Which elements of the rows of scores are visible: of row r those that `seen` says of the query r / stride % queries.
-/// Positions are those in the shard (visible::on_shard).
+/// Which elements of the rows of scores are visible: of row r those that `seen` says of the query r / stride % queries,
+/// on positions in the shard (visible::on_shard); if there are lengths, those of them below its length in all.
 struct visible_rows {
   visible seen;
   index stride = 1, queries = 1;
+  std::int32_t const* lengths = nullptr;
+  index rows_a_length = 1;
+  index first_key = 0;  // of the shard, among those that lengths count
 
   /// Of the n elements of row r.
   [[nodiscard]] constexpr visible_range operator()(index r, index n) const {
+    if (lengths != nullptr) {
+      index const left = lengths[r / rows_a_length] - first_key;
+      n = left < 0 ? 0 : left < n ? left : n;
+    }
     return seen.is_everything() ? visible_range{0, 0, n} : seen.keys(r / stride % queries, n);
   }
 };

@@ -27,8 +27,9 @@ struct visible_range {
 ///   visible::causal() | visible::prefix(n)             a prefix that all see (Raffel et al. 2020, 3.2.1)
 ///   visible::causal() & (visible::window(1024) | visible::prefix(4))    sinks (Xiao et al. 2024)
 ///
-/// A query may see nothing: its weights are 0, as is what it gathers, and so are the gradients. What needs data is not
-/// said here: a bias is added to the scores before the softmax.
+/// A query may see nothing: its weights are 0, as is what it gathers, and so are the gradients. What needs data rides
+/// beside: the lengths of sequences are an operand of `masked_softmax` and `attention`; a bias is added to the scores
+/// before the softmax, and so are segments (of packed documents), by `where(of_queries == of_keys, scores, -1e9)`.
 class visible {
  public:
   /// Counts and differences of positions.
@@ -99,10 +100,16 @@ class visible {
   [[nodiscard]] constexpr bool sees_some(position query, position query_end, position key, position key_end) const {
     return (key - query_end < high_ || key < ahead_) && (key_end - query > low_ || key < kept_);
   }
+  /// Of n keys the first that the query may see, and the one after the last that it sees.
+  [[nodiscard]] constexpr position first_key(position query, position n) const {
+    return kept_ > 0 ? 0 : clamped(query + low_, 0, n);
+  }
+  [[nodiscard]] constexpr position end_of_keys(position query, position n) const {
+    return clamped(larger(query + high_ + 1, ahead_), 0, n);
+  }
   /// Of n keys those that the query sees.
   [[nodiscard]] constexpr visible_range keys(position query, position n) const {
-    position const last = clamped(larger(query + high_ + 1, ahead_), 0, n), first = clamped(query + low_, 0, last),
-                   prefix = smaller(kept_, last);
+    position const last = end_of_keys(query, n), first = clamped(query + low_, 0, last), prefix = smaller(kept_, last);
     return first <= prefix ? visible_range{0, 0, last} : visible_range{prefix, first, last};
   }
   /// Of n queries the first that may see some of the keys from this one on.

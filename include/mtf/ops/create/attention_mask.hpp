@@ -20,7 +20,8 @@ struct sees {
 
 }  // namespace detail
 
-/// True where a query sees a key, of their positions along Query and Key: what `where` takes. Nothing is sent.
+/// True where a query sees a key, of their positions along Query and Key: what `where` takes. Nothing is sent. What
+/// needs data is a comparison: `iota<Key, X>(b) < lengths`, or of segments (packed documents) `of_queries == of_keys`.
 template <dimension Query, dimension Key, layout_type Layout, class Backend>
 constexpr auto attention_mask(Backend& b, visible const& seen) {
   using positions = tensor<std::int32_t, shape<Query, Key>, Layout, partial<>, Backend>;

@@ -64,6 +64,34 @@ constexpr visible_rows visible_here(softmax_work const& w, visible const& seen, 
   return v;
 }
 
+/// Of each row over all ranks its maximum and its sum of exponentials.
+template <class T, class A>
+constexpr void exchange_statistics(auto& f, softmax_work const& w, A scale, visible_rows const& here, A* max, A* sum) {
+  auto const n = static_cast<std::size_t>(w.r.count());
+  f.run(primitives::row_max<T>{w.r, scale, max, f.x(), here});
+  f.backend.all_reduce(w.exchange, combine::max, static_cast<A const*>(max), max, n);
+  f.run(primitives::row_exp_sum<T>{w.r, scale, here, max, sum, f.x()});
+  f.backend.all_reduce(w.exchange, combine::sum, static_cast<A const*>(sum), sum, n);
+}
+/// Of softmax and log_softmax, from the result.
+template <class T>
+constexpr void softmax_backward(auto& g, softmax_work const& w, compute_t<T> scale) {
+  using A = compute_t<T>;
+  T* const dx = g.dx();
+  T const* const y = data_of<T>(g.kept[0]);
+  T const* const dy = g.dy();
+  bool const is_log = w.kind == soft::log_softmax;
+  std::remove_cvref_t<decltype(g.g.memory)> sums;  // of each row over all ranks, if the dimension is split
+  A* s = nullptr;
+  if (w.exchange != 0) {
+    s = data_of<A>(sums = make_buffer<A>(g.backend, w.r.count()));
+    is_log ? g.run(primitives::row_sum<T>{w.r, s, dy}) : g.run(primitives::row_dot<T>{w.r, s, y, dy});
+    g.backend.all_reduce(w.exchange, combine::sum, static_cast<A const*>(s), s, static_cast<std::size_t>(w.r.count()));
+  }
+  is_log ? g.run(primitives::log_softmax_vjp<T>{w.r, dx, y, dy, s})
+         : g.run(primitives::softmax_vjp<T>{w.r, scale, dx, y, dy, s});
+}
+
 template <class T>
 struct softmax_operation {
   using A = compute_t<T>;
@@ -84,13 +112,7 @@ struct softmax_operation {
       m = data_of<A>(statistics = make_buffer<A>(f.backend, 2 * r.count()));
       s = data_of<A>(statistics, r.count());
     }
-    if (work->exchange != 0) {
-      auto const n = static_cast<std::size_t>(r.count());
-      f.run(primitives::row_max<T>{r, scale, m, x, here});
-      f.backend.all_reduce(work->exchange, combine::max, static_cast<A const*>(m), m, n);
-      f.run(primitives::row_exp_sum<T>{r, scale, here, m, s, x});
-      f.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(s), s, n);
-    }
+    if (work->exchange != 0) exchange_statistics<T>(f, *work, scale, here, m, s);
     switch (work->kind) {
       case soft::softmax:
         f.run(primitives::softmax<T>{r, scale, here, y, x, m, s});
@@ -108,22 +130,10 @@ struct softmax_operation {
   }
   constexpr void backward(auto& g) const {
     auto const& r = work->r;
-    T* const dx = g.dx();
-    T const* const y = data_of<T>(g.kept[0]);  // of logsumexp x
-    T const* const dy = g.dy();
     if (work->kind == soft::logsumexp)
-      return g.run(primitives::logsumexp_vjp<T>{r, dx, y, data_of<A>(g.kept[1]), data_of<A>(g.kept[1], r.count()), dy});
-    bool const is_log = work->kind == soft::log_softmax;
-    std::remove_cvref_t<decltype(g.g.memory)> sums;  // of each row over all ranks, if the dimension is split
-    A* s = nullptr;
-    if (work->exchange != 0) {
-      s = data_of<A>(sums = make_buffer<A>(g.backend, r.count()));
-      is_log ? g.run(primitives::row_sum<T>{r, s, dy}) : g.run(primitives::row_dot<T>{r, s, y, dy});
-      g.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(s), s,
-                           static_cast<std::size_t>(r.count()));
-    }
-    is_log ? g.run(primitives::log_softmax_vjp<T>{r, dx, y, dy, s})
-           : g.run(primitives::softmax_vjp<T>{r, scale, dx, y, dy, s});
+      return g.run(primitives::logsumexp_vjp<T>{r, g.dx(), data_of<T>(g.kept[0]), data_of<A>(g.kept[1]),
+                                                data_of<A>(g.kept[1], r.count()), g.dy()});
+    softmax_backward<T>(g, *work, scale);
   }
 };
 
@@ -206,14 +216,6 @@ constexpr auto log_softmax(X const& x) {
 template <dimension Dim, dimension Second, dimension... More, operand X>
 constexpr auto logsumexp(X const& x) {
   return detail::operate(detail::softmax_of_several_call<detail::soft::logsumexp, Dim, Second, More...>{}, x);
-}
-
-/// Softmax along Key of the scores whose keys are visible to their query; those of hidden keys are 0, and so is a row
-/// of which nothing is visible, with no gradient: the weights of attention (Vaswani et al. 2017, 3.2.1). Either
-/// dimension may be split, as positions are global; communication as for `softmax`. A bias is added to x before.
-template <dimension Query, dimension Key, operand X>
-constexpr auto masked_softmax(X const& x, visible const& seen, double scale = 1) {
-  return detail::operate(detail::softmax_call<detail::soft::softmax, Key, Query>{scale, seen}, x);
 }
 
 /// The logarithm of the softmax along Dim. Communication as for `softmax`.

@@ -19,7 +19,9 @@ struct attention_products {
   attention_shape of;
 
   [[nodiscard]] index rows() const { return of.batch.size() * of.queries; }
-  [[nodiscard]] visible_rows seen() const { return {.seen = of.seen, .queries = of.queries}; }
+  [[nodiscard]] visible_rows seen() const {
+    return {.seen = of.seen, .queries = of.queries, .lengths = of.lengths, .rows_a_length = of.queries};
+  }
   /// Batch loops of a product. Its operands are given as 0, 1, 2 (strides of q, k, v) or 3 (scores).
   [[nodiscard]] loops<3> batch(std::array<std::size_t, 3> const& operand) const {
     loops<3> l{.ndim = of.batch.ndim, .extent = of.batch.extent, .stride = {}};

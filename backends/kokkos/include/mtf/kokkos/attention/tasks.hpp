@@ -26,10 +26,11 @@ struct attention_blocks {
   index workers;
   static constexpr index rows = 64;  // of a block of scores
   index columns;
+  index present;  // of the keys those that there are in the sequence of the task
   index pitch;  // from row to row, a vector more than needed: at powers of two rows would share a few sets of the cache
 
   attention_blocks(attention_shape const& shape, A by, index worker_count)
-      : what(shape), batch(nest_of(shape.batch)), scale(by), workers(worker_count) {
+      : what(shape), batch(nest_of(shape.batch)), scale(by), workers(worker_count), present(shape.keys) {
     set_columns(std::min<index>(256, shape.keys));
   }
   void set_columns(index n) {
@@ -37,12 +38,16 @@ struct attention_blocks {
     pitch = round_up(n, panels<A>::width) + vector_lanes<A>;
   }
 
+  /// How many keys there are in a sequence.
+  [[nodiscard]] index present_in(index sequence) const {
+    return what.lengths == nullptr ? what.keys : std::clamp<index>(what.lengths[sequence], 0, what.keys);
+  }
   /// Of the n keys from j0 on what query i sees: those in [begin, end), but for those in [gap, gap_end).
   struct seen_keys {
     index begin = 0, gap = 0, gap_end = 0, end = 0;
   };
   [[nodiscard]] seen_keys seen_of(index i, index j0, index n) const {
-    auto const all = what.seen.keys(i, what.keys);
+    auto const all = what.seen.keys(i, present);
     auto const here = [=](index j) { return std::clamp(j - j0, index{0}, n); };
     index const prefix = here(all.prefix), first = here(all.first), last = here(all.last);
     if (prefix == 0) return first < last ? seen_keys{first, last, last, last} : seen_keys{};
@@ -51,12 +56,11 @@ struct attention_blocks {
   }
   /// Of the n keys from j0 on those between the first and the last that queries [i, end) see.
   [[nodiscard]] term_range keys_of(index i, index end, index j0, index n) const {
-    auto const first = what.seen.keys(i, what.keys);
     auto const here = [=](index j) { return std::clamp(j - j0, index{0}, n); };
-    return {here(first.prefix > 0 ? 0 : first.first), here(last_key(end))};
+    return {here(what.seen.first_key(i, present)), here(last_key(end))};
   }
   /// The one after the last key that the queries before `end` see.
-  [[nodiscard]] index last_key(index end) const { return what.seen.keys(end - 1, what.keys).last; }
+  [[nodiscard]] index last_key(index end) const { return what.seen.end_of_keys(end - 1, present); }
   /// Whether some query in [i, i + m) sees some of the n keys from j on.
   [[nodiscard]] bool meet(index i, index m, index j, index n) const {
     return n > 0 && what.seen.sees_some(i, i + m, j, j + n);
@@ -92,7 +96,8 @@ struct attention_blocks {
     A const shift = shift_of(largest);
     A const added = team.template sum<A>(
         v.end - v.begin, [=](index j) MTF_INLINE_LAMBDA { return x[j] = fast_exp_down(by * x[j] - shift); });
-    clear_outside(s, v, n);
+    fill(s, 0, v.begin, A(0));
+    fill(s, v.end, n, A(0));
     if (o != nullptr) {
       A const kept = fast_exp_down(max - shift);
       team.each(what.head, [=](index h) MTF_INLINE_LAMBDA { o[h] *= kept; });
@@ -113,8 +118,9 @@ struct attention_blocks {
       dx[j] = p * (factor * dx[j] - rest);
     });
     for (A* const row : {s, ds}) {
-      fill_hidden(row, seen, v, A(0));
-      clear_outside(row, v, n);
+      fill(row, 0, seen.begin, A(0));
+      fill(row, seen.gap, seen.gap_end, A(0));
+      fill(row, seen.end, n, A(0));
     }
   }
 
@@ -125,14 +131,13 @@ struct attention_blocks {
     explicit vectors(seen_keys const& seen)
         : begin(seen.begin / vector_lanes<A> * vector_lanes<A>), end(round_up(seen.end, vector_lanes<A>)) {}
   };
-  static void fill_hidden(A* s, seen_keys const& seen, vectors const& v, A value) {
-    std::fill(s + v.begin, s + seen.begin, value);
-    std::fill(s + seen.gap, s + seen.gap_end, value);
-    std::fill(s + seen.end, s + v.end, value);
+  static void fill(A* s, index begin, index end, A value) {
+    if (begin < end) std::fill(s + begin, s + end, value);
   }
-  static void clear_outside(A* s, vectors const& v, index n) {
-    std::fill(s, s + v.begin, A(0));
-    if (v.end < n) std::fill(s + v.end, s + n, A(0));
+  static void fill_hidden(A* s, seen_keys const& seen, vectors const& v, A value) {
+    fill(s, v.begin, seen.begin, value);
+    fill(s, seen.gap, seen.gap_end, value);
+    fill(s, seen.end, v.end, value);
   }
 };
 
@@ -157,6 +162,7 @@ struct attention_forward : attention_blocks<T> {
 
   [[nodiscard]] index blocks() const { return ceil_div(what.queries, task_rows); }
   [[nodiscard]] index tasks() const { return batch.l.size() * blocks(); }
+  [[nodiscard]] index sequence(index task) const { return task / blocks(); }
   [[nodiscard]] index first_row(index task) const { return (blocks() - 1 - task % blocks()) * task_rows; }
 
   /// The sums of a task's rows, strip by strip as they meet blocks of keys.
@@ -198,7 +204,7 @@ struct attention_forward : attention_blocks<T> {
     index const first = first_row(task);
     sums.clear_rest(n);
     for (index r = 0; r < n; ++r) {
-      bool const sees = what.seen.keys(first + r, what.keys).count() > 0;
+      bool const sees = what.seen.keys(first + r, base::present).count() > 0;
       base::store_row(out + at + (first + r) * what.q_row, sums.o[r], what.head, sees ? A(1) / sums.sum[r] : A(0));
       index const row = task / blocks() * what.queries + first + r;
       max_of_rows[row] = sums.max[r];
@@ -256,6 +262,7 @@ struct attention_backward : attention_blocks<T> {
 
   [[nodiscard]] index blocks() const { return ceil_div(what.keys, columns); }
   [[nodiscard]] index tasks() const { return batch.l.size() * parts; }
+  [[nodiscard]] index sequence(index task) const { return task / parts; }
   /// How many elements `sums` needs.
   [[nodiscard]] index sum_count() const {
     return std::is_same_v<T, A> && parts == 1 ? 0 : tasks() * what.queries * what.head;
@@ -272,9 +279,9 @@ struct attention_backward : attention_blocks<T> {
     auto coming = after(task, at);
     // Blocks of later keys are seen by fewer queries: dealt to the parts forth and back (0 1 2 2 1 0), they are about
     // equal work. A part's first block is number `part`: queries before those that see it get nothing from this part.
-    // Later ones see it as well, unless they forget.
+    // Later ones see it as well, unless they forget, or there are no such keys.
     index const part = task % parts;
-    bool const all_see = !w.seen.forgets();
+    bool const all_see = !w.seen.forgets() && part * columns < base::present;
     index const before = all_see ? w.seen.first_query(part * columns, w.queries) : w.queries;
     for (index i = 0; i < before; ++i) std::fill_n(to[i], w.head, A(0));
     for (index c = part; c < blocks(); ++c)
@@ -347,7 +354,11 @@ struct attention_worker {
   void operator()(index worker) const {
     scratch_memory part(scratch + worker * scratch_bytes);
     auto const mine = work->from(part);
-    for (index task = (*next)++; task < work->tasks(); task = (*next)++) (*work)(task, mine);
+    Tasks here = *work;
+    for (index task = (*next)++; task < work->tasks(); task = (*next)++) {
+      here.present = work->present_in(work->sequence(task));
+      here(task, mine);
+    }
   }
 };
 
