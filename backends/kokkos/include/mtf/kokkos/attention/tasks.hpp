@@ -47,8 +47,12 @@ struct attention_blocks {
     index begin = 0, gap = 0, gap_end = 0, end = 0;
   };
   [[nodiscard]] seen_keys seen_of(index i, index j0, index n) const {
-    auto const all = what.seen.keys(i, present);
     auto const here = [=](index j) { return std::clamp(j - j0, index{0}, n); };
+    if (!what.seen.forgets()) {
+      index const end = here(what.seen.end_of_keys(i, present));
+      return {0, end, end, end};
+    }
+    auto const all = what.seen.keys(i, present);
     index const prefix = here(all.prefix), first = here(all.first), last = here(all.last);
     if (prefix == 0) return first < last ? seen_keys{first, last, last, last} : seen_keys{};
     if (first == last) return {0, prefix, prefix, prefix};
@@ -72,7 +76,8 @@ struct attention_blocks {
   /// Of m queries from i0 on those between the first and the last that see some of the n keys from j on.
   [[nodiscard]] term_range queries_of(index j, index n, index i0, index m) const {
     auto const here = [=](index i) { return std::clamp(i - i0, index{0}, m); };
-    return {here(what.seen.first_query(j, what.queries)), here(what.seen.end_of_queries(j, j + n, what.queries))};
+    index const end = what.seen.forgets() ? here(what.seen.end_of_queries(j, j + n, what.queries)) : m;
+    return {here(what.seen.first_query(j, what.queries)), end};
   }
 
   static void store_row(T* to, A const* from, index n, A factor) {

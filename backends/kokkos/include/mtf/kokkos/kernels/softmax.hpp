@@ -116,13 +116,19 @@ struct softmax_row {
   }
 };
 
-/// dx = scale * y * (dy - dot), dot = sum(y dy); 0 where y is, in what is hidden.
-template <class T>
+/// Rows of which everything is visible.
+struct all_visible {
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION constexpr visible_range operator()(index, index n) const {
+    return {0, 0, n};
+  }
+};
+/// dx = scale * y * (dy - dot), dot = sum(y dy); 0 where y is, in what is hidden, which need not be read.
+template <class T, class Seen = all_visible>
 struct softmax_vjp_row {
   using A = compute_t<T>;
   A scale;
   A const* dot = nullptr;
-  visible_rows seen{};
+  Seen seen{};
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* y, T const* dy) const {
