@@ -80,7 +80,8 @@ void measure(char const* type, backend& machine, index batch, index sequence, in
       .head = head,
       .q_row = row,
       .k_row = row,
-      .v_row = row};
+      .v_row = row,
+      .seen = mtf::visible::causal()};
   numbers<T> const q(machine, size), k(machine, size), v(machine, size), out(machine, size), g(machine, size);
   numbers<T> const dq(machine, size), dk(machine, size), dv(machine, size);
   numbers<float> const max(machine, batch * heads * sequence), sum(machine, batch * heads * sequence);
@@ -99,7 +100,7 @@ void measure(char const* type, backend& machine, index batch, index sequence, in
 
   attention_products const w{shape};
   mtf::backend::rows const rows{.outer = w.rows(), .n = sequence};
-  mtf::backend::causal_rule const rule{.on = true, .query_extent = sequence};
+  mtf::backend::visible_rows const rule = w.seen();
   index const square = w.rows() * sequence;
   numbers<T> const scores(machine, square), weights(machine, square), dweights(machine, square);
   report(machine, "composed, forward", 2 * product, [&] {

@@ -152,8 +152,8 @@ class kernels {
 
 template <class T>
 void kernels<T>::register_all() {
-  constexpr mtf::backend::causal_rule everything{};
-  constexpr mtf::backend::causal_rule causal{.on = true, .query_stride = 1, .query_extent = width};
+  constexpr mtf::backend::visible_rows everything{};
+  constexpr mtf::backend::visible_rows causal{.seen = mtf::visible::causal(), .queries = width};
   using A = arrays<T> const;
   using in = T const*;
   constexpr double whole = arrays<T>::whole, by_row = arrays<T>::by_row, by_column = arrays<T>::by_column;

@@ -82,8 +82,8 @@ struct model {
     auto const q = mtf::linear<batch, sequence, heads, d_head>(h, p.wq, p.bq);
     auto const k = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wk, p.bk));
     auto const v = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wv, p.bv));
-    auto const seen =
-        mtf::causal_attention<sequence, memory, d_head>(q, k, v, 1 / mtf::math::sqrt(double{d_head::extent}));
+    auto const seen = mtf::attention<sequence, memory, d_head>(q, k, v, mtf::visible::causal(),
+                                                               1 / mtf::math::sqrt(double{d_head::extent}));
     return mtf::linear<batch, sequence, d_model>(seen, p.wo, p.bo);
   }
 

@@ -33,10 +33,11 @@
 #include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
+#include <mtf/core/visible.hpp>
 #include <mtf/math/functions.hpp>
 #include <mtf/ops/contraction/einsum.hpp>
 #include <mtf/ops/contraction/linear.hpp>
-#include <mtf/ops/create/causal_mask.hpp>
+#include <mtf/ops/create/attention_mask.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/ops/create/from_global.hpp>
 #include <mtf/ops/create/from_rows.hpp>
@@ -60,6 +61,7 @@
 #include <mtf/ops/nn/dropout.hpp>
 #include <mtf/ops/nn/norm.hpp>
 #include <mtf/ops/no_such_name.hpp>
+#include <mtf/ops/reduction/masked_softmax.hpp>
 #include <mtf/ops/reduction/reduce.hpp>
 #include <mtf/ops/reduction/softmax.hpp>
 #include <mtf/plan/budget.hpp>

@@ -293,37 +293,46 @@ definition softmax(int dim, double scale, bool logarithm) {
     return x;
   });
 }
-definition causal_softmax(int query, int key, double scale) {
-  return [=](tape& t, operands const& x, dim_list const& out) {
+definition masked_softmax(int query, int key, sees shows, double scale) {
+  return [=, shows = std::move(shows)](tape& t, operands const& x, dim_list const& out) {
     array y(out);
+    auto const k = static_cast<std::size_t>(key);
     each(without(out, {key}), {}, [&](position const& p) {
-      auto const seen = static_cast<std::size_t>(p[static_cast<std::size_t>(query)]) + 1;
-      auto row = along(*x[0], {key}, p);
-      auto const size = row.size();
-      row.resize(std::min(seen, size));
-      for (number& v : row) v = t.scale(v, scale);
-      row = softmax_of(t, row);
-      while (row.size() < size) row.push_back(t.constant(0));
-      each({key}, p,
-           [&](position const& q) { y[q] = row[static_cast<std::size_t>(q[static_cast<std::size_t>(key)])]; });
+      auto const visible = [&](position const& q) {
+        return shows(p[static_cast<std::size_t>(query)], q[k]) && (x.size() < 2 || q[k] < t[(*x[1])[p]].value);
+      };
+      numbers_of_one row;
+      each({key}, p, [&](position const& q) {
+        if (visible(q)) row.push_back(t.scale((*x[0])[q], scale));
+      });
+      if (!row.empty()) row = softmax_of(t, row);
+      std::size_t next = 0;
+      each({key}, p, [&](position const& q) { y[q] = visible(q) ? row[next++] : t.constant(0); });
     });
     return y;
   };
 }
-definition attention(int query, int key, int head, double scale) {
-  return [=](tape& t, operands const& x, dim_list const& out) {
+definition attention(int query, int key, int head, sees shows, double scale) {
+  return [=, shows = std::move(shows)](tape& t, operands const& x, dim_list const& out) {
     array y(out);
     auto const k = static_cast<std::size_t>(key);
     each(without(out, {head}), {}, [&](position p) {
       numbers_of_one weight;
-      int const seen = p[static_cast<std::size_t>(query)];
-      for (p[k] = 0; p[k] <= seen; ++p[k]) weight.push_back(t.scale(score_of(t, *x[0], *x[1], head, p), scale));
-      weight = softmax_of(t, weight);
+      std::vector<int> seen;
+      for (int j = 0; j < extents[k]; ++j)
+        if (shows(p[static_cast<std::size_t>(query)], j)) seen.push_back(j);
+      for (int const j : seen) {
+        p[k] = j;
+        weight.push_back(t.scale(score_of(t, *x[0], *x[1], head, p), scale));
+      }
+      if (!weight.empty()) weight = softmax_of(t, weight);
       each({head}, p, [&](position q) {
         numbers_of_one terms;
-        for (q[k] = 0; q[k] <= seen; ++q[k])
-          terms.push_back(t.multiply(weight[static_cast<std::size_t>(q[k])], (*x[2])[q]));
-        y[q] = t.sum(terms);
+        for (std::size_t i = 0; i < seen.size(); ++i) {
+          q[k] = seen[i];
+          terms.push_back(t.multiply(weight[i], (*x[2])[q]));
+        }
+        y[q] = terms.empty() ? t.constant(0) : t.sum(terms);
       });
     });
     return y;

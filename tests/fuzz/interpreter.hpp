@@ -164,8 +164,11 @@ definition constant(std::function<double(std::size_t index, position const& at)>
 definition stopped();
 definition truncated();
 definition softmax(int dim, double scale, bool logarithm = false);
-definition causal_softmax(int query, int key, double scale);
-definition attention(int query, int key, int head, double scale);
+/// Whether a query at a position sees the key at another.
+using sees = std::function<bool(int query, int key)>;
+/// Of the scores, and of lengths if they are an operand.
+definition masked_softmax(int query, int key, sees shows, double scale);
+definition attention(int query, int key, int head, sees shows, double scale);
 definition logsumexp();
 definition layer_norm(int dim, double epsilon);
 definition rms_norm(int dim, double epsilon);

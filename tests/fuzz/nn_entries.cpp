@@ -27,8 +27,14 @@ void add_nn(table& all) {
   using ab = arg<T, a, b>;
   using bc = arg<T, b, c>;
   using abc = arg<T, a, b, c>;
-  FUZZ_OF_THREE((ab, arg<T, k, b>, arg<T, k, b>), define::attention(0, 4, 1, 0.6),
-                mtf::causal_attention<a, k, b>(x, y, z, 0.6));
+  FUZZ_OF_THREE((ab, arg<T, k, b>, arg<T, k, b>),
+                define::attention(
+                    0, 4, 1, [](int i, int j) { return j <= i; }, 0.6),
+                mtf::attention<a, k, b>(x, y, z, mtf::visible::causal(), 0.6));
+  FUZZ_OF_THREE((ab, arg<T, k, b>, arg<T, k, b>),
+                define::attention(
+                    0, 4, 1, [](int i, int j) { return (j <= i - 1 && j > i - 3) || j < 1; }, 0.6),
+                mtf::attention<a, k, b>(x, y, z, mtf::visible::window(2, -1) | mtf::visible::prefix(1), 0.6));
   FUZZ_OF_THREE((ab, arg<T, b>, arg<T, b>), define::layer_norm(1, 0.1), mtf::layer_norm<b>(x, y, z, 0.1));
   FUZZ_OF_THREE((abc, arg<T, a>, arg<T, a>), define::layer_norm(0, 0.1), mtf::layer_norm<a>(x, y, z, 0.1));
   FUZZ_OF_TWO((bc, arg<T, c>), define::rms_norm(2, 0.1), mtf::rms_norm<c>(x, y, 0.1));
@@ -63,7 +69,12 @@ void add_created(table& all) {
   FUZZ_OF_ONE((ab), define::constant([](std::size_t, position const& p) { return p[0]; }),
               mtf::iota<a, first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend()));
   FUZZ_OF_ONE((arg<T, a, k>), define::constant([](std::size_t, position const& p) { return p[4] <= p[0] ? 1 : 0; }),
-              mtf::causal_mask<a, k, mtf::any_layout<0>>(x.backend()));
+              mtf::attention_mask<a, k, mtf::any_layout<0>>(x.backend(), mtf::visible::causal()));
+  FUZZ_OF_ONE(
+      (arg<T, a, k>), define::constant([](std::size_t, position const& p) {
+        return (p[4] <= p[0] + 1 && p[4] > p[0] - 1) || p[4] < 1 ? 1 : 0;
+      }),
+      mtf::attention_mask<a, k, mtf::any_layout<0>>(x.backend(), mtf::visible::window(2, 1) | mtf::visible::prefix(1)));
   FUZZ_OF_ONE((bc), define::constant([](std::size_t, position const&) { return 0; }),
               mtf::zeros<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend()));
   FUZZ_OF_ONE((arg<T, a, c>), define::constant([](std::size_t i, position const&) {

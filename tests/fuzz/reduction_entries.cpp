@@ -80,7 +80,18 @@ void add_reductions(table& all) {
   FUZZ_OF_ONE((ak), define::softmax(4, 1), mtf::softmax<k>(x));
   FUZZ_OF_ONE((bc), define::softmax(2, 1, true), mtf::log_softmax<c>(x));
   if constexpr (more<T>) FUZZ_OF_ONE((ab), define::softmax(0, 1, true), mtf::log_softmax<a>(x));
-  FUZZ_OF_ONE((ak), define::causal_softmax(0, 4, 0.8), mtf::causal_softmax<a, k>(x, 0.8));
+  FUZZ_OF_ONE((ak),
+              define::masked_softmax(
+                  0, 4, [](int i, int j) { return j <= i; }, 0.8),
+              mtf::masked_softmax<a, k>(x, mtf::visible::causal(), 0.8));
+  FUZZ_OF_ONE((ak),
+              define::masked_softmax(
+                  0, 4, [](int i, int j) { return j <= i - 1 && j > i - 3; }, 0.8),
+              mtf::masked_softmax<a, k>(x, mtf::visible::window(2, -1), 0.8));
+  FUZZ_OF_TWO((ak, arg<std::int32_t, a>),
+              define::masked_softmax(
+                  0, 4, [](int i, int j) { return j <= i + 2; }, 0.8),
+              mtf::masked_softmax<a, k>(x, mtf::visible::causal(2), y, 0.8));
   FUZZ_OF_ONE((ab), define::logsumexp(), mtf::logsumexp<b>(x));
   if constexpr (more<T>) FUZZ_OF_ONE((abc), define::logsumexp(), mtf::logsumexp<a>(x));
   if constexpr (std::is_same_v<T, double>) {  // of what is large

@@ -6,17 +6,17 @@
 namespace kernels {
 namespace {
 
-using mtf::backend::causal_rule;
+using mtf::visible;
+using mtf::backend::visible_rows;
 using vec = std::vector<double>;
 
 index elements(rows const& r) { return r.outer * r.n * r.inner; }
 
-bool seen(causal_rule const& rule, std::size_t row, index j) {
-  auto const r = static_cast<index>(row);
-  return !rule.on || j + rule.key_offset <= r / rule.query_stride % rule.query_extent + rule.query_offset;
+bool seen(visible_rows const& rule, std::size_t row, index j) {
+  return rule.seen.sees(static_cast<index>(row) / rule.stride % rule.queries, j);
 }
 
-vec softmax(rows const& r, double scale, causal_rule const& rule, vec const& x) {
+vec softmax(rows const& r, double scale, visible_rows const& rule, vec const& x) {
   vec y(x.size());
   each_row(r, [&](std::size_t row, std::size_t at, std::size_t step) {
     double max = -1e300, sum = 0;
@@ -60,9 +60,11 @@ vec logsumexp(rows const& r, vec const& x) {
 TEST_CASE_TEMPLATE("softmax and its vjp, masked or not", T, float, double, bfloat16) {
   using A = compute_t<T>;
   for (rows const r : row_shapes)
-    for (bool masked : {false, true}) {
-      // rows with one to few visible elements, and with query 0 shifted before all keys, some with none
-      causal_rule const rule{masked, 1, r.count(), -1, 0};
+    // With query 0 shifted before all keys, some rows see nothing.
+    for (visible const& shows :
+         {visible::everything(), visible::causal(-1), visible::causal(2) | visible::prefix(5), visible::window(3, -1),
+          visible::window(40, 2) | visible::prefix(2), visible::window(1) | visible::prefix(1), visible::window(0)}) {
+      visible_rows const rule{shows, 1, r.count()};
       double const scale = 0.5;
       array<T> x(numbers(elements(r), 1)), y(elements(r)), dy(numbers(elements(r), 2)), dx(elements(r));
       device().run(primitives::softmax{r, A(scale), rule, y.get(), x.get()});
@@ -131,13 +133,13 @@ TEST_CASE_TEMPLATE("softmax in pieces is softmax", T, float, double, bfloat16) {
     index const half = r.n / 2;
     rows const part{r.outer, half, r.inner};
     vec const all = numbers(elements(r), 1), dall = numbers(elements(r), 2);
-    causal_rule const whole_rule{true, 1, r.count(), 0, 0};
+    visible_rows const whole_rule{visible::causal(), 1, r.count()};
     auto const expected = softmax(r, 0.5, whole_rule, array<T>(all).host());
     vec max(size(r.count()), -1e300), sum(max.size()), plain_max = max, plain_sum = sum, dot = sum;
     auto const each_half = [&](auto const& f) {
       for (index h : {0, 1}) {
-        causal_rule rule = whole_rule;
-        rule.key_offset = h * half;
+        visible_rows rule = whole_rule;
+        rule.seen = rule.seen.on_shard(0, h * half);
         array<T> const x(split(r, all, h * half, half)), dy(split(r, dall, h * half, half)),
             y(split(r, expected, h * half, half));
         f(h, rule, x, y, dy);
@@ -149,14 +151,14 @@ TEST_CASE_TEMPLATE("softmax in pieces is softmax", T, float, double, bfloat16) {
       for (std::size_t i = 0; i < total.size(); ++i)
         total[i] = maximum ? std::max(total[i], got[i]) : total[i] + got[i];
     };
-    each_half([&](index, causal_rule rule, array<T> const& x, array<T> const&, array<T> const&) {
-      device().run(primitives::row_max{part, A(0.5), rule, stat.get(), x.get()});
+    each_half([&](index, visible_rows rule, array<T> const& x, array<T> const&, array<T> const&) {
+      device().run(primitives::row_max{part, A(0.5), stat.get(), x.get(), rule});
       combine_into(max, true);
-      device().run(primitives::row_max{part, A(1), {}, stat.get(), x.get()});
+      device().run(primitives::row_max{part, A(1), stat.get(), x.get()});
       combine_into(plain_max, true);
     });
     array<A> const max_d(max), plain_max_d(plain_max);
-    each_half([&](index, causal_rule rule, array<T> const& x, array<T> const& y, array<T> const& dy) {
+    each_half([&](index, visible_rows rule, array<T> const& x, array<T> const& y, array<T> const& dy) {
       device().run(primitives::row_exp_sum{part, A(0.5), rule, max_d.get(), stat.get(), x.get()});
       combine_into(sum, false);
       device().run(primitives::row_exp_sum{part, A(1), {}, plain_max_d.get(), stat.get(), x.get()});
@@ -172,7 +174,7 @@ TEST_CASE_TEMPLATE("softmax in pieces is softmax", T, float, double, bfloat16) {
     vec total_dy(size(r.count()));
     array<A> row_sum(r.count());
     device().run(primitives::row_sum{r, row_sum.get(), whole_dy.get()});
-    each_half([&](index h, causal_rule rule, array<T> const& x, array<T> const& y, array<T> const& dy) {
+    each_half([&](index h, visible_rows rule, array<T> const& x, array<T> const& y, array<T> const& dy) {
       array<T> out(elements(part));
       auto const same = [&](vec const& w) { check_close(out.host(), split(r, w, h * half, half), tolerance<T>); };
       device().run(primitives::softmax{part, A(0.5), rule, out.get(), x.get(), max_d.get(), sum_d.get()});
@@ -327,7 +329,7 @@ TEST_CASE_TEMPLATE("cross entropy and its vjp, whole and in pieces", T, float, d
         array<T> const px(split(r, xh, h * half, half));
         if (pass == 0) {
           array<A> stat(r.count());
-          device().run(primitives::row_max{part, A(1), {}, stat.get(), px.get()});
+          device().run(primitives::row_max{part, A(1), stat.get(), px.get()});
           vec const got = stat.host();
           for (std::size_t i = 0; i < max.size(); ++i) max[i] = std::max(max[i], got[i]);
         } else {

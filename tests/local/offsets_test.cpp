@@ -135,7 +135,7 @@ std::vector<std::vector<double>> attention_with_offset(double v, double scale) {
                                              mtf::from_global<K>(machine, values)};
   std::vector<double> result;
   auto const g = mtf::value_and_grad([&](auto const& a) {
-                   auto const y = mtf::causal_attention<query, key, head>(a.q, a.k, a.v, scale);
+                   auto const y = mtf::attention<query, key, head>(a.q, a.k, a.v, mtf::visible::causal(), scale);
                    result = numbers_of(mtf::to_global(y));
                    using Y = std::remove_cvref_t<decltype(y)>;
                    return mtf::sum(y * mtf::random_uniform<Y>(machine, mtf::random_key(3), 0.5, 1.5));
@@ -176,7 +176,7 @@ TEST_CASE_TEMPLATE("weights add up to 1 also where the scores are rounded", T, f
   attended<here<T>::template tensor> const p{mtf::from_global<Q>(machine, q), mtf::from_global<K>(machine, k),
                                              mtf::full<K>(machine, 1)};
   auto const g = mtf::value_and_grad([](auto const& a) {
-                   return mtf::sum(mtf::causal_attention<query, key, head>(a.q, a.k, a.v, 0.7071));
+                   return mtf::sum(mtf::attention<query, key, head>(a.q, a.k, a.v, mtf::visible::causal(), 0.7071));
                  })(p)
                      .gradients;
   // The gradient of a value is the sum of its weights: of all values together one a query.

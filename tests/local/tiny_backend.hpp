@@ -20,17 +20,18 @@ using mtf::backend::index;
 
 inline float dot(index n, float const* a, float const* b) { return std::inner_product(a, a + n, b, 0.0F); }
 
-/// For each query of each head, f(query, its weights for the keys that it sees, offsets of q, k and v).
+/// For each query of each head, f(its weights for all keys, 0 where it sees one not, offsets of q, k and v).
 template <class P, class F>
 void each_query(P const& p, F const& f) {
   std::vector<float> w(p.of.keys);
   each(p.of.batch, [&](auto const& at) {
     for (index i = 0; i < p.of.queries; ++i) {
       float const* const q = p.q + at[0] + i * p.of.q_row;
-      for (index j = 0; j <= i; ++j) w[j] = std::exp(p.scale * dot(p.of.head, q, p.k + at[1] + j * p.of.k_row));
-      float const sum = std::accumulate(w.begin(), w.begin() + i + 1, 0.0F);
-      for (float& x : w) x /= sum;
-      f(i, w, at[0] + i * p.of.q_row, at[1], at[2]);
+      for (index j = 0; j < p.of.keys; ++j)
+        w[j] = p.of.seen.sees(i, j) ? std::exp(p.scale * dot(p.of.head, q, p.k + at[1] + j * p.of.k_row)) : 0;
+      if (float const sum = std::accumulate(w.begin(), w.end(), 0.0F); sum > 0)
+        for (float& x : w) x /= sum;
+      f(w, at[0] + i * p.of.q_row, at[1], at[2]);
     }
   });
 }
@@ -108,17 +109,17 @@ class backend : public mtf::backend::host {
     }
   }
   void run(attention<float> const& p) {
-    each_query(p, [&](index i, auto const& w, index q, index, index v) {
+    each_query(p, [&](auto const& w, index q, index, index v) {
       std::fill_n(p.out + q, p.of.head, 0.0F);
-      for (index j = 0; j <= i; ++j)
+      for (index j = 0; j < p.of.keys; ++j)
         for (index h = 0; h < p.of.head; ++h) p.out[q + h] += w[j] * p.v[v + j * p.of.v_row + h];
     });
   }
   void run(attention_vjp<float> const& p) {
     std::fill_n(p.dq, p.of.query_elements(), 0.0F);
     for (float* to : {p.dk, p.dv}) std::fill_n(to, p.of.key_elements(), 0.0F);
-    each_query(p, [&](index i, auto const& w, index q, index k, index v) {
-      for (index j = 0; j <= i; ++j, k += p.of.k_row, v += p.of.v_row) {
+    each_query(p, [&](auto const& w, index q, index k, index v) {
+      for (index j = 0; j < p.of.keys; ++j, k += p.of.k_row, v += p.of.v_row) {
         float const* const dout = p.dout + q;
         float const y = w[j], dy = dot(p.of.head, dout, p.v + v) - dot(p.of.head, dout, p.out + q);
         for (index h = 0; h < p.of.head; ++h) {

@@ -39,7 +39,7 @@ constexpr auto mixed = [](auto const& p, auto const& x) {
   auto const chosen = mtf::cast<float>(gate == mtf::reduce_max<expert>(gate));
 
   // Among the tokens of a sequence that chose the same expert, the first has place 1, the next 2; 0 at other experts.
-  auto const earlier = mtf::cast<float>(mtf::causal_mask<token, before, where>(machine));
+  auto const earlier = mtf::cast<float>(mtf::attention_mask<token, before, where>(machine, mtf::visible::causal()));
   auto const place = chosen * mtf::einsum<batch, token, expert>(earlier, mtf::rename<token, before>(chosen));
   // 1 where a token goes into a slot of an expert. Tokens that find no free slot go nowhere.
   auto const goes = mtf::cast<float>(mtf::broadcast<batch, token, expert, slot>(place) ==

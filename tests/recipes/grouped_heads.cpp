@@ -27,9 +27,10 @@ constexpr auto attend = [](auto const& p, auto const& x) {
   auto const q = mtf::einsum<batch, sequence, group, member, d_head>(x, p.wq);
   auto const k = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, group, d_head>(x, p.wk));
   auto const v = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, group, d_head>(x, p.wv));
-  auto const seen = mtf::causal_attention<sequence, memory, d_head>(
-      q, mtf::broadcast<batch, memory, group, member, d_head>(k),
-      mtf::broadcast<batch, memory, group, member, d_head>(v), 1 / mtf::math::sqrt(double{d_head::extent}));
+  auto const seen =
+      mtf::attention<sequence, memory, d_head>(q, mtf::broadcast<batch, memory, group, member, d_head>(k),
+                                               mtf::broadcast<batch, memory, group, member, d_head>(v),
+                                               mtf::visible::causal(), 1 / mtf::math::sqrt(double{d_head::extent}));
   return mtf::einsum<batch, sequence, d_model>(seen, p.wo);  // partial over the axes that split groups
 };
 
@@ -39,7 +40,8 @@ constexpr auto attend_by_definition = [](auto const& p, auto const& x) {
   auto const k = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, group, d_head>(x, p.wk));
   auto const v = mtf::rename<sequence, memory>(mtf::einsum<batch, sequence, group, d_head>(x, p.wv));
   auto const scores = mtf::einsum<batch, group, member, sequence, memory>(q, k);
-  auto const weights = mtf::causal_softmax<sequence, memory>(scores, 1 / mtf::math::sqrt(double{d_head::extent}));
+  auto const weights = mtf::masked_softmax<sequence, memory>(scores, mtf::visible::causal(),
+                                                             1 / mtf::math::sqrt(double{d_head::extent}));
   auto const seen = mtf::einsum<batch, sequence, group, member, d_head>(weights, v);
   return mtf::einsum<batch, sequence, d_model>(seen, p.wo);
 };

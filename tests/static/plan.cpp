@@ -184,7 +184,7 @@ struct long_sequences {
 };
 constexpr auto attention = mtf::plan_of<mtf::layout<machine, mtf::split<batch, rows>, mtf::split<heads, cols>>>(
     [](auto const& p) {
-      return mtf::sum(mtf::causal_attention<long_sequence, long_memory, digit>(p.q, p.k, p.v, 0.3));
+      return mtf::sum(mtf::attention<long_sequence, long_memory, digit>(p.q, p.k, p.v, mtf::visible::causal(), 0.3));
     },
     mtf::parameters<long_sequences>{});
 static_assert(attention.count([](auto const& c) { return c.payload > sizeof(double); }) == 0);

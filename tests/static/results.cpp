@@ -174,7 +174,7 @@ static_assert(
 static_assert(same<decltype(mtf::cross_entropy<vocab>(mtf::transpose<vocab, batch, sequence>(logits), ids)),
                    made<shape<batch, sequence>, partial<>, float, by_vocab>>);
 extern mtf::trace machine_room;
-static_assert(same<decltype(mtf::causal_mask<sequence, memory, where>(machine_room)),
+static_assert(same<decltype(mtf::attention_mask<sequence, memory, where>(machine_room, mtf::visible::causal())),
                    made<shape<sequence, memory>, partial<>, bool>>);
 
 // --- gradients

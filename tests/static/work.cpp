@@ -45,7 +45,7 @@ constexpr bool computes_its_share() {
   constexpr int forward = 2, backward = fused ? 5 : 4;
   constexpr double product = of_attention<C>(fused ? (C::sequence::extent + 1) / 2.0 : C::memory::extent);
   static_assert((plan.flops("einsum") + plan.flops("linear")) * ranks == of_weights<C>);
-  static_assert(plan.flops("causal_attention") * ranks == (forward + backward) * product);
+  static_assert(plan.flops("attention") * ranks == (forward + backward) * product);
   static_assert(plan.flops() * ranks == of_weights<C> + (forward + backward) * product);
   static_assert(plan.flops([](auto const& w) { return w.when == mtf::pass::forward; }) * ranks ==
                 of_weights<C> / 3 + forward * product);

@@ -194,12 +194,12 @@ void reductions(Check&& check) {
   CASE(one, "softmax, inner stride", mtf::softmax<b>(p.x));
   CASE(one, "log_softmax", mtf::log_softmax<c>(p.x));
   CASE(one, "log_softmax, inner stride", mtf::log_softmax<a>(p.x));
-  CASE(scores, "causal_softmax", mtf::causal_softmax<b, e>(p.x, 1.5));
-  CASE(scores, "causal_softmax, turned", mtf::causal_softmax<b, e>(p.turned));
-  CASE(sequences, "causal_attention", mtf::causal_attention<b, e, c>(p.q, p.k, p.v, 0.7));
-  CASE(turned_sequences, "causal_attention, turned", mtf::causal_attention<b, e, c>(p.q, p.k, p.v, -1.3));
-  CASE(sequences, "causal_attention of itself",
-       mtf::causal_attention<b, e, c>(p.q, mtf::rename<b, e>(p.q), mtf::rename<b, e>(p.q), 0.7));
+  CASE(scores, "masked_softmax", mtf::masked_softmax<b, e>(p.x, mtf::visible::causal(), 1.5));
+  CASE(scores, "masked_softmax, turned", mtf::masked_softmax<b, e>(p.turned, mtf::visible::causal()));
+  CASE(sequences, "attention", mtf::attention<b, e, c>(p.q, p.k, p.v, mtf::visible::causal(), 0.7));
+  CASE(turned_sequences, "attention, turned", mtf::attention<b, e, c>(p.q, p.k, p.v, mtf::visible::causal(), -1.3));
+  CASE(sequences, "attention to itself",
+       mtf::attention<b, e, c>(p.q, mtf::rename<b, e>(p.q), mtf::rename<b, e>(p.q), mtf::visible::causal(), 0.7));
   CASE(normed, "layer_norm", mtf::layer_norm<c>(p.x, p.gamma, p.beta));
   CASE(normed, "layer_norm, inner stride", mtf::layer_norm<b>(p.x, p.gamma_b, p.beta_b));
   CASE(normed, "rms_norm", mtf::rms_norm<c>(p.x, p.gamma));
@@ -223,9 +223,9 @@ void movements(Check&& check) {
   CASE(one, "dropout", mtf::dropout(p.x, 0.4, mtf::random_key(3)));
   CASE(products, "dropout of a partial tensor", mtf::dropout(mtf::einsum<a, b, d>(p.x, p.w), 0.4, mtf::random_key(4)));
   CASE(scores, "masked by hand",
-       mtf::softmax<e>(
-           mtf::where(mtf::causal_mask<b, e, typename std::remove_cvref_t<decltype(p.x)>::layout_type>(env.machine),
-                      p.x, -20 + 0 * p.x)));
+       mtf::softmax<e>(mtf::where(mtf::attention_mask<b, e, typename std::remove_cvref_t<decltype(p.x)>::layout_type>(
+                                      env.machine, mtf::visible::causal()),
+                                  p.x, -20 + 0 * p.x)));
 #undef CASE
 }
 

@@ -40,7 +40,9 @@ SWEEP_CREATES(full, (a, b, c), abc, mtf::full<X>(on, 2.5))
 SWEEP_CREATES(zeros, (a, b, c), abc, mtf::zeros<X>(on))
 SWEEP_CREATES(ones, (a, b, c), abc, mtf::ones<X>(on))
 SWEEP_CREATES(iota, (a, b, c), abc, mtf::iota<b, X>(on))
-SWEEP_CREATES(mask, (b, e), bit(1) | bit(4), mtf::causal_mask<b, e, layout>(on))
+SWEEP_CREATES(mask, (b, e), bit(1) | bit(4), mtf::attention_mask<b, e, layout>(on, mtf::visible::causal()))
+SWEEP_CREATES(band, (b, e), bit(1) | bit(4),
+              mtf::attention_mask<b, e, layout>(on, mtf::visible::window(5, 2) | mtf::visible::prefix(3)))
 SWEEP_CREATES(from_global, (a, b, c), abc, mtf::from_global<X>(on, given()))
 SWEEP_CREATES(from_rows, (a, b, c), abc,
               mtf::from_rows<X>(on, [](std::int64_t row, std::int64_t column, std::span<element> to) {
@@ -112,6 +114,8 @@ std::vector<operation> create_operations() {
               "random_uniform<X>(backend, key, low, high), random_normal<X>(backend, key, mean, stddev), "
               "random_truncated_normal<X>(...)",
               "Random numbers of the key and the element's position: the same for every layout.");
+  auto const mask_text = text_of({"attention_mask"}, "attention_mask<query, key, layout>(backend, seen)",
+                                 "Whether a query sees a key, of their positions: a tensor of bool.");
   std::vector<int> const dims{0, 1, 2};
   auto const key = [](std::uint64_t seed) { return mtf::random_key(seed).bits(); };
   std::vector<operation> ops{
@@ -120,10 +124,14 @@ std::vector<operation> create_operations() {
       created<ones>("ones<X>()", numbers_text, dims, by_position(n, [](std::size_t) { return 1.0; })),
       created<iota>("iota<b, X>()", text_of({"iota"}, "iota<dim, X>(backend)", "The position along the dimension."),
                     dims, by_position(n, [](std::size_t i) { return static_cast<double>(i / C % B); })),
-      created<mask>("causal_mask<b, e, layout>()",
-                    text_of({"causal_mask"}, "causal_mask<query, key, layout>(backend)",
-                            "Whether the position along key does not exceed that along query: a tensor of bool."),
-                    {1, 4}, by_position(B * E, [](std::size_t i) { return i % E <= i / E ? 1.0 : 0.0; })),
+      created<mask>("attention_mask<b, e, layout>(causal)", mask_text, {1, 4},
+                    by_position(B * E, [](std::size_t i) { return i % E <= i / E ? 1.0 : 0.0; })),
+      created<band>("attention_mask<b, e, layout>(window, prefix)", mask_text, {1, 4},
+                    by_position(B * E,
+                                [](std::size_t i) {
+                                  std::size_t const q = i / E, k = i % E;
+                                  return (k <= q + 2 && k + 3 > q) || k < 3 ? 1.0 : 0.0;
+                                })),
       created<from_global>("from_global<X>(numbers)",
                            text_of({"from_global"}, "from_global<X>(backend, numbers)",
                                    "The global tensor whose elements, row-major, are given alike on every rank."),

@@ -38,6 +38,14 @@
       return __VA_ARGS__;                                            \
     }                                                                \
   };
+#define SWEEP_OF_FOUR(NAME, OPERANDS, ...)                                       \
+  struct NAME {                                                                  \
+    SWEEP_HEAD(NAME, OPERANDS)                                                   \
+    template <class Case, class X, class Y, class Z, class W>                    \
+    static auto call(backend&, X const& x, Y const& y, Z const& z, W const& w) { \
+      return __VA_ARGS__;                                                        \
+    }                                                                            \
+  };
 
 namespace sweep {
 

@@ -199,7 +199,7 @@ closed_form rows(int dim, std::vector<int> forward, std::vector<int> backward, b
     place const row = x.without(bit(dim));
     answer a;
     a.out = row_gone ? row : x.without(0);
-    take_sum(a.forward, s.mesh, x.partial, x);
+    for (auto const& p : s.in) take_sum(a.forward, s.mesh, p.partial, p);
     for (int const n : forward)
       a.all_reduce(a.forward, x.axes(dim), static_cast<std::uint64_t>(n) * payload(s.mesh, row));
     set const whole = s.seed & x.axes();
@@ -207,6 +207,7 @@ closed_form rows(int dim, std::vector<int> forward, std::vector<int> backward, b
     for (int const n : backward)
       a.all_reduce(a.backward, x.axes(dim), static_cast<std::uint64_t>(n) * payload(s.mesh, row));
     a.gradients = {s.seed & ~whole};
+    a.gradients.resize(s.in.size());
     return a;
   };
 }
@@ -260,6 +261,7 @@ closed_form attention(int query, int key, int head) {
     a.all_reduce(a.backward, k.axes(key), payload(s.mesh, row));
     take_sum(a.backward, s.mesh, k.axes(head), scores);
     a.gradients = {rest | k.axes(key), rest | q.axes(query), rest | q.axes(query)};
+    a.gradients.resize(s.in.size());
     return a;
   };
 }

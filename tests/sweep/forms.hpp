@@ -21,13 +21,13 @@ closed_form contractions(std::vector<int> out);
 closed_form sum(set gone, std::vector<int> order = {});
 /// A maximum or minimum over some.
 closed_form extreme(set gone);
-/// Rows along `dim`: the operand is completed; a split dimension costs `forward` all-reduces of these many numbers a
+/// Rows along `dim`: operands are completed; a split dimension costs `forward` all-reduces of these many numbers a
 /// row, and `backward` likewise.
 closed_form rows(int dim, std::vector<int> forward, std::vector<int> backward, bool row_gone);
 /// A norm along `dim`, its parameters over `dim`.
 closed_form norm(int dim, int forward_all_reduces);
 closed_form cross_entropy(int classes);
-/// Queries, keys and values; head is what they all have beside what they share.
+/// Queries, keys and values, lengths if there are; head is what the first three have beside what they share.
 closed_form attention(int query, int key, int head);
 /// Rows of a table along its first or last dimension.
 closed_form embedding(int vocabulary, std::vector<int> out);

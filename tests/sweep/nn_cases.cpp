@@ -1,6 +1,7 @@
-// Attention, norms, the loss, dropout. Softmax, causal or not, lies with reductions in include/mtf/ops and so here
+// Attention, norms, the loss, dropout. Softmax, masked or not, lies with reductions in include/mtf/ops and so here
 // (reduction_cases.cpp).
 #include <cmath>
+#include <type_traits>
 
 #include "define.hpp"
 #include "philox.hpp"
@@ -9,9 +10,18 @@ namespace sweep {
 
 namespace {
 
-SWEEP_OF_THREE(attention, (real<c, b, d>, real<c, e, d>, real<e, c, d>), mtf::causal_attention<b, e, d>(x, y, z, 0.7))
+SWEEP_OF_THREE(attention, (real<c, b, d>, real<c, e, d>, real<e, c, d>),
+               mtf::attention<b, e, d>(x, y, z, mtf::visible::causal(), 0.7))
 SWEEP_OF_THREE(attention_turned, (real<d, c, b>, real<e, d, c>, real<c, d, e>),
-               mtf::causal_attention<b, e, d>(x, y, z, -1.1))
+               mtf::attention<b, e, d>(x, y, z, mtf::visible::causal(), -1.1))
+SWEEP_OF_THREE(attention_band, (real<c, b, d>, real<c, e, d>, real<e, c, d>),
+               mtf::attention<b, e, d>(x, y, z, mtf::visible::window(4, -3), 0.7))
+SWEEP_OF_THREE(attention_prefix, (real<d, c, b>, real<e, d, c>, real<c, d, e>),
+               mtf::attention<b, e, d>(x, y, z, mtf::visible::window(3, 1) | mtf::visible::prefix(2), -1.1))
+SWEEP_OF_THREE(attention_whole, (real<c, b, d>, real<c, e, d>, real<e, c, d>),
+               mtf::attention<b, e, d>(x, y, z, mtf::visible::everything(), 0.7))
+SWEEP_OF_FOUR(attention_lengths, (real<c, b, d>, real<c, e, d>, real<e, c, d>, whole<c>),
+              mtf::attention<b, e, d>(x, y, z, mtf::visible::causal(3), w, 0.7))
 SWEEP_OF_THREE(layer_norm_a, (real<b, a, c>, real<a>, real<a>), mtf::layer_norm<a>(x, y, z, 1e-3))
 SWEEP_OF_THREE(layer_norm_b, (real<a, b>, real<b>, real<b>), mtf::layer_norm<b>(x, y, z))
 SWEEP_OF_TWO(rms_norm_a, (real<c, b, a>, real<a>), mtf::rms_norm<a>(x, y, 1e-3))
@@ -22,11 +32,13 @@ constexpr std::uint64_t seed_of_dropout = 5;
 SWEEP_OF_ONE(dropout, (real<a, b, c>), mtf::dropout(x, 0.4, mtf::random_key(seed_of_dropout)))
 
 documentation const attentions{
-    .names = {"causal_attention"},
-    .call = "causal_attention<query, key, head>(q, k, v, scale)",
+    .names = {"attention"},
+    .call =
+        "attention<query, key, head>(q, k, v, seen, scale), attention<query, key, head>(q, k, v, seen, lengths, scale)",
     .meaning =
-        "The sum over the keys of softmax(scale q k) v, the softmax over the keys whose position does not exceed the "
-        "query's.",
+        "The sum over the keys of softmax(scale q k) v, the softmax over the keys that the query sees, and that are "
+        "below "
+        "its sequence's length; 0 where there is none.",
     .forward =
         "the head: one all-reduce of the scores; the key: two all-reduces of one number a row of scores, and the "
         "result "
@@ -83,22 +95,30 @@ void rms_norm_of(numbers const& x, numbers& y, all p, double epsilon) {
 
 /// Positions in q, k and v are i, s, h times these: i of what they share, s of the sequence, h of the head.
 using strides = std::array<std::size_t, 3>;
-numbers attention_of(all x, double scale, strides q, strides k, strides v) {
+bool before(std::size_t q, std::size_t k) { return k <= q; }
+template <class Sees>
+numbers attention_of(all x, double scale, strides q, strides k, strides v, Sees sees) {
   numbers y(x[0].size());
   auto const at = [](strides const& by, std::size_t i, std::size_t s, std::size_t h) {
     return i * by[0] + s * by[1] + h * by[2];
+  };
+  auto const shows = [&](std::size_t n, std::size_t m, [[maybe_unused]] std::size_t i) {
+    if constexpr (std::is_invocable_v<Sees, std::size_t, std::size_t>)
+      return sees(n, m);
+    else
+      return sees(n, m, i);
   };
   for (std::size_t i = 0; i < C; ++i)
     for (std::size_t n = 0; n < B; ++n) {
       numbers weight;
       double sum = 0;
-      for (std::size_t m = 0; m <= n; ++m) {
+      for (std::size_t m = 0; m < E; ++m) {
         double score = 0;
         for (std::size_t h = 0; h < D; ++h) score += x[0][at(q, i, n, h)] * x[1][at(k, i, m, h)];
-        weight.push_back(std::exp(scale * score));
+        weight.push_back(shows(n, m, i) ? std::exp(scale * score) : 0);
         sum += weight.back();
       }
-      for (std::size_t m = 0; m <= n; ++m)
+      for (std::size_t m = 0; m < E && sum > 0; ++m)
         for (std::size_t h = 0; h < D; ++h) y[at(q, i, n, h)] += weight[m] / sum * x[2][at(v, i, m, h)];
     }
   return y;
@@ -109,13 +129,49 @@ numbers attention_of(all x, double scale, strides q, strides k, strides v) {
 std::vector<operation> nn_operations() {
   std::vector<operation> ops{
       adding<attention>(
-          "causal_attention<b, e, d>(q[c, b, d], k, v)", attentions,
-          [](all x) { return attention_of(x, 0.7, {B * D, D, 1}, {E * D, D, 1}, {D, C * D, 1}); },
+          "attention<b, e, d>(q[c, b, d], k, v, causal)", attentions,
+          [](all x) { return attention_of(x, 0.7, {B * D, D, 1}, {E * D, D, 1}, {D, C * D, 1}, before); },
           forms::attention(1, 4, 3))
           .hides(),
       adding<attention_turned>(
-          "causal_attention<b, e, d>(q[d, c, b], k, v)", attentions,
-          [](all x) { return attention_of(x, -1.1, {B, 1, C * B}, {1, D * C, C}, {D * E, 1, E}); },
+          "attention<b, e, d>(q[d, c, b], k, v, causal)", attentions,
+          [](all x) { return attention_of(x, -1.1, {B, 1, C * B}, {1, D * C, C}, {D * E, 1, E}, before); },
+          forms::attention(1, 4, 3))
+          .hides(),
+      // The first queries see nothing.
+      adding<attention_band>(
+          "attention<b, e, d>(q[c, b, d], k, v, window)", attentions,
+          [](all x) {
+            return attention_of(x, 0.7, {B * D, D, 1}, {E * D, D, 1}, {D, C * D, 1},
+                                [](std::size_t n, std::size_t m) { return m + 3 <= n && n < m + 7; });
+          },
+          forms::attention(1, 4, 3))
+          .hides(),
+      adding<attention_prefix>(
+          "attention<b, e, d>(q[d, c, b], k, v, window and prefix)", attentions,
+          [](all x) {
+            return attention_of(x, -1.1, {B, 1, C * B}, {1, D * C, C}, {D * E, 1, E},
+                                [](std::size_t n, std::size_t m) { return (m <= n + 1 && n < m + 2) || m < 2; });
+          },
+          forms::attention(1, 4, 3))
+          .hides(),
+      adding<attention_lengths>(
+          "attention<b, e, d>(q[c, b, d], k, v, causal, lengths[c])", attentions,
+          [](all x) {
+            return attention_of(x, 0.7, {B * D, D, 1}, {E * D, D, 1}, {D, C * D, 1},
+                                [&](std::size_t n, std::size_t m, std::size_t i) {
+                                  return m <= n + 3 && static_cast<double>(m) < x[3][i];
+                                });
+          },
+          forms::attention(1, 4, 3))
+          .drawn(-1, E + 2, 3)
+          .hides(),
+      adding<attention_whole>(
+          "attention<b, e, d>(q[c, b, d], k, v, everything)", attentions,
+          [](all x) {
+            return attention_of(x, 0.7, {B * D, D, 1}, {E * D, D, 1}, {D, C * D, 1},
+                                [](std::size_t, std::size_t) { return true; });
+          },
           forms::attention(1, 4, 3))
           .hides(),
       adding<layer_norm_a>("layer_norm<a>(x[b, a, c], gamma, beta)", layer_norms,

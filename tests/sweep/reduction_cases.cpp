@@ -1,5 +1,6 @@
 // Reductions along dimensions, and softmax.
 #include <cmath>
+#include <type_traits>
 
 #include "define.hpp"
 
@@ -29,8 +30,14 @@ SWEEP_OF_ONE(log_softmax_b, (real<a, b, c>), mtf::log_softmax<b>(x))
 SWEEP_OF_ONE(log_softmax_c, (real<a, c>), mtf::log_softmax<c>(x))
 SWEEP_OF_ONE(logsumexp_b, (real<a, b, c>), mtf::logsumexp<b>(x))
 SWEEP_OF_ONE(logsumexp_a, (real<b, a>), mtf::logsumexp<a>(x))
-SWEEP_OF_ONE(causal, (real<c, b, e>), mtf::causal_softmax<b, e>(x, 1.5))
-SWEEP_OF_ONE(causal_turned, (real<e, c, b>), mtf::causal_softmax<b, e>(x))
+SWEEP_OF_ONE(causal, (real<c, b, e>), mtf::masked_softmax<b, e>(x, mtf::visible::causal(), 1.5))
+SWEEP_OF_ONE(causal_turned, (real<e, c, b>), mtf::masked_softmax<b, e>(x, mtf::visible::causal()))
+SWEEP_OF_ONE(band, (real<c, b, e>), mtf::masked_softmax<b, e>(x, mtf::visible::window(4, -2)))
+SWEEP_OF_ONE(band_turned, (real<e, c, b>),
+             mtf::masked_softmax<b, e>(x, mtf::visible::window(3, 1) | mtf::visible::prefix(2), -0.5))
+SWEEP_OF_TWO(lengths, (real<c, b, e>, whole<c>), mtf::masked_softmax<b, e>(x, mtf::visible::causal(2), y, 1.5))
+SWEEP_OF_TWO(lengths_of_queries, (real<e, c, b>, whole<b, c>),
+             mtf::masked_softmax<b, e>(x, mtf::visible::window(6, 3) | mtf::visible::prefix(2), y))
 
 documentation const sums{.names = {"sum", "mean"},
                          .call = "sum<dims...>(x), mean<dims...>(x)",
@@ -69,11 +76,14 @@ documentation const products{
     .backward = "as for sum",
     .partial = "reduced"};
 documentation const softmaxes{
-    .names = {"softmax", "log_softmax", "causal_softmax"},
-    .call = "softmax<dim>(x, scale), log_softmax<dim>(x), causal_softmax<query, key>(x, scale)",
+    .names = {"softmax", "log_softmax", "masked_softmax"},
+    .call =
+        "softmax<dim>(x, scale), log_softmax<dim>(x), masked_softmax<query, key>(x, seen, scale), "
+        "masked_softmax<query, key>(x, seen, lengths, scale)",
     .meaning =
-        "exp(scale x) normalized to sum 1 along the dimension, or its logarithm; causal: "
-        "over the keys whose position does not exceed the query's. Along several dimensions, softmax<dims...>(x), "
+        "exp(scale x) normalized to sum 1 along the dimension, or its logarithm; masked: over the keys that the query "
+        "sees, 0 for others; of these, if there are lengths, those below its length. Along several dimensions, "
+        "softmax<dims...>(x), "
         "together: "
         "what reduce_max and sum send.",
     .forward = "along the dimension: two all-reduces of one number a row; others: nothing",
@@ -148,18 +158,26 @@ void log_softmax_of(numbers const& x, numbers& y, all) {
   double const s = sum_exp(x, 1);
   for (std::size_t j = 0; j < x.size(); ++j) y[j] = x[j] - std::log(s);
 }
-/// x[i, j, k] for attention scores: i over blocks, q the query, k the key.
-numbers causal_of(numbers const& x, double scale, std::array<std::size_t, 3> stride) {
+/// x[i, j, k] for attention scores: i over blocks, q the query, k the key, which it sees if it should.
+template <class Sees>
+numbers masked_of(numbers const& x, double scale, std::array<std::size_t, 3> stride, Sees sees) {
   numbers y(x.size());
+  auto const shows = [&](std::size_t q, std::size_t k, [[maybe_unused]] std::size_t i) {
+    if constexpr (std::is_invocable_v<Sees, std::size_t, std::size_t>)
+      return sees(q, k);
+    else
+      return sees(q, k, i);
+  };
   for (std::size_t i = 0; i < C; ++i)
     for (std::size_t q = 0; q < B; ++q) {
       double s = 0;
       auto const at = [&](std::size_t k) { return i * stride[0] + q * stride[1] + k * stride[2]; };
-      for (std::size_t k = 0; k <= q; ++k) s += std::exp(scale * x[at(k)]);
-      for (std::size_t k = 0; k <= q; ++k) y[at(k)] = std::exp(scale * x[at(k)]) / s;
+      for (std::size_t k = 0; k < E; ++k) s += shows(q, k, i) ? std::exp(scale * x[at(k)]) : 0;
+      for (std::size_t k = 0; k < E; ++k) y[at(k)] = shows(q, k, i) ? std::exp(scale * x[at(k)]) / s : 0;
     }
   return y;
 }
+bool before(std::size_t q, std::size_t k) { return k <= q; }
 
 }  // namespace
 
@@ -327,13 +345,48 @@ std::vector<operation> reduction_operations() {
                           one_a_row(A, 1, [](numbers const& x) { return std::log(sum_exp(x, 1)); }),
                           forms::rows(0, {1, 1}, {}, true)),
       adding<causal>(
-          "causal_softmax<b, e>(x[c, b, e], 1.5)", softmaxes, [](all x) { return causal_of(x[0], 1.5, {B * E, E, 1}); },
-          forms::rows(4, {1, 1}, {1}, false))
+          "masked_softmax<b, e>(x[c, b, e], causal, 1.5)", softmaxes,
+          [](all x) { return masked_of(x[0], 1.5, {B * E, E, 1}, before); }, forms::rows(4, {1, 1}, {1}, false))
           .drawn(-3, 3),
       adding<causal_turned>(
-          "causal_softmax<b, e>(x[e, c, b])", softmaxes, [](all x) { return causal_of(x[0], 1, {B, 1, C * B}); },
+          "masked_softmax<b, e>(x[e, c, b], causal)", softmaxes,
+          [](all x) { return masked_of(x[0], 1, {B, 1, C * B}, before); }, forms::rows(4, {1, 1}, {1}, false))
+          .drawn(-3, 3),
+      // The first queries see nothing.
+      adding<band>(
+          "masked_softmax<b, e>(x[c, b, e], window)", softmaxes,
+          [](all x) {
+            return masked_of(x[0], 1, {B * E, E, 1},
+                             [](std::size_t q, std::size_t k) { return k + 2 <= q && q < k + 6; });
+          },
           forms::rows(4, {1, 1}, {1}, false))
           .drawn(-3, 3),
+      adding<band_turned>(
+          "masked_softmax<b, e>(x[e, c, b], window and prefix, -0.5)", softmaxes,
+          [](all x) {
+            return masked_of(x[0], -0.5, {B, 1, C * B},
+                             [](std::size_t q, std::size_t k) { return (k <= q + 1 && q < k + 2) || k < 2; });
+          },
+          forms::rows(4, {1, 1}, {1}, false))
+          .drawn(-3, 3),
+      adding<lengths>(
+          "masked_softmax<b, e>(x[c, b, e], causal, lengths[c], 1.5)", softmaxes,
+          [](all x) {
+            return masked_of(x[0], 1.5, {B * E, E, 1}, [&](std::size_t q, std::size_t k, std::size_t i) {
+              return k <= q + 2 && static_cast<double>(k) < x[1][i];
+            });
+          },
+          forms::rows(4, {1, 1}, {1}, false))
+          .drawn(-1, E + 2, 1),
+      adding<lengths_of_queries>(
+          "masked_softmax<b, e>(x[e, c, b], window and prefix, lengths[b, c])", softmaxes,
+          [](all x) {
+            return masked_of(x[0], 1, {B, 1, C * B}, [&](std::size_t q, std::size_t k, std::size_t i) {
+              return ((k <= q + 3 && q < k + 3) || k < 2) && static_cast<double>(k) < x[1][q * C + i];
+            });
+          },
+          forms::rows(4, {1, 1}, {1}, false))
+          .drawn(-1, E + 2, 1),
   };
   return ops;
 }

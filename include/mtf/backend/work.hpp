@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <mtf/core/limits.hpp>
+#include <mtf/core/visible.hpp>
 
 namespace mtf::backend {
 
@@ -99,12 +100,14 @@ struct contraction {
   bool operator==(contraction const&) const = default;
 };
 
-/// Causal attention of one rank: for each of `batch`, with operands (q, k, v), query i sees keys 0 to i. Rows of `head`
-/// adjacent elements; results and gradients have the strides of q, k and v.
+/// Attention of one rank: for each of `batch`, with operands (q, k, v), each query sees those of the keys that `seen`
+/// says of their positions here. Rows of `head` adjacent elements; results and gradients have the strides of q, k, v.
 struct attention_shape {
   loops<3> batch;
   index queries = 1, keys = 1, head = 1;
   index q_row = 0, k_row = 0, v_row = 0;  // from one row to the next
+  visible seen;
+  std::int32_t const* lengths = nullptr;  // for each of the batch, how many of the keys there are; null: all
 
   /// Elements of all queries.
   [[nodiscard]] constexpr index query_elements() const { return batch.size() * queries * head; }
@@ -117,8 +120,7 @@ struct attention_shape {
   }
   /// Of one product of rows with all rows that they see.
   [[nodiscard]] constexpr double flops() const {
-    index const both = queries < keys ? queries : keys;
-    return static_cast<double>(batch.size() * head * (both * (both + 1) + 2 * (queries - both) * keys));
+    return 2 * static_cast<double>(batch.size() * head) * seen.pairs(queries, keys);
   }
 };
 
@@ -130,11 +132,23 @@ struct rows {
   bool operator==(rows const&) const = default;
 };
 
-/// Which elements of the rows of attention scores are visible: key position <= query position, on global positions.
-/// The query of row r is (r / query_stride) % query_extent + query_offset; the key of column j is j + key_offset.
-struct causal_rule {
-  bool on = false;
-  index query_stride = 1, query_extent = 1, query_offset = 0, key_offset = 0;
+/// Which elements of the rows of scores are visible: of row r those that `seen` says of the query r / stride % queries,
+/// on positions in the shard (visible::on_shard); if there are lengths, those of them below its length in all.
+struct visible_rows {
+  visible seen;
+  index stride = 1, queries = 1;
+  std::int32_t const* lengths = nullptr;
+  index rows_a_length = 1;
+  index first_key = 0;  // of the shard, among those that lengths count
+
+  /// Of the n elements of row r.
+  [[nodiscard]] constexpr visible_range operator()(index r, index n) const {
+    if (lengths != nullptr) {
+      index const left = lengths[r / rows_a_length] - first_key;
+      n = left < 0 ? 0 : left < n ? left : n;
+    }
+    return seen.is_everything() ? visible_range{0, 0, n} : seen.keys(r / stride % queries, n);
+  }
 };
 
 /// Where a shard lies in the global tensor: the global index of local element (i...) is offset + sum stride[0][d] i[d].

@@ -2,7 +2,7 @@
 // Tensors from nothing, from arrays, and back to arrays.
 
 // IWYU pragma: begin_exports
-#include <mtf/ops/create/causal_mask.hpp>
+#include <mtf/ops/create/attention_mask.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/ops/create/from_global.hpp>
 #include <mtf/ops/create/from_rows.hpp>

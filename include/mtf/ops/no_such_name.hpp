@@ -40,9 +40,9 @@ MTF_NO_SUCH_NAME(matmul, "write mtf::einsum<rows, columns>(a, b), whose result's
 /// Is no function of mtf: refused, in a sentence that says what to write.
 MTF_NO_SUCH_NAME(dot, "write mtf::einsum<>(a, b), which sums over all dimensions, or name those that are to stay")
 /// Is no function of mtf: refused, in a sentence that says what to write.
-MTF_NO_SUCH_NAME(attention,
-                 "write mtf::causal_attention<query, key, head>(q, k, v, scale), or without its mask "
-                 "mtf::einsum<query, head>(mtf::softmax<key>(mtf::einsum<query, key>(q, k), scale), v)")
+MTF_NO_SUCH_NAME(scaled_dot_product_attention,
+                 "write mtf::attention<query, key, head>(q, k, v, seen, scale), where seen is "
+                 "mtf::visible::everything(), mtf::visible::causal() or another mtf::visible")
 /// Is no function of mtf: refused, in a sentence that says what to write.
 MTF_NO_SUCH_NAME(
     argmax,

@@ -1,5 +1,5 @@
 #pragma once
-// Causal attention, fused.
+// Attention, fused.
 #include <cstddef>
 
 #include <mtf/backend/primitives/cost.hpp>
@@ -10,8 +10,8 @@ namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
 
-/// out = softmax(scale * q k^T) v over the keys that each query sees; max and sum, for the backward pass, have one A a
-/// query each: of its scores the largest, and the sum of exp(score - max).
+/// out = softmax(scale * q k^T) v over the keys that each query sees, 0 where it sees none; max and sum, for the
+/// backward pass, have one A a query each: of its scores the largest, and the sum of exp(score - max).
 template <class T>
 struct attention {
   static constexpr char const* name = "mtf::attention";

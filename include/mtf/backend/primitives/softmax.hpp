@@ -18,7 +18,7 @@ struct softmax {
   using A = compute_t<T>;
   rows of;
   A scale;
-  causal_rule visible;
+  visible_rows seen;
   T* y;
   T const* x;
   A const* max = nullptr;
@@ -49,9 +49,9 @@ struct row_max {
   using A = compute_t<T>;
   rows of;
   A scale;
-  causal_rule visible;
   A* out;
   T const* x;
+  visible_rows seen{};
 
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
 };
@@ -63,7 +63,7 @@ struct row_exp_sum {
   using A = compute_t<T>;
   rows of;
   A scale;
-  causal_rule visible;
+  visible_rows seen;
   A const* max;
   A* sum;
   T const* x;

@@ -1,32 +1,37 @@
 #pragma once
-// Attention of a decoder as one operation. Where a rank has whole sequences it keeps no scores, and computes none that
-// the mask hides; where they are split it is the products and the softmax that it means.
+// Attention as one operation. Where a rank has whole sequences it keeps no scores, and computes none of keys that are
+// hidden; where they are split it is the products and the softmax that it means.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include <mtf/backend/primitives/attention.hpp>
+#include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/core/visible.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/contraction/einsum.hpp>
 #include <mtf/ops/movement/complete.hpp>
 #include <mtf/ops/movement/transpose.hpp>
-#include <mtf/ops/reduction/softmax.hpp>
+#include <mtf/ops/reduction/masked_softmax.hpp>
 
 namespace mtf {
 
 namespace detail {
 
-struct attention_work : operation_work<3> {  // rows of Head, which is their last dimension
+template <std::size_t N>
+struct attention_work : operation_work<N> {  // rows of Head, which is their last dimension
   attention_shape shape;
+  loops<2> of_lengths;  // operands (one number for each of the batch, the lengths)
 };
 
-constexpr attention_work derive_attention(mesh_shape const& mesh, sharding const& q, sharding const& k,
-                                          sharding const& v, std::uint64_t query, std::uint64_t key) {
-  attention_work w;
-  w.in = {q, k, v};
+/// more: the lengths.
+constexpr auto derive_attention(mesh_shape const& mesh, std::uint64_t query, std::uint64_t key, sharding const& q,
+                                sharding const& k, sharding const& v, auto const&... more) {
+  attention_work<3 + sizeof...(more)> w;
+  w.in = {q, k, v, more...};
   w.out = q;
   w.out.partial = 0;
-  w.complete = {q.partial, k.partial, v.partial};
+  w.complete = {q.partial, k.partial, v.partial, more.partial...};
   w.gradient_may_be_partial = ~q.split_axes();
   auto& s = w.shape;
   for (int d = 0; d + 1 < q.ndim; ++d) {
@@ -44,41 +49,63 @@ constexpr attention_work derive_attention(mesh_shape const& mesh, sharding const
   s.q_row = q.local_stride(q.find(query), mesh);
   s.k_row = k.local_stride(k.find(key), mesh);
   s.v_row = v.local_stride(v.find(key), mesh);
+  if constexpr (sizeof...(more) > 0) {
+    auto batch = without<2>(q, {query, q[q.ndim - 1].id}, 2);
+    batch.partial = 0;
+    w.of_lengths = aligned<1>(mesh, batch, {more...});
+  }
   return w;
 }
 
-template <class T>
+template <class T, std::size_t N = 3>
 struct attention_operation {
   using A = compute_t<T>;
-  attention_work const* work;
+  attention_work<N> const* work;
   A scale;
-  static constexpr std::size_t kept = 5;  // q, k, v, the result, each query's largest score and sum of exponentials
-  static constexpr char const* name() { return "causal_attention"; }
+  visible seen;
+  // q, k, v, the result, each query's largest score and sum of exponentials; lengths, if there are
+  static constexpr std::size_t kept = 2 + N;
+  static constexpr char const* name() { return "attention"; }
 
   constexpr void forward(auto& f) const {
-    auto const& s = work->shape;
+    auto s = shape();
+    std::remove_cvref_t<decltype(f.out)> lengths;
+    if constexpr (N > 3) {
+      auto* const to = data_of<std::int32_t>(lengths = make_buffer<std::int32_t>(f.backend, s.batch.size()));
+      f.run(primitives::copy<std::int32_t, std::int32_t>{work->of_lengths, to, f.template x<3>()});
+      s.lengths = to;
+    }
     T* const y = f.y();
     auto const rows = s.batch.size() * s.queries;
     auto statistics = make_buffer<A>(f.backend, 2 * rows);
     f.run(primitives::attention<T>{s, scale, y, data_of<A>(statistics), data_of<A>(statistics, rows), f.x(),
                                    f.template x<1>(), f.template x<2>()});
     f.kept = {f.memory(), f.template memory<1>(), f.template memory<2>(), f.out, statistics};
+    if constexpr (N > 3) f.kept[5] = lengths;
   }
   constexpr void backward(auto& g) const {
     T *const dq = g.dx(), *const dk = g.template dx<1>(), *const dv = g.template dx<2>();
     auto const& kept = g.kept;
-    auto const& s = work->shape;
-    g.run(primitives::attention_vjp<T>{work->shape, scale, dq, dk, dv, data_of<T>(kept[0]), data_of<T>(kept[1]),
+    auto s = shape();
+    if constexpr (N > 3) s.lengths = data_of<std::int32_t>(kept[5]);
+    g.run(primitives::attention_vjp<T>{s, scale, dq, dk, dv, data_of<T>(kept[0]), data_of<T>(kept[1]),
                                        data_of<T>(kept[2]), data_of<T>(kept[3]), data_of<A>(kept[4]),
                                        data_of<A>(kept[4], s.batch.size() * s.queries), g.dy()});
+  }
+
+ private:
+  /// The rank has whole sequences: positions in the shard are those of the tensor.
+  [[nodiscard]] constexpr attention_shape shape() const {
+    auto s = work->shape;
+    s.seen = seen;
+    return s;
   }
 };
 
 template <class Query, class Key>
 struct attention_rule {
-  static constexpr attention_work derive(mesh_shape const& mesh, sharding const& q, sharding const& k,
-                                         sharding const& v) {
-    return derive_attention(mesh, q, k, v, Query::id, Key::id);
+  static constexpr auto derive(mesh_shape const& mesh, auto const&... in) {
+    return derive_attention(mesh, Query::id, Key::id, in...);
   }
 };
 
@@ -117,9 +144,11 @@ constexpr auto head_last(X const& x) {
 
 template <class Query, class Key, class Head>
 struct attention_call {
+  visible seen;
   double scale;
 
-  template <class Q, class K, class V>
+  /// l: the lengths, if there are.
+  template <class Q, class K, class V, class... L>
   static auto verdict() {
     using names =
         first_failed_t<shape_verdict_t<Query, Key, Head>, named_dims_t<typename Q::shape_type, Query, Head>,
@@ -128,19 +157,20 @@ struct attention_call {
     if constexpr (!names::value)
       return names{};
     else
-      return typename attention_shapes<Q, K, V, Query, Key>::type{};
+      return first_failed_t<typename attention_shapes<Q, K, V, Query, Key>::type,
+                            lengths_t<L, attention_dims_t<Q, Q, any_of_shapes<shape<Query, Head>>>>...>{};
   }
-  static constexpr char const* name = "causal_attention";
+  static constexpr char const* name = "attention";
 
-  template <class Q, class K, class V>
-  constexpr auto operator()(Q const& q, K const& k, V const& v) const {
+  template <class Q, class K, class V, class... L>
+  constexpr auto operator()(Q const& q, K const& k, V const& v, L const&... l) const {
     if constexpr (by_value<Q>) {
-      if (splits_sequences(q.where().spec, k.where().spec)) return by_products(q, k, v);
-      return fused(q, k, v);
+      if (splits_sequences(q.where().spec, k.where().spec)) return by_products(q, k, v, l...);
+      return fused(q, k, v, l...);
     } else if constexpr (splits_sequences(Q::spec, K::spec)) {
-      return by_products(q, k, v);
+      return by_products(q, k, v, l...);
     } else {
-      return fused(q, k, v);
+      return fused(q, k, v, l...);
     }
   }
 
@@ -149,42 +179,55 @@ struct attention_call {
     auto const split = [](sharding const& s, std::uint64_t id) { return s[s.find(id)].split.size > 0; };
     return split(q, Query::id) || split(k, Key::id) || split(k, Head::id);
   }
-  template <class Q, class K, class V>
-  constexpr auto by_products(Q const& q, K const& k, V const& v) const {
+  template <class Q, class K, class V, class... L>
+  constexpr auto by_products(Q const& q, K const& k, V const& v, L const&... l) const {
     using scores = attention_dims_t<typename Q::description, typename K::description, any_of_shapes<shape<Query, Head>>,
                                     Query, Key>;
     auto const a = complete(q);
     auto const b = complete(k);
     auto const c = complete(v);
-    return einsum_all<typename Q::shape_type>(name, causal_softmax<Query, Key>(einsum_all<scores>(name, a, b), scale),
-                                              c);
+    auto const weighted = [&](auto const&... lengths) {
+      return einsum_all<typename Q::shape_type>(
+          name, masked_softmax<Query, Key>(einsum_all<scores>(name, a, b), seen, lengths..., scale), c);
+    };
+    return weighted(complete(l)...);
   }
-  template <class Q, class K, class V>
-  constexpr auto fused(Q const& q, K const& k, V const& v) const {
+  template <class Q, class K, class V, class... L>
+  constexpr auto fused(Q const& q, K const& k, V const& v, L const&... l) const {
     auto const a = head_last<Head>(q);
     auto const b = head_last<Head>(k);
     auto const c = head_last<Head>(v);
     using A = typename decltype(a)::description;
     using T = typename Q::element_type;
     using out = reshaped<A, typename A::shape_type, 0>;
-    return transposed(static_cast<typename Q::shape_type const*>(nullptr),
-                      run_as<out, attention_rule<Query, Key>>(
-                          attention_operation<T>{nullptr, static_cast<compute_t<T>>(scale)}, a, b, c));
+    return transposed(
+        static_cast<typename Q::shape_type const*>(nullptr),
+        run_as<out, attention_rule<Query, Key>>(
+            attention_operation<T, 3 + sizeof...(L)>{nullptr, static_cast<compute_t<T>>(scale), seen}, a, b, c, l...));
   }
 };
 
 }  // namespace detail
 
-/// The sum over Key of softmax(scale q . k) v, the softmax over the keys whose position does not exceed the query's
-/// (Vaswani et al. 2017, 3.2.1; Dao et al. 2022). q has Query and Head, k and v have Key and Head; their other
-/// dimensions are the same. The result has q's dimensions in q's order. Partial operands are reduced first. Where none
-/// of the three dimensions is split: nothing is sent, nothing of the size of Query x Key is stored, two numbers a row
-/// are kept for the backward pass. Else it is einsum, causal_softmax and einsum, with what they send. What the mask
-/// hides is multiplied by 0, so it must be finite. Refused: operands with other dimensions, split differently, of
-/// different element types.
+/// The sum over Key of softmax(scale q . k) v, the softmax over the keys that `seen` shows the query (Vaswani et al.
+/// 2017, 3.2.1; Dao et al. 2022); 0 where it shows none, with no gradient. q has Query and Head, k and v have Key and
+/// Head; their other dimensions are the same. The result has q's dimensions in q's order. Partial operands are reduced
+/// first. Where none of the three dimensions is split: nothing is sent, nothing of the size of Query x Key is stored,
+/// blocks of keys that are hidden are not computed, two numbers a row are kept for the backward pass. Else it is
+/// einsum, masked_softmax and einsum, with what they send. What is hidden is multiplied by 0, so it must be finite.
+/// Refused: operands with other dimensions, split differently, of different element types.
 template <dimension Query, dimension Key, dimension Head, operand Q, operand K, operand V>
-constexpr auto causal_attention(Q const& q, K const& k, V const& v, double scale) {
-  return detail::operate(detail::attention_call<Query, Key, Head>{scale}, q, k, v);
+constexpr auto attention(Q const& q, K const& k, V const& v, visible const& seen, double scale) {
+  return detail::operate(detail::attention_call<Query, Key, Head>{seen, scale}, q, k, v);
+}
+
+/// The same of sequences of several lengths: of the keys only those at positions below `lengths` are visible, a tensor
+/// of int32 over some of the dimensions that queries and keys have in common. Refused: lengths of another type, over
+/// other dimensions.
+template <dimension Query, dimension Key, dimension Head, operand Q, operand K, operand V, operand Lengths>
+constexpr auto attention(Q const& q, K const& k, V const& v, visible const& seen, Lengths const& lengths,
+                         double scale) {
+  return detail::operate(detail::attention_call<Query, Key, Head>{seen, scale}, q, k, v, lengths);
 }
 
 }  // namespace mtf

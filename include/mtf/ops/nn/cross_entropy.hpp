@@ -55,7 +55,7 @@ struct cross_entropy_operation {
     } else {
       auto const count = static_cast<std::size_t>(n);
       auto const first = shard_offset(work->in[0], work->dim, f.mesh(), f.rank());
-      f.run(primitives::row_max<T>{r, A(1), causal_rule{}, max, x});
+      f.run(primitives::row_max<T>{r, A(1), max, x});
       f.backend.all_reduce(work->exchange, combine::max, static_cast<A const*>(max), max, count);
       f.run(primitives::cross_entropy_local<T>{r, first, max, sum, x, label});
       f.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(sum), sum, 2 * count);

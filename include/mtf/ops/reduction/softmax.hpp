@@ -8,6 +8,7 @@
 
 #include <mtf/backend/primitives/log_softmax.hpp>
 #include <mtf/backend/primitives/softmax.hpp>
+#include <mtf/core/visible.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/elementwise/elementwise.hpp>
 #include <mtf/ops/movement/cast.hpp>
@@ -28,7 +29,7 @@ constexpr char const* name_of(soft kind) {
 struct softmax_work : operation_work<1> {
   soft kind = soft::softmax;
   int dim = 0;
-  int query = -1;          // causal mask: the dimension of the queries
+  int query = -1;          // of scores, whose keys are partly hidden: the dimension of the queries
   axis_mask exchange = 0;  // axes that split the dimension
   rows r;                  // the shard as rows along the dimension
 };
@@ -50,18 +51,45 @@ constexpr softmax_work derive_softmax(mesh_shape const& mesh, sharding const& in
   return w;
 }
 
-/// The global positions of the queries and keys in the rank's shard.
-constexpr causal_rule causal_of(softmax_work const& w, mesh_shape const& mesh, int rank) {
-  causal_rule c;
-  if (w.query < 0) return c;
+/// What the rows of the rank's shard see.
+constexpr visible_rows visible_here(softmax_work const& w, visible const& seen, mesh_shape const& mesh, int rank) {
+  visible_rows v;
+  if (w.query < 0) return v;
   auto const& in = w.in[0];
-  c.on = true;
   for (int d = w.query + 1; d < in.ndim; ++d)
-    if (d != w.dim) c.query_stride *= in.local_extent(d, mesh);
-  c.query_extent = in.local_extent(w.query, mesh);
-  c.query_offset = shard_offset(in, w.query, mesh, rank);
-  c.key_offset = shard_offset(in, w.dim, mesh, rank);
-  return c;
+    if (d != w.dim) v.stride *= in.local_extent(d, mesh);
+  v.queries = in.local_extent(w.query, mesh);
+  auto const first_key = shard_offset(in, w.dim, mesh, rank);
+  v.seen = seen.on_shard(shard_offset(in, w.query, mesh, rank), first_key);
+  return v;
+}
+
+/// Of each row over all ranks its maximum and its sum of exponentials.
+template <class T, class A>
+constexpr void exchange_statistics(auto& f, softmax_work const& w, A scale, visible_rows const& here, A* max, A* sum) {
+  auto const n = static_cast<std::size_t>(w.r.count());
+  f.run(primitives::row_max<T>{w.r, scale, max, f.x(), here});
+  f.backend.all_reduce(w.exchange, combine::max, static_cast<A const*>(max), max, n);
+  f.run(primitives::row_exp_sum<T>{w.r, scale, here, max, sum, f.x()});
+  f.backend.all_reduce(w.exchange, combine::sum, static_cast<A const*>(sum), sum, n);
+}
+/// Of softmax and log_softmax, from the result.
+template <class T>
+constexpr void softmax_backward(auto& g, softmax_work const& w, compute_t<T> scale) {
+  using A = compute_t<T>;
+  T* const dx = g.dx();
+  T const* const y = data_of<T>(g.kept[0]);
+  T const* const dy = g.dy();
+  bool const is_log = w.kind == soft::log_softmax;
+  std::remove_cvref_t<decltype(g.g.memory)> sums;  // of each row over all ranks, if the dimension is split
+  A* s = nullptr;
+  if (w.exchange != 0) {
+    s = data_of<A>(sums = make_buffer<A>(g.backend, w.r.count()));
+    is_log ? g.run(primitives::row_sum<T>{w.r, s, dy}) : g.run(primitives::row_dot<T>{w.r, s, y, dy});
+    g.backend.all_reduce(w.exchange, combine::sum, static_cast<A const*>(s), s, static_cast<std::size_t>(w.r.count()));
+  }
+  is_log ? g.run(primitives::log_softmax_vjp<T>{w.r, dx, y, dy, s})
+         : g.run(primitives::softmax_vjp<T>{w.r, scale, dx, y, dy, s});
 }
 
 template <class T>
@@ -69,12 +97,13 @@ struct softmax_operation {
   using A = compute_t<T>;
   softmax_work const* work;
   A scale;
+  visible seen{};
   static constexpr std::size_t kept = 2;  // y; of logsumexp x, and each row's maximum and sum
   [[nodiscard]] constexpr char const* name() const { return name_of(work->kind); }
 
   constexpr void forward(auto& f) const {
     auto const& r = work->r;
-    auto const causal = causal_of(*work, f.mesh(), f.rank());
+    auto const here = visible_here(*work, seen, f.mesh(), f.rank());
     T* const y = f.y();
     T const* const x = f.x();
     std::remove_cvref_t<decltype(f.out)> statistics;  // of each row over all ranks: its maximum, its sum
@@ -83,16 +112,10 @@ struct softmax_operation {
       m = data_of<A>(statistics = make_buffer<A>(f.backend, 2 * r.count()));
       s = data_of<A>(statistics, r.count());
     }
-    if (work->exchange != 0) {
-      auto const n = static_cast<std::size_t>(r.count());
-      f.run(primitives::row_max<T>{r, scale, causal, m, x});
-      f.backend.all_reduce(work->exchange, combine::max, static_cast<A const*>(m), m, n);
-      f.run(primitives::row_exp_sum<T>{r, scale, causal, m, s, x});
-      f.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(s), s, n);
-    }
+    if (work->exchange != 0) exchange_statistics<T>(f, *work, scale, here, m, s);
     switch (work->kind) {
       case soft::softmax:
-        f.run(primitives::softmax<T>{r, scale, causal, y, x, m, s});
+        f.run(primitives::softmax<T>{r, scale, here, y, x, m, s});
         break;
       case soft::log_softmax:
         f.run(primitives::log_softmax<T>{r, y, x, m, s});
@@ -107,22 +130,10 @@ struct softmax_operation {
   }
   constexpr void backward(auto& g) const {
     auto const& r = work->r;
-    T* const dx = g.dx();
-    T const* const y = data_of<T>(g.kept[0]);  // of logsumexp x
-    T const* const dy = g.dy();
     if (work->kind == soft::logsumexp)
-      return g.run(primitives::logsumexp_vjp<T>{r, dx, y, data_of<A>(g.kept[1]), data_of<A>(g.kept[1], r.count()), dy});
-    bool const is_log = work->kind == soft::log_softmax;
-    std::remove_cvref_t<decltype(g.g.memory)> sums;  // of each row over all ranks, if the dimension is split
-    A* s = nullptr;
-    if (work->exchange != 0) {
-      s = data_of<A>(sums = make_buffer<A>(g.backend, r.count()));
-      is_log ? g.run(primitives::row_sum<T>{r, s, dy}) : g.run(primitives::row_dot<T>{r, s, y, dy});
-      g.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(s), s,
-                           static_cast<std::size_t>(r.count()));
-    }
-    is_log ? g.run(primitives::log_softmax_vjp<T>{r, dx, y, dy, s})
-           : g.run(primitives::softmax_vjp<T>{r, scale, dx, y, dy, s});
+      return g.run(primitives::logsumexp_vjp<T>{r, g.dx(), data_of<T>(g.kept[0]), data_of<A>(g.kept[1]),
+                                                data_of<A>(g.kept[1], r.count()), g.dy()});
+    softmax_backward<T>(g, *work, scale);
   }
 };
 
@@ -133,6 +144,7 @@ struct no_query {
 template <soft Kind, class D, class Query = no_query>
 struct softmax_call {
   double scale = 1;
+  visible seen{};
 
   template <class X>
   static auto query_verdict() {
@@ -153,7 +165,7 @@ struct softmax_call {
     using T = typename X::element_type;
     using described = typename X::description;
     return run_as<description_of<T, softmax_call, described>, softmax_call>(
-        softmax_operation<T>{nullptr, static_cast<compute_t<T>>(scale)}, x);
+        softmax_operation<T>{nullptr, static_cast<compute_t<T>>(scale), seen}, x);
   }
 };
 
@@ -204,13 +216,6 @@ constexpr auto log_softmax(X const& x) {
 template <dimension Dim, dimension Second, dimension... More, operand X>
 constexpr auto logsumexp(X const& x) {
   return detail::operate(detail::softmax_of_several_call<detail::soft::logsumexp, Dim, Second, More...>{}, x);
-}
-
-/// Softmax along Key of the entries whose key position does not exceed their query position; the others are 0: the
-/// attention of a decoder (Vaswani et al. 2017, 3.2.3). Either dimension may be split; communication as for `softmax`.
-template <dimension Query, dimension Key, operand X>
-constexpr auto causal_softmax(X const& x, double scale = 1) {
-  return detail::operate(detail::softmax_call<detail::soft::softmax, Key, Query>{scale}, x);
 }
 
 /// The logarithm of the softmax along Dim. Communication as for `softmax`.

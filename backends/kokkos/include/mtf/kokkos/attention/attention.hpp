@@ -1,5 +1,5 @@
 #pragma once
-// Causal attention. On the host in blocks (blocks.hpp). On devices through the vendor's products and the row
+// Attention. On the host in blocks (blocks.hpp). On devices through the vendor's products and the row
 // kernels, with the scores of the whole batch as a workspace, computed again for the backward pass.
 #include <mtf/backend/primitives/attention.hpp>
 #include <mtf/kokkos/gemm/contract.hpp>
@@ -19,7 +19,9 @@ struct attention_products {
   attention_shape of;
 
   [[nodiscard]] index rows() const { return of.batch.size() * of.queries; }
-  [[nodiscard]] causal_rule rule() const { return {.on = true, .query_extent = of.queries}; }
+  [[nodiscard]] visible_rows seen() const {
+    return {.seen = of.seen, .queries = of.queries, .lengths = of.lengths, .rows_a_length = of.queries};
+  }
   /// Batch loops of a product. Its operands are given as 0, 1, 2 (strides of q, k, v) or 3 (scores).
   [[nodiscard]] loops<3> batch(std::array<std::size_t, 3> const& operand) const {
     loops<3> l{.ndim = of.batch.ndim, .extent = of.batch.extent, .stride = {}};
@@ -80,7 +82,7 @@ template <class Exec, class T, class A>
 void attention_weights(resources<Exec>& on, attention_products const& w, A scale, T* p, T const* q, T const* k) {
   using body = rows_body<softmax_row<T>, T, 1>;
   on.products.contract(on, w.scores(1), q, k, p, false);
-  for_rows("mtf::attention", on.exec, w.rows(), w.of.keys, body{{scale, w.rule()}, p, {w.of.keys, {p}}});
+  for_rows("mtf::attention", on.exec, w.rows(), w.of.keys, body{{scale, w.seen()}, p, {w.of.keys, {p}}});
 }
 
 /// max and sum are written on the host only.
@@ -117,7 +119,7 @@ void compute(resources<Exec>& on, primitives::attention_vjp<T> const& x) {
     with(attention_backward_in_blocks<T>(x.of, x.scale, workers, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out, x.max, x.sum,
                                          x.dout));
   } else {
-    using body = rows_body<softmax_vjp_row<T>, T, 2>;
+    using body = rows_body<softmax_vjp_row<T, visible_rows>, T, 2>;
     attention_products const w{x.of};
     workspace<T, Exec> const weights(on, w.rows() * x.of.keys), gradient(on, w.rows() * x.of.keys);
     T *const p = weights.get(), *const g = gradient.get();
@@ -125,7 +127,7 @@ void compute(resources<Exec>& on, primitives::attention_vjp<T> const& x) {
     on.products.contract(on, w.transposed_weighted(2), static_cast<T const*>(p), x.dout, x.dv, false);
     on.products.contract(on, w.scores(2), x.dout, x.v, g, false);
     for_rows("mtf::attention_vjp", on.exec, w.rows(), x.of.keys,
-             body{{x.scale, nullptr, w.rule()}, g, {x.of.keys, {p, g}}});
+             body{{x.scale, nullptr, w.seen()}, g, {x.of.keys, {p, g}}});
     on.products.contract(on, w.weighted(1), static_cast<T const*>(g), x.k, x.dq, false);
     on.products.contract(on, w.transposed_weighted(1), static_cast<T const*>(g), x.q, x.dk, false);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Causal attention on the host with products in the type that is computed in: of float, double, and of bfloat16 where
+// Attention on the host with products in the type that is computed in: of float, double, and of bfloat16 where
 // it has no products of its own (pairs.hpp).
 #include <mtf/kokkos/attention/tasks.hpp>
 
@@ -36,7 +36,7 @@ struct attention_products_of {
     multiply_block(m, round_up(n, panels<A>::width), {a.at, a.stride, 1}, b, {s, of.pitch}, false,
                    [&](index i, index r, index j) {
                      coming.ask_for_some();
-                     return term_range{0, i0 + i + r > j0 + j ? of.what.head : 0};
+                     return of.score_terms(i0 + i, r, j0 + j, of.what.head);
                    });
   }
   /// c[i] (+)= the sum of s[i, j] b[j] over what query i0 + i sees of the n keys from j0 on.
@@ -44,15 +44,15 @@ struct attention_products_of {
                 coming_rows<T>& coming) const {
     multiply_block(m, of.what.head, {s, of.pitch, 1}, b, c, accumulate, [&](index i, index r, index) {
       coming.ask_for_some();
-      return term_range{0, of.visible_from(i0 + i + r - 1, j0, n)};
+      return of.keys_of(i0 + i, i0 + i + r, j0, n);
     });
   }
   /// c[j] += the sum of s[i, j] b[i] over those of the m queries from i0 on that see key j0 + j.
   void transposed_weighted(index m, index n, index i0, index j0, A const* s, panels<A> b, strided_rows<A> c,
                            coming_rows<T>& coming) const {
-    multiply_block(n, of.what.head, {s, 1, of.pitch}, b, c, true, [&](index j, index, index) {
+    multiply_block(n, of.what.head, {s, 1, of.pitch}, b, c, true, [&](index j, index r, index) {
       coming.ask_for_some();
-      return term_range{std::max(index{0}, j0 + j - i0), m};
+      return of.queries_of(j0 + j, r, i0, m);
     });
   }
 };
@@ -87,24 +87,27 @@ struct attention_forward_in_blocks : attention_forward<Number> {
     auto coming = this->after(task, at[0] + first * w.q_row, end - first);
     auto const query = products.copy_rows({this->q + at[0] + first * w.q_row, w.q_row}, end - first, mine.q);
     strided_rows<A> const o{mine.o, w.head};
-    this->begin(end - first, mine.max, mine.sum);
-    for (index j0 = 0; j0 < std::min(end, w.keys); j0 += this->columns) {
-      index const width = std::min({this->columns, w.keys - j0, end - j0});
+    typename attention_forward<T>::row_sums sums(*this, end - first, o, mine.max, mine.sum);
+    index const last = this->last_key(end);
+    for (index j0 = this->first_block(first, end); j0 < last; j0 += this->columns) {
+      index const width = std::min(this->columns, last - j0);
+      if (!this->meet(first, end - first, j0, width)) continue;
       panels<A> const keys{mine.keys, w.head}, values{mine.values, width};
       keys.pack_transposed(products.load_rows({this->k + at[1] + j0 * w.k_row, w.k_row}, width, mine.k), width);
       values.pack(strided_rows<T const>{this->v + at[2] + j0 * w.v_row, w.v_row}, w.head);
       for (index i0 = first; i0 < end; i0 += this->rows) {
-        index const m = std::min(this->rows, end - i0), n = std::min(width, i0 + m - j0);
-        if (n <= 0) continue;
+        index const m = std::min(this->rows, end - i0), n = std::min(width, this->last_key(i0 + m) - j0);
+        if (!this->meet(i0, m, j0, n)) continue;
         index const r0 = i0 - first;
+        bool const accumulate = sums.accumulates(r0, i0, m, j0, n);
         products.scores(m, n, i0, j0, {query[r0], query.stride}, keys, mine.s, coming);
         for (index r = 0; r < m; ++r)
-          this->weigh(mine.s + r * this->pitch, this->visible_from(i0 + r, j0, n), n, mine.max[r0 + r],
-                      mine.sum[r0 + r], j0 > 0 ? o[r0 + r] : nullptr);
-        products.weighted(m, n, i0, j0, mine.s, values, {o[r0], w.head}, j0 > 0, coming);
+          this->weigh(mine.s + r * this->pitch, this->seen_of(i0 + r, j0, n), n, mine.max[r0 + r], mine.sum[r0 + r],
+                      accumulate ? o[r0 + r] : nullptr);
+        products.weighted(m, n, i0, j0, mine.s, values, {o[r0], w.head}, accumulate, coming);
       }
     }
-    this->finish(task, at[0], end - first, o, mine.max, mine.sum);
+    this->finish(task, at[0], end - first, sums);
   }
 };
 
@@ -154,9 +157,7 @@ struct attention_backward_in_blocks : attention_backward<Number> {
     value_panels.pack_transposed(products.load_rows({this->v + at[2] + j0 * w.v_row, w.v_row}, width, mine.v), width);
     std::fill_n(mine.dk, width * w.head, A(0));
     std::fill_n(mine.dv, width * w.head, A(0));
-    for (index i0 = j0 / this->rows * this->rows; i0 < w.queries; i0 += this->rows) {
-      index const m = std::min(this->rows, w.queries - i0), n = std::min(width, i0 + m - j0);
-      if (n <= 0) continue;
+    this->for_queries(j0, width, [&](index i0, index m, index n) {
       auto const rows_of = [&](T const* x) { return strided_rows<T const>{x + at[0] + i0 * w.q_row, w.q_row}; };
       strided_rows<T const> const o = rows_of(this->out), gs = rows_of(this->dout);
       auto const query = products.copy_rows(rows_of(this->q), m, mine.q), g = products.copy_rows(gs, m, mine.g);
@@ -164,7 +165,7 @@ struct attention_backward_in_blocks : attention_backward<Number> {
       products.scores(m, n, i0, j0, g, value_panels, mine.ds, coming);
       for (index r = 0; r < m; ++r) {
         index const row = sequence * w.queries + i0 + r;
-        this->differentiate(mine.s + r * pitch, mine.ds + r * pitch, this->visible_from(i0 + r, j0, n), n,
+        this->differentiate(mine.s + r * pitch, mine.ds + r * pitch, this->seen_of(i0 + r, j0, n), n,
                             this->max_of_rows[row], this->sum_of_rows[row], this->dot(gs[r], o[r]));
       }
       panels<A> const g_rows{mine.g_rows, m}, query_rows{mine.query_rows, m};
@@ -173,7 +174,7 @@ struct attention_backward_in_blocks : attention_backward<Number> {
       products.transposed_weighted(m, n, i0, j0, mine.s, g_rows, {mine.dv, w.head}, coming);
       products.transposed_weighted(m, n, i0, j0, mine.ds, query_rows, {mine.dk, w.head}, coming);
       products.weighted(m, n, i0, j0, mine.ds, key_rows, {to[i0], to.stride}, accumulate, coming);
-    }
+    });
     for (index j = 0; j < width; ++j) {
       this->store_row(this->dk + at[1] + (j0 + j) * w.k_row, mine.dk + j * w.head, w.head, A(1));
       this->store_row(this->dv + at[2] + (j0 + j) * w.v_row, mine.dv + j * w.head, w.head, A(1));

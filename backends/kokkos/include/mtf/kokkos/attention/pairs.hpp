@@ -1,5 +1,5 @@
 #pragma once
-// Causal attention of bfloat16 on hosts that multiply it faster than float (pair_product.hpp). All factors are
+// Attention of bfloat16 on hosts that multiply it faster than float (pair_product.hpp). All factors are
 // bfloat16: weights, and gradients of scores, are rounded for their products, after their sums were taken in float.
 // Gradients of keys and values are computed as their transposes, so that no block of scores is transposed.
 #include <mtf/kokkos/attention/tasks.hpp>
@@ -25,7 +25,7 @@ struct attention_in_pairs : Tasks {
               panels<float> b, float* s, coming_rows<T>& coming) const {
     by.multiply(m, wide, a, b, {s, this->pitch}, false, [&](index i, index r, index j) {
       coming.ask_for_some();
-      return term_range{0, i0 + i + r > j0 + j ? b.rows : 0};
+      return this->score_terms(i0 + i, r, j0 + j, b.rows);
     });
   }
   /// c[i] (+)= the sum of s[i, j] b[j] over what query i0 + i sees of the n keys from j0 on.
@@ -33,7 +33,8 @@ struct attention_in_pairs : Tasks {
                 strided_rows<float> c, bool accumulate, coming_rows<T>& coming) const {
     by.multiply(m, this->what.head, {s.at, s.stride}, b, c, accumulate, [&](index i, index r, index) {
       coming.ask_for_some();
-      return term_range{0, ceil_div(this->visible_from(i0 + i + r - 1, j0, n), 2)};
+      auto const keys = this->keys_of(i0 + i, i0 + i + r, j0, n);
+      return term_range{keys.begin / 2, ceil_div(keys.end, 2)};
     });
   }
 };
@@ -67,26 +68,29 @@ struct attention_forward_in_pairs : attention_in_pairs<attention_forward<bfloat1
     auto const query = pair_rows({q + at[0] + first * w.q_row, w.q_row}, end - first, w.head, mine.q);
     strided_rows<float> const o{mine.o, w.head};
     strided_rows<float> const weights{mine.weights, pair_pitch()};
-    begin(end - first, mine.max, mine.sum);
-    for (index j0 = 0; j0 < std::min(end, w.keys); j0 += columns) {
-      index const width = std::min({columns, w.keys - j0, end - j0});
+    row_sums sums(*this, end - first, o, mine.max, mine.sum);
+    index const last = last_key(end);
+    for (index j0 = first_block(first, end); j0 < last; j0 += columns) {
+      index const width = std::min(columns, last - j0);
+      if (!meet(first, end - first, j0, width)) continue;
       panels<float> const keys{mine.keys, terms}, values{mine.values, pairs_of(width)};
       keys.pack_transposed(pair_rows({k + at[1] + j0 * w.k_row, w.k_row}, width, w.head, mine.k), width);
       pack_row_pairs(values, {v + at[2] + j0 * w.v_row, w.v_row}, width, w.head);
       for (index i0 = first; i0 < end; i0 += rows) {
-        index const m = std::min(rows, end - i0), n = std::min(width, i0 + m - j0), wide = round_up(n, tile_block);
-        if (n <= 0) continue;
-        index const r0 = i0 - first;
+        index const m = std::min(rows, end - i0), n = std::min(width, last_key(i0 + m) - j0);
+        if (!meet(i0, m, j0, n)) continue;
+        index const r0 = i0 - first, wide = round_up(n, tile_block);
+        bool const accumulate = sums.accumulates(r0, i0, m, j0, n);
         scores(by, m, wide, i0, j0, {query[r0], query.stride}, keys, mine.s, coming);
         for (index r = 0; r < m; ++r) {
           float* const s = mine.s + r * pitch;
-          weigh(s, visible_from(i0 + r, j0, n), wide, mine.max[r0 + r], mine.sum[r0 + r], j0 > 0 ? o[r0 + r] : nullptr);
+          weigh(s, seen_of(i0 + r, j0, n), wide, mine.max[r0 + r], mine.sum[r0 + r], accumulate ? o[r0 + r] : nullptr);
           round_to_pairs(weights[r], s, wide);
         }
-        weighted(by, m, n, i0, j0, weights, values, {o[r0], w.head}, j0 > 0, coming);
+        weighted(by, m, n, i0, j0, weights, values, {o[r0], w.head}, accumulate, coming);
       }
     }
-    finish(task, at[0], end - first, o, mine.max, mine.sum);
+    finish(task, at[0], end - first, sums);
   }
 };
 
@@ -137,9 +141,8 @@ struct attention_backward_in_pairs : attention_in_pairs<attention_backward<bfloa
     pack_row_pairs(key_rows, key, width, w.head);
     std::fill_n(mine.dk, w.head * pitch, 0.0F);
     std::fill_n(mine.dv, w.head * pitch, 0.0F);
-    for (index i0 = j0 / rows * rows; i0 < w.queries; i0 += rows) {
-      index const m = std::min(rows, w.queries - i0), n = std::min(width, i0 + m - j0), wide = round_up(n, tile_block);
-      if (n <= 0) continue;
+    for_queries(j0, width, [&](index i0, index m, index n) {
+      index const wide = round_up(n, tile_block);
       auto const rows_of = [&](T const* x) { return strided_rows<T const>{x + at[0] + i0 * w.q_row, w.q_row}; };
       strided_rows<T const> const o = rows_of(out), query = rows_of(q), g = rows_of(dout);
       scores(by, m, wide, i0, j0, pair_rows(query, m, w.head, mine.q), key_panels, mine.s, coming);
@@ -150,7 +153,7 @@ struct attention_backward_in_pairs : attention_in_pairs<attention_backward<bfloa
         float *const s = mine.s + r * pitch, *const ds = mine.ds + r * pitch;
         if (r < m) {
           index const row = sequence * w.queries + i0 + r;
-          differentiate(s, ds, visible_from(i0 + r, j0, n), wide, max_of_rows[row], sum_of_rows[row], dot(g[r], o[r]));
+          differentiate(s, ds, seen_of(i0 + r, j0, n), wide, max_of_rows[row], sum_of_rows[row], dot(g[r], o[r]));
           round_to_pairs(gradient_rows[r], ds, wide);
         } else {
           std::fill_n(s, wide, 0.0F);
@@ -162,14 +165,15 @@ struct attention_backward_in_pairs : attention_in_pairs<attention_backward<bfloa
       }
       auto const sees = [&](index, index, index j) {
         coming.ask_for_some();
-        return term_range{std::max(index{0}, j0 + j - i0) / 2, weights.rows};
+        auto const queries = this->queries_of(j0 + j, panels<float>::width, i0, m);
+        return term_range{queries.begin / 2, queries.end < m ? ceil_div(queries.end, 2) : weights.rows};
       };
       by.multiply(w.head, wide, transpose_to_pairs(g, m, w.head, mine.g_columns), weights, {mine.dv, pitch}, true,
                   sees);
       by.multiply(w.head, wide, transpose_to_pairs(query, m, w.head, mine.q_columns), gradients, {mine.dk, pitch}, true,
                   sees);
       weighted(by, m, n, i0, j0, gradient_rows, key_rows, {to[i0], to.stride}, accumulate, coming);
-    }
+    });
     store_transposed(dk + at[1] + j0 * w.k_row, w.k_row, mine.dk, width, mine.lines);
     store_transposed(dv + at[2] + j0 * w.v_row, w.v_row, mine.dv, width, mine.lines);
   }

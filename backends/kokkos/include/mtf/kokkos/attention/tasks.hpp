@@ -1,10 +1,13 @@
 #pragma once
-// Causal attention on the host, in blocks that stay in a core's cache: what is the same whatever multiplies the blocks.
+// Attention on the host, in blocks that stay in a core's cache: what is the same whatever multiplies the blocks.
 // Forward, the softmax is taken over the keys as they come (Milakov & Gimelshein 2018; Dao et al. 2022): a row keeps
 // its maximum and its sum so far, and these are kept for the backward pass. Backward, the scores are computed again;
 // blocks of keys are outermost (Dao 2023), so that their gradients stay in cache. Each worker is one thread with
 // scratch memory of its own; tasks are handed out as workers get free.
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <utility>
 
 #include <mtf/core/element.hpp>
 #include <mtf/kokkos/attention/memory.hpp>
@@ -23,10 +26,11 @@ struct attention_blocks {
   index workers;
   static constexpr index rows = 64;  // of a block of scores
   index columns;
+  index present;  // of the keys those that there are in the sequence of the task
   index pitch;  // from row to row, a vector more than needed: at powers of two rows would share a few sets of the cache
 
   attention_blocks(attention_shape const& shape, A by, index worker_count)
-      : what(shape), batch(nest_of(shape.batch)), scale(by), workers(worker_count) {
+      : what(shape), batch(nest_of(shape.batch)), scale(by), workers(worker_count), present(shape.keys) {
     set_columns(std::min<index>(256, shape.keys));
   }
   void set_columns(index n) {
@@ -34,30 +38,71 @@ struct attention_blocks {
     pitch = round_up(n, panels<A>::width) + vector_lanes<A>;
   }
 
-  /// How many of the `n` keys from j0 on query i sees.
-  [[nodiscard]] static index visible_from(index i, index j0, index n) { return std::clamp(i - j0 + 1, index{0}, n); }
+  /// How many keys there are in a sequence.
+  [[nodiscard]] index present_in(index sequence) const {
+    return what.lengths == nullptr ? what.keys : std::clamp<index>(what.lengths[sequence], 0, what.keys);
+  }
+  /// Of the n keys from j0 on what query i sees: those in [begin, end), but for those in [gap, gap_end).
+  struct seen_keys {
+    index begin = 0, gap = 0, gap_end = 0, end = 0;
+  };
+  [[nodiscard]] seen_keys seen_of(index i, index j0, index n) const {
+    auto const here = [=](index j) { return std::clamp(j - j0, index{0}, n); };
+    if (!what.seen.forgets()) {
+      index const end = here(what.seen.end_of_keys(i, present));
+      return {0, end, end, end};
+    }
+    auto const all = what.seen.keys(i, present);
+    index const prefix = here(all.prefix), first = here(all.first), last = here(all.last);
+    if (prefix == 0) return first < last ? seen_keys{first, last, last, last} : seen_keys{};
+    if (first == last) return {0, prefix, prefix, prefix};
+    return {0, prefix, first, last};
+  }
+  /// Of the n keys from j0 on those between the first and the last that queries [i, end) see.
+  [[nodiscard]] term_range keys_of(index i, index end, index j0, index n) const {
+    auto const here = [=](index j) { return std::clamp(j - j0, index{0}, n); };
+    return {here(what.seen.first_key(i, present)), here(last_key(end))};
+  }
+  /// The one after the last key that the queries before `end` see.
+  [[nodiscard]] index last_key(index end) const { return what.seen.end_of_keys(end - 1, present); }
+  /// Whether some query in [i, i + m) sees some of the n keys from j on.
+  [[nodiscard]] bool meet(index i, index m, index j, index n) const {
+    return n > 0 && what.seen.sees_some(i, i + m, j, j + n);
+  }
+  /// The terms of a block's scores: all, or none where the tile of rows [i, i + m) and columns from j on is hidden.
+  [[nodiscard]] term_range score_terms(index i, index m, index j, index all) const {
+    return {0, what.seen.sees_some(i, i + m, j, j + panels<A>::width) ? all : 0};
+  }
+  /// Of m queries from i0 on those between the first and the last that see some of the n keys from j on.
+  [[nodiscard]] term_range queries_of(index j, index n, index i0, index m) const {
+    auto const here = [=](index i) { return std::clamp(i - i0, index{0}, m); };
+    index const end = what.seen.forgets() ? here(what.seen.end_of_queries(j, j + n, what.queries)) : m;
+    return {here(what.seen.first_query(j, what.queries)), end};
+  }
 
   static void store_row(T* to, A const* from, index n, A factor) {
     MTF_SIMD
     for (index h = 0; h < n; ++h) to[h] = convert<T>(factor * from[h]);
   }
 
-  /// Turns n products of a query with keys, `seen` of which it sees, into weights relative to the largest score so far;
+  /// Turns n products of a query with keys, of which it sees `seen`, into weights relative to the largest score so far;
   /// rescales `o`, the sum with the earlier weights. The exponents are computed as in differentiate(), where the scaled
   /// products are terms of fused multiply-adds: of rounded ones large weights would be others there.
-  void weigh(A* s, index seen, index n, A& max, A& sum, A* o) const {
+  void weigh(A* s, seen_keys const& seen, index n, A& max, A& sum, A* o) const {
     host_team const team;
-    index const padded = round_up(seen, vector_lanes<A>);
-    if (scale == A(0)) std::fill_n(s, seen, A(0));
+    vectors const v(seen);
+    if (scale == A(0)) std::fill(s + v.begin, s + seen.end, A(0));
     A const by = scale == A(0) ? A(1) : scale;
-    std::fill(s + seen, s + padded, s[0]);  // is no larger than the largest
+    A* const x = s + v.begin;
+    fill_hidden(s, seen, v, s[seen.begin]);  // is no larger than the largest
     A const largest =
-        max_op::of(max, team.template max<A>(padded, [=](index j) MTF_INLINE_LAMBDA { return by * s[j]; }));
-    std::fill(s + seen, s + padded, by > A(0) ? max_op::neutral<A>() : -max_op::neutral<A>());
+        max_op::of(max, team.template max<A>(v.end - v.begin, [=](index j) MTF_INLINE_LAMBDA { return by * x[j]; }));
+    fill_hidden(s, seen, v, by > A(0) ? max_op::neutral<A>() : -max_op::neutral<A>());
     A const shift = shift_of(largest);
     A const added = team.template sum<A>(
-        padded, [=](index j) MTF_INLINE_LAMBDA { return s[j] = fast_exp_down(by * s[j] - shift); });
-    if (padded < n) std::fill(s + padded, s + n, A(0));
+        v.end - v.begin, [=](index j) MTF_INLINE_LAMBDA { return x[j] = fast_exp_down(by * x[j] - shift); });
+    fill(s, 0, v.begin, A(0));
+    fill(s, v.end, n, A(0));
     if (o != nullptr) {
       A const kept = fast_exp_down(max - shift);
       team.each(what.head, [=](index h) MTF_INLINE_LAMBDA { o[h] *= kept; });
@@ -68,17 +113,36 @@ struct attention_blocks {
   }
   /// s: a query's products with n keys to weights; ds: the weights' gradient to the products'. `max` and `sum` are what
   /// weigh() left, `dot` the sum of each weight times its gradient.
-  void differentiate(A* s, A* ds, index seen, index n, A max, A sum, A dot) const {
+  void differentiate(A* s, A* ds, seen_keys const& seen, index n, A max, A sum, A dot) const {
     A const factor = scale, shift = shift_of(max), share = A(1) / sum, rest = factor * dot;
-    host_team{}.each(round_up(seen, vector_lanes<A>), [=](index j) MTF_INLINE_LAMBDA {
-      A const p = share * fast_exp_down(factor * s[j] - shift);
-      s[j] = p;
-      ds[j] = p * (factor * ds[j] - rest);
+    vectors const v(seen);
+    A *const x = s + v.begin, *const dx = ds + v.begin;
+    host_team{}.each(v.end - v.begin, [=](index j) MTF_INLINE_LAMBDA {
+      A const p = share * fast_exp_down(factor * x[j] - shift);
+      x[j] = p;
+      dx[j] = p * (factor * dx[j] - rest);
     });
-    if (seen < n) {
-      std::fill(s + seen, s + n, A(0));
-      std::fill(ds + seen, ds + n, A(0));
+    for (A* const row : {s, ds}) {
+      fill(row, 0, seen.begin, A(0));
+      fill(row, seen.gap, seen.gap_end, A(0));
+      fill(row, seen.end, n, A(0));
     }
+  }
+
+ private:
+  /// Whole vectors that have what is seen.
+  struct vectors {
+    index begin, end;
+    explicit vectors(seen_keys const& seen)
+        : begin(seen.begin / vector_lanes<A> * vector_lanes<A>), end(round_up(seen.end, vector_lanes<A>)) {}
+  };
+  static void fill(A* s, index begin, index end, A value) {
+    if (begin < end) std::fill(s + begin, s + end, value);
+  }
+  static void fill_hidden(A* s, seen_keys const& seen, vectors const& v, A value) {
+    fill(s, v.begin, seen.begin, value);
+    fill(s, seen.gap, seen.gap_end, value);
+    fill(s, seen.end, v.end, value);
   }
 };
 
@@ -92,7 +156,8 @@ struct attention_forward : attention_blocks<T> {
   A *max_of_rows, *sum_of_rows;
   T const *q, *k, *v;
 
-  index task_rows = 4 * rows;  // of queries, which use a block of keys while it is in cache
+  static constexpr index most_strips = 4;
+  index task_rows = most_strips * rows;  // of queries, which use a block of keys while it is in cache
 
   attention_forward(attention_shape const& shape, A scale, index worker_count, T* o, A* max_, A* sum_, T const* q_,
                     T const* k_, T const* v_)
@@ -102,19 +167,53 @@ struct attention_forward : attention_blocks<T> {
 
   [[nodiscard]] index blocks() const { return ceil_div(what.queries, task_rows); }
   [[nodiscard]] index tasks() const { return batch.l.size() * blocks(); }
+  [[nodiscard]] index sequence(index task) const { return task / blocks(); }
   [[nodiscard]] index first_row(index task) const { return (blocks() - 1 - task % blocks()) * task_rows; }
 
-  void begin(index n, A* max, A* sum) const {
-    std::fill_n(max, n, max_op::neutral<A>());
-    std::fill_n(sum, n, A(0));
+  /// The sums of a task's rows, strip by strip as they meet blocks of keys.
+  struct row_sums {
+    attention_forward const& of;
+    strided_rows<A> o;
+    A *max, *sum;
+    std::array<bool, most_strips> begun{};
+
+    row_sums(attention_forward const& tasks, index n, strided_rows<A> rows_, A* max_, A* sum_)
+        : of(tasks), o(rows_), max(max_), sum(sum_) {
+      std::fill_n(max, n, max_op::neutral<A>());
+      std::fill_n(sum, n, A(0));
+    }
+    /// Whether the m rows from r0 on, which are queries from i0 on, have sums to which those of the n keys from j0 on
+    /// are added. The first block that each of them sees makes them.
+    bool accumulates(index r0, index i0, index m, index j0, index n) {
+      if (std::exchange(begun[static_cast<std::size_t>(r0 / rows)], true)) return true;
+      if (of.meet(i0, 1, j0, n) && of.meet(i0 + m - 1, 1, j0, n)) return false;
+      clear(r0, m);
+      return true;
+    }
+    /// Rows that met no block.
+    void clear_rest(index n) {
+      for (index r0 = 0; r0 < n; r0 += rows)
+        if (!begun[static_cast<std::size_t>(r0 / rows)]) clear(r0, std::min(rows, n - r0));
+    }
+
+   private:
+    void clear(index r0, index m) {
+      for (index r = r0; r < r0 + m; ++r) std::fill_n(o[r], of.what.head, A(0));
+    }
+  };
+  /// The first of the keys that rows [first, end) see, at the begin of its block.
+  [[nodiscard]] index first_block(index first, index end) const {
+    return base::keys_of(first, end, 0, what.keys).begin / columns * columns;
   }
-  void finish(index task, index at, index n, strided_rows<A> o, A const* max, A const* sum) const {
+  void finish(index task, index at, index n, row_sums& sums) const {
     index const first = first_row(task);
+    sums.clear_rest(n);
     for (index r = 0; r < n; ++r) {
-      base::store_row(out + at + (first + r) * what.q_row, o[r], what.head, A(1) / sum[r]);
+      bool const sees = what.seen.keys(first + r, base::present).count() > 0;
+      base::store_row(out + at + (first + r) * what.q_row, sums.o[r], what.head, sees ? A(1) / sums.sum[r] : A(0));
       index const row = task / blocks() * what.queries + first + r;
-      max_of_rows[row] = max[r];
-      sum_of_rows[row] = sum[r];
+      max_of_rows[row] = sums.max[r];
+      sum_of_rows[row] = sums.sum[r];
     }
   }
   /// What to prefetch: where this task will write, and what the worker's next one reads.
@@ -127,8 +226,9 @@ struct attention_forward : attention_blocks<T> {
       batch.locate(then / blocks(), at);
       index const first = first_row(then), end = std::min(first + task_rows, w.queries);
       coming.add(q + at[0] + first * w.q_row, w.q_row, end - first);
-      coming.add(k + at[1], w.k_row, std::min(columns, w.keys));
-      coming.add(v + at[2], w.v_row, std::min(columns, w.keys));
+      index const j0 = std::min(first_block(first, end), w.keys - 1), n = std::min(columns, w.keys - j0);
+      coming.add(k + at[1] + j0 * w.k_row, w.k_row, n);
+      coming.add(v + at[2] + j0 * w.v_row, w.v_row, n);
     }
     return coming;
   }
@@ -167,6 +267,7 @@ struct attention_backward : attention_blocks<T> {
 
   [[nodiscard]] index blocks() const { return ceil_div(what.keys, columns); }
   [[nodiscard]] index tasks() const { return batch.l.size() * parts; }
+  [[nodiscard]] index sequence(index task) const { return task / parts; }
   /// How many elements `sums` needs.
   [[nodiscard]] index sum_count() const {
     return std::is_same_v<T, A> && parts == 1 ? 0 : tasks() * what.queries * what.head;
@@ -182,12 +283,26 @@ struct attention_backward : attention_blocks<T> {
     strided_rows<A> const to = sums_of(task, at[0]);
     auto coming = after(task, at);
     // Blocks of later keys are seen by fewer queries: dealt to the parts forth and back (0 1 2 2 1 0), they are about
-    // equal work. A part's first block is number `part`, so queries before it get nothing from this part.
+    // equal work. A part's first block is number `part`: queries before those that see it get nothing from this part.
+    // Later ones see it as well, unless they forget, or there are no such keys.
     index const part = task % parts;
-    for (index i = 0; i < std::min(part * columns, w.queries); ++i) std::fill_n(to[i], w.head, A(0));
+    bool const all_see = !w.seen.forgets() && part * columns < base::present;
+    index const before = all_see ? w.seen.first_query(part * columns, w.queries) : w.queries;
+    for (index i = 0; i < before; ++i) std::fill_n(to[i], w.head, A(0));
     for (index c = part; c < blocks(); ++c)
       if (index const turn = c % (2 * parts); turn == part || turn == 2 * parts - 1 - part)
-        of_keys(task / parts, at, c * columns, to, c > part, coming);
+        of_keys(task / parts, at, c * columns, to, c > part || !all_see, coming);
+  }
+  /// Calls of_queries(first query, how many, how many of the keys from j0 on) for the blocks of queries that see some
+  /// of `width` keys.
+  template <class OfQueries>
+  void for_queries(index j0, index width, OfQueries const& of_queries) const {
+    auto const& w = what;
+    index const end = w.seen.end_of_queries(j0, j0 + width, w.queries);
+    for (index i0 = w.seen.first_query(j0, w.queries) / rows * rows; i0 < end; i0 += rows) {
+      index const m = std::min(rows, w.queries - i0), n = std::min(width, base::last_key(i0 + m) - j0);
+      if (base::meet(i0, m, j0, n)) of_queries(i0, m, n);
+    }
   }
   /// The sum of each weight times its gradient, for one query.
   [[nodiscard]] A dot(T const* g, T const* o) const {
@@ -244,7 +359,11 @@ struct attention_worker {
   void operator()(index worker) const {
     scratch_memory part(scratch + worker * scratch_bytes);
     auto const mine = work->from(part);
-    for (index task = (*next)++; task < work->tasks(); task = (*next)++) (*work)(task, mine);
+    Tasks here = *work;
+    for (index task = (*next)++; task < work->tasks(); task = (*next)++) {
+      here.present = work->present_in(work->sequence(task));
+      here(task, mine);
+    }
   }
 };
 

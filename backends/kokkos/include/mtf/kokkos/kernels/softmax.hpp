@@ -9,12 +9,28 @@
 
 namespace mtf::kokkos {
 
-/// How many of the n elements of row r are visible under the rule; they are the first ones.
-KOKKOS_FORCEINLINE_FUNCTION constexpr index visible(causal_rule const& rule, index r, index n) {
-  if (!rule.on) return n;
-  index const query = r / rule.query_stride % rule.query_extent + rule.query_offset;
-  index const count = query - rule.key_offset + 1;
-  return count < 0 ? 0 : count < n ? count : n;
+/// Calls f(begin, count) for the visible elements of a row, which are one run or two.
+template <class F>
+MTF_FUNCTION void each_run(visible_range const& seen, F f) {
+  // A loop, so that what f does is in the kernel once.
+  for (int run = seen.prefix > 0 ? 0 : 1; run < 2; ++run) {
+    index const begin = run == 0 ? 0 : seen.first;
+    f(begin, run == 0 ? seen.prefix : seen.last - begin);
+  }
+}
+/// Op over f(begin, count) of the runs.
+template <class Op, class A, class F>
+MTF_FUNCTION A over_runs(visible_range const& seen, F f) {
+  A all = Op::template neutral<A>();
+  each_run(seen, [&](index begin, index count) MTF_INLINE_LAMBDA { all = Op::of(all, f(begin, count)); });
+  return all;
+}
+/// out = 0 where a row of n elements is hidden.
+template <class Team, class T>
+MTF_FUNCTION void hide(Team const& team, visible_range const& seen, index n, T* out) {
+  T *const between = out + seen.prefix, *const after = out + seen.last;
+  if (seen.first > seen.prefix) team.each(seen.first - seen.prefix, [=](index j) { between[j] = T(0); });
+  team.each(n - seen.last, [=](index j) { after[j] = T(0); });
 }
 
 /// A shift that keeps exp(x - shift) finite; 0 for a row with nothing visible, whose maximum is -infinity.
@@ -28,11 +44,12 @@ template <class T>
 struct max_row {
   using A = compute_t<T>;
   A scale;
-  causal_rule rule;
+  visible_rows seen;
 
   template <class Team>
   KOKKOS_FUNCTION A operator()(Team const& team, index r, index n, T const* in) const {
-    return max_of(team, visible(rule, r, n), in, scale);
+    return over_runs<max_op, A>(seen(r, n), [=, this](index begin, index count)
+                                                MTF_INLINE_LAMBDA { return max_of(team, count, in + begin, scale); });
   }
 };
 
@@ -41,12 +58,15 @@ template <class T>
 struct exp_sum_row {
   using A = compute_t<T>;
   A scale;
-  causal_rule rule;
+  visible_rows seen;
   A const* max;
 
   template <class Team>
   KOKKOS_FUNCTION A operator()(Team const& team, index r, index n, T const* in) const {
-    return exp_sum_of(team, visible(rule, r, n), in, shift_of(max[r]), scale, in + n);
+    A const s = scale, shift = shift_of(max[r]);
+    return over_runs<sum_op, A>(seen(r, n), [=](index begin, index count) MTF_INLINE_LAMBDA {
+      return exp_sum_of(team, count, in + begin, shift, s, in + begin + n);
+    });
   }
 };
 
@@ -55,50 +75,80 @@ template <class T>
 struct softmax_row {
   using A = compute_t<T>;
   A scale;
-  causal_rule rule;
+  visible_rows seen;
   A const* max = nullptr;
   A const* sum = nullptr;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
-    index const seen = visible(rule, r, n);
-    T* const hidden = out + seen;
-    team.each(n - seen, [=](index j) { hidden[j] = T(0); });
-    A const s = scale, shift = shift_of(max != nullptr ? max[r] : max_of(team, seen, in, s));
+    visible_range const range = seen(r, n);
+    hide(team, range, n, out);
+    A const s = scale;
+    A const shift =
+        shift_of(max != nullptr ? max[r] : over_runs<max_op, A>(range, [=](index begin, index count) MTF_INLINE_LAMBDA {
+          return max_of(team, count, in + begin, s);
+        }));
     if constexpr (std::is_same_v<T, A>) {  // storing the exponentials in a narrower type would round them twice
       if (sum == nullptr) {
-        A const total = team.template sum<A>(
-            seen, [=](index j) { return out[j] = fast_exp_down(s * in[j] - shift); }, in + n, out + n);
+        A const total = over_runs<sum_op, A>(range, [=](index begin, index count) MTF_INLINE_LAMBDA {
+          T const* const x = in + begin;
+          T* const y = out + begin;
+          return team.template sum<A>(
+              count, [=](index j) MTF_INLINE_LAMBDA { return y[j] = fast_exp_down(s * x[j] - shift); }, x + n, y + n);
+        });
         A const factor = A(1) / total;
-        return team.each(seen, [=](index j) { out[j] *= factor; });
+        return each_run(range, [=](index begin, index count) MTF_INLINE_LAMBDA {
+          T* const y = out + begin;
+          team.each(count, [=](index j) MTF_INLINE_LAMBDA { y[j] *= factor; });
+        });
       }
     }
-    A const factor = A(1) / (sum != nullptr ? sum[r] : exp_sum_of(team, seen, in, shift, s, in + n, out));
-    team.each(seen, [=](index j) { out[j] = convert<T>(factor * fast_exp_down(s * load(in[j]) - shift)); });
+    A const factor =
+        A(1) / (sum != nullptr ? sum[r] : over_runs<sum_op, A>(range, [=](index begin, index count) MTF_INLINE_LAMBDA {
+          return exp_sum_of(team, count, in + begin, shift, s, in + begin + n, out + begin);
+        }));
+    each_run(range, [=](index begin, index count) MTF_INLINE_LAMBDA {
+      T const* const x = in + begin;
+      T* const y = out + begin;
+      team.each(count,
+                [=](index j) MTF_INLINE_LAMBDA { y[j] = convert<T>(factor * fast_exp_down(s * load(x[j]) - shift)); });
+    });
   }
 };
 
-/// dx = scale * y * (dy - dot), dot = sum(y dy); 0 where y is, in what the rule hides.
-template <class T>
+/// Rows of which everything is visible.
+struct all_visible {
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION constexpr visible_range operator()(index, index n) const {
+    return {0, 0, n};
+  }
+};
+/// dx = scale * y * (dy - dot), dot = sum(y dy); 0 where y is, in what is hidden, which need not be read.
+template <class T, class Seen = all_visible>
 struct softmax_vjp_row {
   using A = compute_t<T>;
   A scale;
   A const* dot = nullptr;
-  causal_rule rule{};
+  Seen seen{};
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* y, T const* dy) const {
-    index const seen = visible(rule, r, n);
-    T* const hidden = out + seen;
-    team.each(n - seen, [=](index j) { hidden[j] = T(0); });
-    A const s = scale, d = dot != nullptr ? dot[r] : dot_of(team, seen, y, dy);
-    team.each(seen, [=](index j) { out[j] = convert<T>(s * load(y[j]) * (load(dy[j]) - d)); });
+    visible_range const range = seen(r, n);
+    hide(team, range, n, out);
+    A const s = scale;
+    A const d = dot != nullptr ? dot[r] : over_runs<sum_op, A>(range, [=](index begin, index count) MTF_INLINE_LAMBDA {
+      return dot_of(team, count, y + begin, dy + begin);
+    });
+    each_run(range, [=](index begin, index count) MTF_INLINE_LAMBDA {
+      T* const to = out + begin;
+      T const *const p = y + begin, *const g = dy + begin;
+      team.each(count, [=](index j) MTF_INLINE_LAMBDA { to[j] = convert<T>(s * load(p[j]) * (load(g[j]) - d)); });
+    });
   }
 };
 
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::softmax<T> const& p) {
-  write_rows(on, p.name, p.of, softmax_row<T>{p.scale, p.visible, p.max, p.sum}, p.y, p.x);
+  write_rows(on, p.name, p.of, softmax_row<T>{p.scale, p.seen, p.max, p.sum}, p.y, p.x);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::softmax_vjp<T> const& p) {
@@ -106,11 +156,11 @@ void compute(device<Exec>& on, primitives::softmax_vjp<T> const& p) {
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::row_max<T> const& p) {
-  number_rows(on, p.name, p.of, max_row<T>{p.scale, p.visible}, p.out, p.x);
+  number_rows(on, p.name, p.of, max_row<T>{p.scale, p.seen}, p.out, p.x);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::row_exp_sum<T> const& p) {
-  number_rows(on, p.name, p.of, exp_sum_row<T>{p.scale, p.visible, p.max}, p.sum, p.x);
+  number_rows(on, p.name, p.of, exp_sum_row<T>{p.scale, p.seen, p.max}, p.sum, p.x);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::row_dot<T> const& p) {

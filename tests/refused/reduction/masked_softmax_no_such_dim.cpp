@@ -1,4 +1,4 @@
-// The queries of a causal softmax are a dimension that the tensor lacks.
+// The queries of a masked softmax are a dimension that the tensor lacks.
 // expect[GNU]: error_no_such_dim<digit, mtf::shape<batch, sequence>
 // expect[Clang]: error_no_such_dim<digit, mtf::shape<batch, sequence>
 // expect[NVIDIA]: error_no_such_dim<.*digit
@@ -6,7 +6,7 @@
 #include "names.hpp"
 
 #ifdef MTF_CONTROL
-auto f(tensor<batch, sequence> const& x) { return mtf::causal_softmax<batch, sequence>(x); }
+auto f(tensor<batch, sequence> const& x) { return mtf::masked_softmax<batch, sequence>(x, mtf::visible::causal()); }
 #else
-auto f(tensor<batch, sequence> const& x) { return mtf::causal_softmax<digit, sequence>(x); }
+auto f(tensor<batch, sequence> const& x) { return mtf::masked_softmax<digit, sequence>(x, mtf::visible::causal()); }
 #endif

@@ -7,10 +7,10 @@
 
 #ifdef MTF_CONTROL
 auto f(tensor<sequence, heads, digit> const& q, tensor<memory, heads, digit> const& k, tensor<memory, heads, digit> const& v) {
-  return mtf::causal_attention<sequence, memory, digit>(q, k, v, 1);
+  return mtf::attention<sequence, memory, digit>(q, k, v, mtf::visible::causal(), 1);
 }
 #else
 auto f(tensor<sequence, heads, digit> const& q, tensor<sequence, heads, digit> const& k, tensor<memory, heads, digit> const& v) {
-  return mtf::causal_attention<sequence, memory, digit>(q, k, v, 1);
+  return mtf::attention<sequence, memory, digit>(q, k, v, mtf::visible::causal(), 1);
 }
 #endif
