@@ -139,6 +139,9 @@ template <class Task, mtf::fixed_string Mesh, mtf::fixed_string Layout, class Pr
           mtf::fixed_string Upper = Layout>
 struct under_layout : checked_task<Task, missing_in_description<Task>()>,
                       typed_program<Task>::template of<Mesh, Layout, Precision, Upper> {
+  static_assert(!described<Task> || Layout.view() == Upper.view() || has_upper_layout<Task>,
+                "mtf: a layout of its own for the upper half of the layers needs a task that has such a half: template "
+                "<class Layout> using with_upper_layout");
   using plain_task = Task;
   using mesh = mtf::mesh_of<Mesh>;
   static constexpr bool takes_any_layout = false;

@@ -51,8 +51,9 @@ class language_task : public Model {
   /// What speeds count.
   static constexpr char const* item = "tokens";
   static constexpr std::int64_t items = batch_size * sequence_length;
-  template <class Layout>
-  using with_upper_layout = language_task<typename Model::template with_upper_layout<Layout>>;
+  /// If the model has layers whose upper half may have a layout of its own.
+  template <class Layout, class M = Model>
+  using with_upper_layout = language_task<typename M::template with_upper_layout<Layout>>;
 
   /// As the command line says: `data`, a path; `seed`; `batches` in a step; `validation_share` of the tokens.
   explicit language_task(auto const& asked)

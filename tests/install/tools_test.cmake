@@ -64,7 +64,7 @@ has("train --report" "${page}" "<canvas" "Chart.js" "A language model learns too
 # What this model has not, is no option: dropout, a layout of the upper half.
 foreach(flag IN ITEMS --dropout --upper-layout --recompute)
   execute_process(COMMAND ./train --data "${data}" ${flag} 0 ERROR_VARIABLE error RESULT_VARIABLE code)
-  if(NOT code EQUAL 2 OR NOT error MATCHES "^mtf: [^\n]*not expected: ${flag} 0")
+  if(NOT code EQUAL 2 OR NOT error MATCHES "^mtf: [^\n]*not expected: 0 ${flag}")
     message(SEND_ERROR "${flag}: exit code ${code}\n${error}")
   endif()
 endforeach()
