@@ -14,13 +14,6 @@ function(mtf_add_program target)
   target_link_libraries(${target} PRIVATE ${mtf_program_libraries})
 endfunction()
 
-# Sources without kernels: nvcc_wrapper calls the host's compiler, which takes a third of the time.
-function(mtf_host_only target)
-  if(Kokkos_ENABLE_CUDA)
-    target_compile_options(${target} PRIVATE --host-only)
-  endif()
-endfunction()
-
 # mtf_marker(FILE WORD OUT): what follows `// WORD: ` within a source's first lines, as a list; empty when not there.
 function(mtf_marker file word out)
   file(STRINGS "${file}" line REGEX "^// ${word}:" LIMIT_INPUT 2000 LIMIT_COUNT 1)

@@ -13,4 +13,4 @@ case "${1:-}" in
     exit 2
     ;;
 esac
-find include backends examples tests benchmarks \( -name '*.hpp' -o -name '*.cpp' \) -not -path 'tests/refused/*' -print0 | xargs -0 -P "$(nproc)" -n 32 clang-format-19 "${how[@]}"
+find include backends models tools examples tests benchmarks \( -name '*.hpp' -o -name '*.cpp' \) -not -path 'tests/refused/*' -print0 | xargs -0 -P "$(nproc)" -n 32 clang-format-19 "${how[@]}"

@@ -19,7 +19,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CORE, THREADS, PREPARE = "include/mtf", "backends/threads/include/mtf/threads", "examples/prepare"
+CORE, THREADS, PREPARE = "include/mtf", "backends/threads/include/mtf/threads", "tools/prepare"
 
 # (what is wrong, the programs that should notice, header, text, replacement). Programs are those in `tests` below, or
 # one of the files tests/sweep/*_cases.cpp by its name. `fuzz` is asked for errors that the sweep cannot see.

@@ -10,23 +10,31 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <mtf/checkpoint.hpp>
+#include <mtf/kokkos.hpp>
+#include <mtf/mpi.hpp>
+#include <mtf/tools/program.hpp>
+#include <mtf/tools/step_options.hpp>
 
 #include "../measure.hpp"
-#include "setup.hpp"
 
 namespace {
 
-using namespace transformer;
 namespace fs = std::filesystem;
-using parameters = parameters_on<backend>;
-using optimizer = optimizer_on<backend>;
-using tokens = tokens_on<backend>;
+// `program`: GPT-2 of a config, under any layout (mtf_add_tool).
+using backend = mtf::kokkos_backend<>;
+using state_split = program::state_split;
+using language_model = program::task;
+using parameters = program::parameters_on<backend>;
+using optimizer = program::optimizer_on<backend>;
+using tokens = std::tuple_element_t<0, program::batch_on<backend>>;
+constexpr auto gradients_are_completed = program::gradients_are_completed;
 
 /// The files of a checkpoint.
 std::vector<fs::path> files_in(std::string const& directory) {
@@ -63,7 +71,7 @@ struct state {
   explicit state(backend& machine) : moments(machine, {}) {}
 };
 
-void run(backend& machine, options const& other, std::string const& directory) {
+void run(backend& machine, mtf::tools::step_options const& other, std::string const& directory) {
   auto& ranks = machine.ranks();
   bool const speaks = ranks.rank() == 0;
   auto const timed = [&](auto const& f) {
@@ -133,7 +141,7 @@ void run(backend& machine, options const& other, std::string const& directory) {
   // Both into memory that was used before: the time for new pages depends on the system. (The first round's is new.) Of
   // a copy as many bytes as this rank's shards have.
   machine.layouts().clear();
-  for (auto const& l : layouts_of(other)) machine.layouts().add(l);
+  for (auto const& l : mtf::tools::layouts_of<program>(other)) machine.layouts().add(l);
   std::vector<double> loaded, copied;
   std::size_t held = 0;
   for (int i = 0; i <= rounds; ++i) {
@@ -169,7 +177,7 @@ void run(backend& machine, options const& other, std::string const& directory) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  options under, other;
+  mtf::tools::step_options under, other;
   std::string directory;
   auto const layouts = [&] {
     if (argc != 5) throw mtf::user_error("usage: checkpoint DIR MESH LAYOUT OTHER-LAYOUT");
@@ -177,7 +185,7 @@ int main(int argc, char** argv) {
     under.mesh = other.mesh = argv[2];
     under.layout = argv[3];
     other.layout = argv[4];
-    return layouts_of(under);
+    return mtf::tools::layouts_of<program>(under);
   };
   return mtf::run_under<backend>(argc, argv, layouts, [&](backend& machine) { run(machine, other, directory); });
 }

@@ -25,8 +25,8 @@ for flag in "${@:2}"; do  # given explicitly, /usr/include hides the C++ library
 done
 core=("-I$root/include")
 both=("${core[@]}" "-I$root/backends/kokkos/include" "-I$root/backends/mpi/include" "${others[@]}")
-# Checkpoints' code is compiled once for all programs of the example: what is measured is mtf's, not nlohmann-json's.
-train=("${both[@]}" "-I$root/examples/transformer" "-I$root/examples/transformer/page" "-I$here" -DMTF_CHECKPOINT_COMPILED)
+# Checkpoints' code is compiled once for all programs: what is measured is mtf's, not nlohmann-json's.
+train=("${both[@]}" "-I$here" -DMTF_CHECKPOINT_COMPILED)
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
@@ -35,15 +35,14 @@ includes() { printf '#include <%s>\n' "${@:2}" > "$work/$1.cpp"; }
 includes core mtf/mtf.hpp
 includes others Kokkos_Core.hpp mpi.h
 includes both mtf/mtf.hpp mtf/kokkos.hpp mtf/mpi.hpp
-cat > "$work/train.cpp" << 'END'
-#define MTF_EXAMPLE_RANKS_AS_THREADS 0
-#define MTF_EXAMPLE_ANY_LAYOUT 0
-#define MTF_EXAMPLE_MESH "data:2;model:2"
-#define MTF_EXAMPLE_LAYOUT "batch:data;heads:model;d_ff:model;vocab:model"
-#define MTF_EXAMPLE_UPPER_LAYOUT MTF_EXAMPLE_LAYOUT
-#define MTF_EXAMPLE_PRECISION float
-#define MTF_EXAMPLE_CONFIG "layers.hpp"
-#include <train.cpp>
+cat > "$work/train.cpp" << END
+#include "$root/tools/train/train.hpp"
+#include "$root/models/gpt2/task.hpp"
+#include "layers.hpp"
+
+using program = mtf::tools::under_layout<mtf::gpt2::task<config>, "data:2;model:2",
+                                         "batch:data;heads:model;d_ff:model;vocab:model">;
+int main(int argc, char** argv) { return mtf::tools::train<program>(argc, argv); }
 END
 
 # compile NAME: "seconds kilobytes allocated-MiB". A name is one that recorded.txt uses.

@@ -12,7 +12,7 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/ops/elementwise/functions.hpp>
 
-#include "../../examples/transformer/peak.hpp"
+#include "../../tools/train/peak.hpp"
 #include "../measure.hpp"
 
 namespace primitives = mtf::primitives;
@@ -134,7 +134,7 @@ class kernels {
     if (b_transposed) c.b_k = 1, c.b_n = k;
     if (batch > 1) c.batch = {.ndim = 1, .extent = {batch}, .stride = {operand{m * k}, operand{k * n}, operand{m * n}}};
     add(before_ + name, [c, this](benchmark::State& state) {
-      double const peak = transformer::matrix_peak(a_.b);
+      double const peak = mtf::tools::matrix_peak(a_.b);
       double const speed =
           c.flops() / timed(a_.b, state, [&] {
             a_.b.run(primitives::contract{c, static_cast<T const*>(a_.x), static_cast<T const*>(a_.dy), a_.y});

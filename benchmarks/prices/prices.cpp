@@ -10,23 +10,33 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <mtf/backend/profile.hpp>
+#include <mtf/kokkos.hpp>
+#include <mtf/mpi.hpp>
 #include <mtf/plan/plan_under.hpp>
+#include <mtf/tools/program.hpp>
+#include <mtf/tools/step_options.hpp>
 
 #include "../machine/measure_machine.hpp"
 #include "../measure.hpp"
-#include "setup.hpp"
 
 namespace {
 
-using namespace transformer;
-using parameters = parameters_on<backend>;
-using tokens = tokens_on<backend>;
+// `program`: GPT-2 of a config, under any layout (mtf_add_tool).
+using backend = mtf::kokkos_backend<>;
+using state_split = program::state_split;
+using language_model = program::task;
+using parameters = program::parameters_on<backend>;
+using tokens = std::tuple_element_t<0, program::batch_on<backend>>;
+using mtf::tools::layouts_of;
+constexpr auto gradients_are_completed = program::gradients_are_completed;
+constexpr std::tuple_element_t<0, language_model::inputs> planned_tokens;
 
-options options_of(std::string const& mesh, std::string const& layout) {
-  options o;
+mtf::tools::step_options options_of(std::string const& mesh, std::string const& layout) {
+  mtf::tools::step_options o;
   o.mesh = mesh;
   o.layout = layout.substr(0, layout.find('/'));
   if (auto const at = layout.find('/'); at != std::string::npos) o.upper_layout = layout.substr(at + 1);
@@ -34,9 +44,9 @@ options options_of(std::string const& mesh, std::string const& layout) {
 }
 
 /// A training program, and of the steps that it ran last the median time, and the most memory.
-class program {
+class timed_program {
  public:
-  explicit program(backend& machine) : machine_(machine), before_(machine.memory().live) {
+  explicit timed_program(backend& machine) : machine_(machine), before_(machine.memory().live) {
     machine.reset_peak();
     mtf::random_key const seed(1);
     p_ = language_model::initial<parameters>(machine, seed);
@@ -81,7 +91,7 @@ class program {
   backend& machine_;
   std::size_t before_;  // the measurement's own
   parameters p_;
-  std::optional<optimizer_on<backend>> optimizer_;
+  std::optional<program::optimizer_on<backend>> optimizer_;
   tokens x_, y_;
   double seconds_ = 0, memory_ = 0;
 };
@@ -151,21 +161,21 @@ int main(int argc, char** argv) {
   std::string const mesh = argv[first];
   std::vector<std::string> const layouts(argv + first + 1, argv + argc);
   return mtf::run_under<backend>(
-      argc, argv, [&] { return layouts_of(options_of(mesh, layouts.front())); },
+      argc, argv, [&] { return layouts_of<program>(options_of(mesh, layouts.front())); },
       [&](backend& b) {
         // The computer's speeds and the steps are measured in turns: others use it too, now more, now less.
         measured::measurement<backend> measurement(b);
         auto here = measurement.machine("here", true);
         std::vector<row> rows;
         for (auto const& text : layouts) {
-          auto const given = layouts_of(options_of(mesh, text));
+          auto const given = layouts_of<program>(options_of(mesh, text));
           rows.emplace_back().layouts.assign(given.begin(), given.end());
         }
         for (int round = 0; round < 3; ++round) {
           for (auto& r : rows) {
             b.layouts().clear();
             for (auto const& l : r.layouts) b.layouts().add(l);
-            program p(b);
+            timed_program p(b);
             p.run(7);
             r.rounds.push_back(p.seconds());
             r.memory = p.memory();
@@ -179,7 +189,8 @@ int main(int argc, char** argv) {
         std::vector<double> errors;
         for (std::size_t i = 0; i < rows.size(); ++i) {
           auto const plan = mtf::plan_under<gradients_are_completed, state_split, mtf::updated_by<mtf::adamw>>(
-              planned_loss, rows[i].layouts, planned_parameters, planned_tokens, planned_tokens);
+              mtf::tools::planned_loss<program>{}, rows[i].layouts, program::planned_parameters, planned_tokens,
+              planned_tokens);
           auto const price = plan.price(here);
           auto& r = rows[i];
           r.planned = price.seconds();

@@ -1,5 +1,5 @@
 #pragma once
 // Batch and sequence are llm.c's on CPUs.
-#include "gpt2_shape.hpp"
+#include "../../models/gpt2/config.hpp"
 
-struct config : gpt2_shape<4, 64> {};
+struct config : mtf::gpt2::small<4, 64> {};

@@ -1,5 +1,5 @@
 #pragma once
 // GPT-2's whole context: a step for a GPU.
-#include "gpt2_shape.hpp"
+#include "../../models/gpt2/config.hpp"
 
-struct config : gpt2_shape<8, 1024> {};
+struct config : mtf::gpt2::small<8, 1024> {};

@@ -10,29 +10,40 @@
 #include <numeric>
 #include <span>
 #include <string_view>
+#include <tuple>
 
+#include <mtf/kokkos.hpp>
+#include <mtf/mpi.hpp>
 #include <mtf/plan/plan_of.hpp>
 #include <mtf/plan/plan_under.hpp>
+#include <mtf/tools/program.hpp>
+#include <mtf/tools/train/peak.hpp>
 
 #include "../measure.hpp"
 #include "on_paper.hpp"
-#include "peak.hpp"
-#include "setup.hpp"
 #include "start_file.hpp"
 
 namespace {
 
-using namespace transformer;
-using parameters = parameters_on<backend>;
-using tokens = tokens_on<backend>;
-using activation = computed_on<backend>;
+// `program`: GPT-2 of a config, under a layout (mtf_add_tool).
+using backend = mtf::kokkos_backend<>;
+using mesh = program::mesh;
+using layout = program::layout;
+using state_split = program::state_split;
+using language_model = program::task;
+using parameters = program::parameters_on<backend>;
+using tokens = std::tuple_element_t<0, program::batch_on<backend>>;
+using activation = typename decltype(mtf::as_computed_t<parameters>{}.gamma_f)::element_type;
+constexpr auto gradients_are_completed = program::gradients_are_completed;
+constexpr auto planned_parameters = program::planned_parameters;
+constexpr std::tuple_element_t<0, language_model::inputs> planned_tokens;
 
-constexpr auto plan = mtf::plan_of<layout, gradients_are_completed, state_split>(planned_loss, planned_parameters,
-                                                                                 planned_tokens, planned_tokens);
+constexpr auto plan = mtf::plan_of<layout, gradients_are_completed, state_split>(
+    mtf::tools::planned_loss<program>{}, planned_parameters, planned_tokens, planned_tokens);
 
 /// As in on_paper.hpp.
 double counted_bytes(bool recompute = false) {
-  return bytes_on_paper<language_model, config, precision, layout, state_split>(recompute);
+  return bytes_on_paper<language_model, config, program::precision, layout, state_split>(recompute);
 }
 
 /// Adds the initial values by their names, global and row-major. All ranks call it.
@@ -94,7 +105,7 @@ int run(backend& machine, request const& asked) {
   bool const speaks = machine.ranks().rank() == 0;
   mtf::random_key const seed(1);
   auto p = model::initial<parameters>(machine, seed);
-  optimizer_on<backend> optimizer(machine, {.weight_decay = 0.1});
+  program::optimizer_on<backend> optimizer(machine, {.weight_decay = 0.1});
   // One stream of tokens, each the label of the one before it, as in a text: llm.c takes nothing else.
   auto const count = static_cast<std::size_t>(tokens::shape_type::size);
   std::vector<std::int32_t> stream(count + 1);
@@ -146,7 +157,7 @@ int run(backend& machine, request const& asked) {
   // The peak is measured between the steps, so that both see the same machine.
   std::vector<double> step_seconds, peaks;
   for (int i = 0; i < steps; ++i) {
-    peaks.push_back(best_matrix_peak<activation>(machine));
+    peaks.push_back(mtf::tools::best_matrix_peak<activation>(machine));
     step_seconds.push_back(timed(step));
   }
   double const seconds = measure::median(step_seconds), peak = measure::median(peaks),
@@ -160,11 +171,12 @@ int run(backend& machine, request const& asked) {
   double const profiled = timed(step);
   machine.profile(nullptr);
   auto const memory = machine.memory();
-  double const bandwidth = memory_bandwidth(machine);
+  double const bandwidth = mtf::tools::memory_bandwidth(machine);
   if (!speaks) return 0;
 
   std::printf("mesh %s, layout \"%s\", %.1f M parameters, first losses %.6f %.6f, %d steps\n", mesh::text().c_str(),
-              MTF_EXAMPLE_LAYOUT, static_cast<double>(mtf::parameter_count(p)) / 1e6, first[0], first[1], steps);
+              program::layout_text().c_str(), static_cast<double>(mtf::parameter_count(p)) / 1e6, first[0], first[1],
+              steps);
   std::printf(
       "step %.1f ms (median; fastest %.1f), %.0f tokens/s, %.1f GFLOP/s; matrix peak %.1f GFLOP/s; share of peak "
       "%.3f\n",

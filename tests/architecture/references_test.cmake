@@ -17,7 +17,7 @@ file(GLOB_RECURSE documents RELATIVE "${ROOT}" "${ROOT}/docs/*.md" "${ROOT}/benc
 list(FILTER documents EXCLUDE REGEX "^docs/notes/")
 file(GLOB found RELATIVE "${ROOT}" "${ROOT}/*.md")
 list(APPEND documents ${found})
-foreach(room IN ITEMS include backends tests examples benchmarks cmake scripts)
+foreach(room IN ITEMS include backends models tools tests examples benchmarks cmake scripts)
   foreach(kind IN ITEMS hpp cpp cmake txt sh py in)
     file(GLOB_RECURSE found RELATIVE "${ROOT}" "${ROOT}/${room}/*.${kind}")
     list(APPEND sources ${found})
@@ -116,7 +116,7 @@ foreach(file IN LISTS documents sources)
     continue()
   endif()
   string(REGEX MATCHALL
-    "(include|backends|tests|examples|benchmarks|cmake|scripts|docs)/[A-Za-z0-9_*<>/.-]*[A-Za-z0-9_*]" cited "${text}")
+    "(include|backends|models|tools|tests|examples|benchmarks|cmake|scripts|docs)/[A-Za-z0-9_*<>/.-]*[A-Za-z0-9_*]" cited "${text}")
   foreach(path IN LISTS cited)
     if(path MATCHES "[*<>]" OR text MATCHES "build/[a-z]+/${path}")
       continue()  # a pattern; what a build makes

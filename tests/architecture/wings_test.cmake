@@ -1,8 +1,9 @@
 # The architecture, checked over all headers:
 #   cmake -D ROOT=. -P wings_test.cmake
 # Each wing includes only those before it and those that the table names; no header includes itself through others; no
-# header is long. Why the wings stand in this order: (docs/design/wings.md, "Wings"), whose list has each wing. Programs that
-# users read, which are examples, benchmarks and recipes, name nothing of mtf::detail.
+# header is long. Why the wings stand in this order: (docs/design/wings.md, "Wings"), whose list has each wing. Models and
+# tools include public headers alone, and of each other nothing; what users read, which are models, tools, examples,
+# benchmarks and recipes, names nothing of mtf::detail.
 cmake_minimum_required(VERSION 3.25)
 get_filename_component(ROOT "${ROOT}" ABSOLUTE)
 
@@ -136,8 +137,38 @@ if(NOT wings STREQUAL listed)
   string(APPEND problems "\n  docs/design/wings.md lists the wings ${listed}; there are ${wings}")
 endif()
 
+# Models and tools stand beside each other: a folder of models may use what models share, a tool what tools share.
+set(models_may common)
+set(tools_may page)
+set(of_rooms 0)
+foreach(wing IN ITEMS models tools)
+  file(GLOB_RECURSE found RELATIVE "${ROOT}/${wing}" "${ROOT}/${wing}/*.hpp" "${ROOT}/${wing}/*.cpp")
+  foreach(file IN LISTS found)
+    math(EXPR of_rooms "${of_rooms} + 1")
+    get_filename_component(folder "${file}" DIRECTORY)
+    file(STRINGS "${ROOT}/${wing}/${file}" lines REGEX "^#include ")
+    foreach(line IN LISTS lines)
+      if(line MATCHES "#include <mtf/(models|tools)/")
+        string(APPEND problems "\n  ${wing}/${file}: ${line}: models and tools include their own by \"...\", and each other's not")
+      elseif(line MATCHES "#include \"([^\"]+)\"")
+        set(written "${CMAKE_MATCH_1}")
+        cmake_path(SET included NORMALIZE "./${folder}/${written}")
+        get_filename_component(of "${included}" DIRECTORY)
+        if(included MATCHES "^\\.\\./" OR NOT EXISTS "${ROOT}/${wing}/${included}")
+          string(APPEND problems "\n  ${wing}/${file} includes ${written}, which is not in ${wing}/")
+        elseif(of AND NOT of STREQUAL folder AND NOT of IN_LIST ${wing}_may)
+          string(APPEND problems "\n  ${wing}/${file} includes ${included}: of other folders only ${${wing}_may}")
+        endif()
+      endif()
+    endforeach()
+  endforeach()
+endforeach()
+if(of_rooms LESS 20)
+  string(APPEND problems "\n  only ${of_rooms} files of models and tools were found: this script no longer reads them")
+endif()
+
 set(programs "")
-foreach(room IN ITEMS examples benchmarks tests/recipes)
+foreach(room IN ITEMS models tools examples benchmarks tests/recipes)
   file(GLOB_RECURSE found RELATIVE "${ROOT}" "${ROOT}/${room}/*.?pp")
   list(APPEND programs ${found})
 endforeach()

@@ -7,7 +7,8 @@ set(words
   "cut|cuts|cutting" "split"
   "max_rank" "max_dims")
 
-file(GLOB_RECURSE files "${ROOT}/include/*.hpp" "${ROOT}/backends/*.hpp" "${ROOT}/backends/*.cpp" "${ROOT}/examples/*.?pp"
+file(GLOB_RECURSE files "${ROOT}/include/*.hpp" "${ROOT}/backends/*.hpp" "${ROOT}/backends/*.cpp" "${ROOT}/models/*.?pp"
+  "${ROOT}/tools/*.?pp" "${ROOT}/examples/*.?pp"
   "${ROOT}/tests/*.?pp" "${ROOT}/benchmarks/*.?pp" "${ROOT}/docs/*.md" "${ROOT}/*.md")
 list(FILTER files EXCLUDE REGEX "/(docs/notes|build)/")
 list(LENGTH files count)

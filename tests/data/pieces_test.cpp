@@ -1,7 +1,7 @@
 // The pieces in which `prepare` reads texts: wherever they end, documents are the same, and so are the words of GPT-2's
 // pattern.
 // links: tokenizers
-// with: examples/prepare/sources.cpp
+// with: tools/prepare/sources.cpp
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 #include <mtf/detail/data/word_pattern.hpp>
 
-#include "../examples/prepare/sources.hpp"
+#include "../tools/prepare/sources.hpp"
 
 namespace {
 

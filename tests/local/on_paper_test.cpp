@@ -11,7 +11,8 @@
 
 #include "../../benchmarks/train-step/config.hpp"
 #include "../../benchmarks/train-step/on_paper.hpp"
-#include "../../examples/transformer/model.hpp"
+#include "../../models/gpt2/config.hpp"
+#include "../../models/gpt2/model.hpp"
 namespace gpt2 {  // each has a struct `config`
 #include "../../benchmarks/train-step/gpt2.hpp"
 }  // namespace gpt2
@@ -21,7 +22,7 @@ namespace {
 /// Of the model with the sizes C, under the layout Rules of Mesh.
 template <class C, class T, mtf::fixed_string Mesh, mtf::fixed_string Rules>
 void as_on_paper() {
-  using model = transformer::model<C>;
+  using model = mtf::gpt2::model<C>;
   using split = mtf::state_split_over<typename C::batch, typename C::sequence>;
   using layout =
       mtf::layout_of<Mesh, Rules, typename C::batch, typename C::sequence, typename C::memory, typename C::d_model,

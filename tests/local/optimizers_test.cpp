@@ -7,7 +7,7 @@
 #include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
 
-#include "../examples/transformer/model.hpp"
+#include "../models/gpt2/model.hpp"
 #include "support/model_config.hpp"
 #include "support/optimizer_checks.hpp"
 
@@ -67,7 +67,7 @@ TEST_CASE_TEMPLATE("of the example's parameters those on this list decay", Tied,
   if (!Tied::value) decaying.insert("head.output");
   using config = model_config<model_sizes{
       .batch = 4, .sequence = 8, .d_model = 16, .heads = 2, .d_ff = 32, .vocab = 24, .tied_output = Tied::value}>;
-  using model = transformer::model<config>;
+  using model = mtf::gpt2::model<config>;
   using all = typename model::template parameters<mtf::place<double, layout, backend>::template tensor>;
   mtf::single_rank alone;
   backend machine(alone);

@@ -7,7 +7,7 @@
 #include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
 
-#include "../examples/transformer/model.hpp"
+#include "../models/gpt2/model.hpp"
 #include "reference/reference.hpp"
 #include "support/model_config.hpp"
 
@@ -36,7 +36,7 @@ std::string reference_name(std::string_view path) {
 template <class T, bool Tied>
 void follows_reference(char const* file, double gradient_tolerance, double loss_tolerance, double final_tolerance) {
   using config = reference_config<Tied>;
-  using model = transformer::model<config>;
+  using model = mtf::gpt2::model<config>;
   using layout = mtf::layout<mtf::mesh<>>;
   using parameters = typename model::template parameters<mtf::place<T, layout, backend>::template tensor>;
   using tokens = typename mtf::place<std::int32_t, layout, backend>::template tensor<typename config::batch,

@@ -10,7 +10,7 @@
 #include <mtf/backend/concept.hpp>
 #include <mtf/kokkos.hpp>
 
-#include "../../examples/transformer/model.hpp"
+#include "../../models/gpt2/model.hpp"
 #include "support/model_config.hpp"
 #include "tiny_backend.hpp"
 
@@ -20,7 +20,7 @@ static_assert(mtf::computes<tiny::backend> && mtf::computes<mtf::kokkos_backend<
 static_assert(!mtf::computes<mtf::backend::host> && !mtf::computes<mtf::single_rank>);
 
 using config = model_config<model_sizes{.batch = 2, .sequence = 6, .d_model = 8, .heads = 2, .d_ff = 12, .vocab = 10}>;
-using model = transformer::model<config>;
+using model = mtf::gpt2::model<config>;
 using where = mtf::layout<mtf::mesh<>>;
 
 /// The loss, then all gradients.

@@ -3,7 +3,7 @@
 // parallelism.
 #include "mpi_main.hpp"
 
-#include "../../examples/transformer/model.hpp"
+#include "../../models/gpt2/model.hpp"
 #include "support/model_config.hpp"
 
 namespace {
@@ -26,7 +26,7 @@ traffic step() {
   using layout =
       mtf::layout_of<Mesh, Rules, typename C::batch, typename C::sequence, typename C::memory, typename C::d_model,
                      typename C::heads, typename C::d_head, typename C::d_ff, typename C::vocab>;
-  using model = transformer::model<C>;
+  using model = mtf::gpt2::model<C>;
   using parameters = typename model::template parameters<mtf::place<float, layout, backend>::template tensor>;
   using tokens =
       typename mtf::place<std::int32_t, layout, backend>::template tensor<typename C::batch, typename C::sequence>;

@@ -3,7 +3,7 @@
 
 #include <support/model_config.hpp>
 
-#include "../../examples/transformer/model.hpp"
+#include "../../models/gpt2/model.hpp"
 
 using mtf::collective;
 using mtf::pass;
@@ -54,7 +54,7 @@ using layout_of =
 template <class C>
 struct loss_of {
   constexpr auto operator()(auto const& p, auto const& ids, auto const& labels) const {
-    return transformer::model<C>::loss(p, ids, labels);
+    return mtf::gpt2::model<C>::loss(p, ids, labels);
   }
 };
 template <int Layers, mtf::fixed_string Mesh, mtf::fixed_string Rules>
@@ -62,7 +62,7 @@ constexpr auto plan_with() {
   using C = config<Layers>;
   using tokens = mtf::input<std::int32_t, typename C::batch, typename C::sequence>;
   return mtf::plan_of<layout_of<C, Mesh, Rules>>(
-      loss_of<C>{}, mtf::parameters<transformer::model<C>::template parameters>{}, tokens{}, tokens{});
+      loss_of<C>{}, mtf::parameters<mtf::gpt2::model<C>::template parameters>{}, tokens{}, tokens{});
 }
 
 // Tensor parallelism: two all-reduces of the activations a block, each way (Shoeybi et al. 2019).

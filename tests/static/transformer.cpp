@@ -1,4 +1,4 @@
-// The contractions of examples/transformer/model.hpp and their gradients: none copies its operands, on one rank or
+// The contractions of models/gpt2/model.hpp and their gradients: none copies its operands, on one rank or
 // split.
 #include "contractions.hpp"
 

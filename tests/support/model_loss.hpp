@@ -4,13 +4,13 @@
 
 #include <mtf/mtf.hpp>
 
-#include "../../examples/transformer/model.hpp"
+#include "../../models/gpt2/model.hpp"
 #include "model_config.hpp"
 
 /// `Upper`: the layout of the upper half of the layers, if they have one of their own.
 template <class Config, class Upper = void>
 struct model_loss {
-  using model = transformer::model<Config, Upper>;
+  using model = mtf::gpt2::model<Config, Upper>;
   static constexpr mtf::parameters<model::template parameters> parameters{};
   static constexpr mtf::input<std::int32_t, typename Config::batch, typename Config::sequence> tokens{};
 

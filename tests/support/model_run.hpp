@@ -8,7 +8,7 @@
 
 #include <mtf/kokkos.hpp>
 
-#include "../../examples/transformer/model.hpp"
+#include "../../models/gpt2/model.hpp"
 #include "model_config.hpp"
 
 namespace model_layouts {
@@ -28,7 +28,7 @@ inline std::string layer_path(std::string_view path) {
 
 template <class T, class Layout, class Upper, class Backend>
 outcome train(Backend& machine, int steps) {
-  using model = transformer::model<config, Upper>;
+  using model = mtf::gpt2::model<config, Upper>;
   using parameters = typename model::template parameters<mtf::place<T, Layout, Backend>::template tensor>;
   using tokens = typename mtf::place<std::int32_t, Layout, Backend>::template tensor<config::batch, config::sequence>;
   outcome out;

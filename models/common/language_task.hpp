@@ -1,0 +1,138 @@
+#pragma once
+// Language models as the tools take them (tools/task.hpp): what they are trained on, how good they are, what they
+// write.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include <mtf/checkpoint/part.hpp>
+#include <mtf/mtf.hpp>
+#include <mtf/train/run_report.hpp>
+
+#include "corpus.hpp"
+
+namespace mtf::models {
+
+/// The token that a number of [0, 1) draws from the softmax of `logits` at `temperature`.
+inline std::int32_t drawn_token(std::span<float const> logits, double uniform, double temperature) {
+  double const largest = *std::max_element(logits.begin(), logits.end());
+  std::vector<double> weight(logits.size());
+  double total = 0;
+  for (std::size_t v = 0; v < weight.size(); ++v) total += weight[v] = std::exp((logits[v] - largest) / temperature);
+  double left = total * uniform;
+  std::size_t drawn = 0;
+  while (drawn + 1 < weight.size() && (left -= weight[drawn]) >= 0) ++drawn;
+  return static_cast<std::int32_t>(drawn);
+}
+
+/// A model that predicts each next token, with a text or a file of tokens. `Model` has the dimensions batch, sequence
+/// and vocab, a list of all its `dimensions`, `parameters`, `initial<Parameters>(machine, key)`, and the loss(p, ids,
+/// labels) of tokens [batch, sequence], in nats; labels below 0 stand for none. With logits(p, ids) [batch, sequence,
+/// vocab], samples can be drawn of it.
+template <class Model>
+class language_task : public Model {
+  using tokens = mtf::input<std::int32_t, typename Model::batch, typename Model::sequence>;
+  static constexpr std::int64_t batch_size = Model::batch::extent, sequence_length = Model::sequence::extent,
+                                vocabulary = Model::vocab::extent;
+  static constexpr int evaluation_batches = 8;
+
+ public:
+  /// A batch: tokens, and for each the one that follows.
+  using inputs = std::tuple<tokens, tokens>;
+  static constexpr std::array<char const*, 2> input_names{"tokens", "labels"};
+  static constexpr char const* reads = "a file of tokens (.bin), which prepare writes, or else a text, read as bytes";
+  /// What speeds count.
+  static constexpr char const* item = "tokens";
+  static constexpr std::int64_t items = batch_size * sequence_length;
+  /// If the model has layers whose upper half may have a layout of its own.
+  template <class Layout, class M = Model>
+  using with_upper_layout = language_task<typename M::template with_upper_layout<Layout>>;
+
+  /// As the command line says: `data`, a path; `seed`; `batches` in a step; `validation_share` of the tokens.
+  explicit language_task(auto const& asked)
+      : corpus_(asked.data, {.sequence = sequence_length,
+                             .in_step = batch_size * asked.batches,
+                             .vocabulary = vocabulary,
+                             .validation_share = asked.validation_share,
+                             .seed = asked.seed}),
+        name_(asked.data.substr(asked.data.rfind('/') + 1)) {}
+
+  /// The i-th batch of a step. Each rank reads its own part of it.
+  template <class Batch>
+  [[nodiscard]] Batch batch_of(auto& machine, int step, std::int64_t i) const {
+    return batch_from<Batch>(
+        machine, [&](std::int64_t row, auto... where) { corpus_.training(step, i * batch_size + row, where...); });
+  }
+  /// How much it counts: its labels.
+  [[nodiscard]] double weight_of(int step, std::int64_t i) const {
+    std::int64_t labels = 0;
+    for (std::int64_t row = 0; row < batch_size; ++row) labels += corpus_.training_labels(step, i * batch_size + row);
+    return static_cast<double>(labels);
+  }
+  /// Bits a token, of batches of the validation part.
+  template <class Batch>
+  [[nodiscard]] double metric(auto& machine, auto const& p) const {
+    double sum = 0;
+    for (int i = 0; i < evaluation_batches; ++i) {
+      auto const [ids, labels] = batch_from<Batch>(machine, [&](std::int64_t row, auto... where) {
+        corpus_.validation(i * batch_size + row, evaluation_batches * batch_size, where...);
+      });
+      sum += mtf::item(Model::loss(p, ids, labels));
+    }
+    return sum / evaluation_batches / std::log(2.0);
+  }
+  /// Goes on from the corpus's prompt, token by token: each is drawn from the softmax of the logits at temperature 0.8.
+  /// The model sees the last `sequence` tokens; all ranks draw the same.
+  template <class Batch, class Parameters>
+    requires requires(Parameters const& p, std::tuple_element_t<0, Batch> const& ids) { Model::logits(p, ids); }
+  [[nodiscard]] std::string sample(auto& machine, Parameters const& p, int count, mtf::random_key key) const {
+    auto written = corpus_.prompt();
+    for (int n = 0; n < count; ++n) {
+      std::vector<std::int32_t> ids(static_cast<std::size_t>(items));
+      auto const seen = std::min(static_cast<std::int64_t>(written.size()), sequence_length);
+      std::copy(written.end() - seen, written.end(), ids.begin());
+      auto const logits = mtf::to_global(mtf::cast<float>(
+          Model::logits(p, mtf::from_global<std::tuple_element_t<0, Batch>, typename Model::vocab>(machine, ids))));
+      double const uniform = static_cast<double>(key.of(static_cast<std::uint64_t>(n)).bits() >> 11U) * 0x1p-53;
+      written.push_back(
+          drawn_token({logits.data() + (seen - 1) * vocabulary, static_cast<std::size_t>(vocabulary)}, uniform, 0.8));
+    }
+    return corpus_.written(written);
+  }
+
+  /// For the report: what is trained on, the unit of `metric` and how a loss becomes one, what is to be beaten.
+  [[nodiscard]] mtf::run_description about() const {
+    return {.title = "A language model learns " + name_,
+            .facts = {{"data", corpus_.description()}},
+            .loss_scale = 1 / std::log(2.0),
+            .loss_unit = std::string("bits/") + corpus_.token_name(),
+            .reference = {corpus_.unigram_name(), corpus_.unigram_bits()}};
+  }
+  /// What a run must have in common with the one that it goes on with.
+  [[nodiscard]] mtf::checkpoint_notes same() const { return corpus_.same(); }
+
+ private:
+  /// Of rows that read(row, part, column, to) reads.
+  template <class Batch, class Read>
+  static Batch batch_from(auto& machine, Read const& read) {
+    auto const part = [&]<class X>(std::type_identity<X>, example_part which) {
+      return mtf::from_rows<X>(machine, [&](std::int64_t row, std::int64_t column, std::span<std::int32_t> to) {
+        read(row, which, column, to);
+      });
+    };
+    return {part(std::type_identity<std::tuple_element_t<0, Batch>>{}, example_part::ids),
+            part(std::type_identity<std::tuple_element_t<1, Batch>>{}, example_part::labels)};
+  }
+
+  corpus corpus_;
+  std::string name_;
+};
+
+}  // namespace mtf::models

@@ -1,0 +1,64 @@
+#pragma once
+// The program `plan`, for any task: int main(int argc, char** argv) { return mtf::tools::plan<my_task>(argc, argv); }.
+// It needs the core alone: no ranks, no kernels. mtf_add_tool of CMake writes it.
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include <mtf/mtf.hpp>
+#include <mtf/plan/machine.hpp>
+#include <mtf/plan/record.hpp>
+#include <mtf/plan/search.hpp>
+#include <mtf/plan/searched_layouts.hpp>
+
+#include "../program.hpp"
+#include "../sizes.hpp"
+#include "../step_options.hpp"
+#include "../task.hpp"
+
+namespace mtf::tools {
+
+/// What `plan` asks of a program.
+struct planner {
+  std::function<mtf::plan_record(step_options const&)> record{};  // of a whole training step, AdamW included
+  std::function<mtf::searched_layouts(mtf::machine_description const&, mtf::layouts_to_search const&)> search{};
+  std::string model{};      // for people
+  std::size_t layouts = 1;  // that the program has
+  std::string train{};      // the program beside this one that trains the same under any layout, if there is one
+};
+
+/// What `plan` does, by its command line. Gives the exit code.
+int plan_by(int argc, char** argv, planner const& of);
+
+/// The whole program.
+template <class Task, class Precision = float>
+int plan(int argc, char** argv, std::string const& train = {}) {
+  constexpr auto lacks = missing_for_plan<Task, mtf::place<Precision, mtf::any_layout<>>, false>();
+  if constexpr (checked_task<Task, lacks>::value) {
+    using program = under_any_layout<Task, Precision>;
+    using split = typename program::state_split;
+    using update = mtf::updated_by<mtf::adamw>;
+    planner of{.model = text_of(sizes_of<Task>()), .layouts = has_upper_layout<Task> ? 2U : 1U, .train = train};
+    of.record = [](step_options const& o) {
+      auto record = program::inputs::pass_to([&](auto... in) {
+        return mtf::record_under<split, update>(when_completed(o), o.state_is_split, planned_loss<program>{},
+                                                layouts_of<program>(o), program::planned_parameters, in...);
+      });
+      if constexpr (requires { Task::input_names; })
+        for (std::size_t i = 0; i < Task::input_names.size(); ++i)
+          record.given[record.given.size() - Task::input_names.size() + i].name =
+              std::string("input: ") + Task::input_names[i];
+      return record;
+    };
+    of.search = [](mtf::machine_description const& machine, mtf::layouts_to_search const& among) {
+      return program::inputs::pass_to([&](auto... in) {
+        return mtf::search_layouts<split, update>(planned_loss<program>{}, machine, among, program::planned_parameters,
+                                                  in...);
+      });
+    };
+    return plan_by(argc, argv, of);
+  }
+  return 1;
+}
+
+}  // namespace mtf::tools

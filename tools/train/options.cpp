@@ -1,0 +1,282 @@
+#include "options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <mtf/core/error.hpp>
+#include <mtf/train/adafactor.hpp>
+#include <mtf/train/optimizers.hpp>
+#include <mtf/train/schedules.hpp>
+
+#include "optimizer_numbers.hpp"
+
+namespace mtf::tools {
+namespace {
+
+/// An option that is a decimal number, all of it, from `low` to `high`.
+template <class Number>
+void add_number(CLI::App& app, char const* flag, Number& to, Number low, Number high, char const* description) {
+  auto const read = [&to, low, high, flag](std::string const& text) {
+    auto const* const end = text.data() + text.size();
+    Number x{};
+    auto const [last, error] = std::from_chars(text.data(), end, x);
+    if (error != std::errc{} || last != end || !(low <= x && x <= high))  // NaN is neither
+      throw CLI::ValidationError(
+          flag, std::string("expected ") + (std::is_integral_v<Number> ? "a whole number" : "a number") + " from " +
+                    CLI::detail::to_string(low) + " to " + CLI::detail::to_string(high) + ", found \"" + text + "\"");
+    to = x;
+  };
+  app.add_option_function<std::string>(flag, read, description)
+      ->default_str(CLI::detail::to_string(to))
+      ->type_name(std::is_integral_v<Number> ? "INT" : "FLOAT");
+}
+
+/// What is given as a path is one.
+CLI::Validator const is_path(
+    [](std::string& path) {
+      return path.empty() || path.starts_with("--") ? "a path was expected, found \"" + path + "\"" : "";
+    },
+    "", "path");
+
+/// An option that chooses one of some words.
+void add_trouble(CLI::App& app, char const* flag, mtf::on_trouble& to, std::vector<std::string> const& words,
+                 char const* description) {
+  std::map<std::string, mtf::on_trouble> const all{
+      {"skip", mtf::on_trouble::skip}, {"stop", mtf::on_trouble::stop}, {"go-on", mtf::on_trouble::go_on}};
+  std::string now;
+  for (auto const& [word, value] : all)
+    if (value == to) now = word;
+  app.add_option_function<std::string>(
+         flag, [&to, all](std::string const& word) { to = all.at(word); }, description)
+      ->check(CLI::IsMember(words))
+      ->default_str(now);
+}
+
+/// Of some optimizers.
+struct optimizer_number {
+  char const* flag;
+  double high;
+  char const* description;
+};
+constexpr double below_1 = 0.999999, any_float = std::numeric_limits<float>::max();
+constexpr std::array<optimizer_number, 8> optimizer_numbers{
+    {{"--beta1", below_1, "what the mean of gradients keeps in a step"},
+     {"--beta2", below_1, "what the mean of their squares keeps in a step; lion's: what its mean of gradients keeps"},
+     {"--epsilon", any_float, "added to the root of the squares' mean"},
+     {"--momentum", below_1, "what the sum of gradients keeps in a step"},
+     {"--decay-exponent", any_float, "of adafactor's mean of squares"},
+     {"--clip-rms", any_float, "largest root mean square of adafactor's update"},
+     {"--epsilon1", any_float, "added by adafactor to the squares of gradients"},
+     {"--epsilon2", any_float, "least scale of a parameter in adafactor"}}};
+template <class Options>
+std::vector<std::string> flags_of() {
+  std::vector<std::string> flags;
+  Options x;
+  each_number(x, [&](char const* flag, double) { flags.emplace_back(flag); });
+  return flags;
+}
+
+/// The flags of each optimizer's numbers.
+std::map<std::string, std::vector<std::string>> numbers_of_optimizers() {
+  return {{"adamw", flags_of<mtf::adamw_options>()},       {"adam", flags_of<mtf::adam_options>()},
+          {"lion", flags_of<mtf::lion_options>()},         {"adafactor", flags_of<mtf::adafactor_options>()},
+          {"momentum", flags_of<mtf::momentum_options>()}, {"sgd", flags_of<mtf::sgd_options>()}};
+}
+
+/// An optimizer is given its own numbers alone.
+void check_numbers(options const& o) {
+  auto const has = numbers_of_optimizers().at(o.optimizer);
+  for (auto const& [flag, number] : o.numbers) {
+    if (std::find(has.begin(), has.end(), flag) != has.end()) continue;
+    std::string text = flag + ": " + o.optimizer + " has no such number; it has ";
+    for (auto const& f : has) text += f + ", ";
+    throw mtf::user_error(text + "--weight-decay and --clip");
+  }
+}
+
+}  // namespace
+
+bool speaks() {
+  for (char const* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (char const* rank = std::getenv(name)) return std::string_view(rank) == "0";
+  return true;
+}
+
+std::function<double(int)> learning_rates(options const& o) {
+  auto const rates_of = [](auto const& schedule) -> std::function<double(int)> {
+    return [schedule](int step) { return schedule.at(step); };
+  };
+  if (o.schedule == "cosine")
+    return rates_of(mtf::warmup_cosine{o.learning_rate, o.warmup, o.steps, o.learning_rate / 10});
+  // Not linear_warmup: its first step, Mesh-TensorFlow's, does nothing.
+  auto const rise = mtf::warmup_cosine{o.learning_rate, o.warmup, o.steps, o.learning_rate};
+  if (o.schedule == "linear") return rates_of(rise * mtf::linear_decay{o.steps, o.steps - o.warmup});
+  if (o.schedule == "rsqrt") {
+    int const from = std::max(1, o.warmup);
+    return rates_of(std::sqrt(static_cast<double>(from)) * (rise * mtf::rsqrt_decay{from}));
+  }
+  return rates_of(rise);
+}
+
+command_line parse(int argc, char** argv, executable const& built) {
+  command_line line;
+  auto& o = line.chosen;
+  CLI::App app{"Trains a model.\nThis executable " +
+               (built.takes_any_layout
+                    ? "takes any mesh and layout."
+                    : "is built for the mesh \"" + built.mesh + "\" and the layout \"" + built.layout + "\".")};
+  o.mesh = built.mesh;
+  o.layout = built.layout;
+  if (built.upper_layout != built.layout) o.upper_layout = built.upper_layout;
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults first
+  app.add_flag("--plan", o.plan, "list what each rank sends in a training step, and exit; needs no mpirun");
+  constexpr int most = std::numeric_limits<int>::max();
+  constexpr double least = std::numeric_limits<float>::min(),
+                   largest = std::numeric_limits<float>::max();  // parameters are floats
+
+  // The data.
+  auto* const data =
+      app.add_option("--data", o.data, built.reads.empty() ? "what to train on" : "what to train on: " + built.reads)
+          ->check(is_path);
+  add_number(app, "--validation-share", o.validation_share, 0.0, 0.5,
+             "of the data, kept for evaluations; at least one example is");
+
+  // The steps.
+  add_number(app, "--steps", o.steps, 1, most, "training steps");
+  add_number(app, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
+             "names all random numbers");
+  if (built.has_dropout) add_number(app, "--dropout", o.dropout, 0.0, 0.99, "rate");
+  if (built.takes_any_layout) {
+    add_number(app, "--accumulate", o.accumulate, 1, most,
+               "batches whose gradients are added up before an update; held in memory is one at a time");
+    if (built.can_recompute)
+      app.add_flag("--recompute", o.recompute,
+                   "keep of each layer its input alone, and compute the rest again in the backward pass");
+  }
+
+  std::vector<std::string> states{"split"};
+  if (built.takes_any_layout) states.emplace_back("whole");
+  app.add_option_function<std::string>(
+         "--state", [&o](std::string const& word) { o.state_is_split = word == "split"; },
+         "the optimizer's: split over the ranks that hold the same parameters; or whole, which an executable for any "
+         "layout has")
+      ->check(CLI::IsMember(states))
+      ->default_str("split");
+  app.add_option_function<std::string>(
+         "--gradients", [&o](std::string const& word) { o.gradients_overlap = word == "overlapped"; },
+         "completed while the backward pass goes on, or later: after it")
+      ->check(CLI::IsMember({"overlapped", "later"}))
+      ->default_str("overlapped");
+
+  // The optimizer and its schedule.
+  std::vector<std::string> optimizers;
+  for (auto const& [name, flags] : numbers_of_optimizers())
+    if (built.takes_any_layout || name == o.optimizer) optimizers.push_back(name);
+  app.add_option("--optimizer", o.optimizer,
+                 "adam, adafactor and momentum are Mesh-TensorFlow's; an executable for one layout has adamw alone")
+      ->check(CLI::IsMember(optimizers))
+      ->capture_default_str();
+  for (auto const& [flag, high, description] : optimizer_numbers) {
+    add_number(app, flag, o.numbers[flag], 0.0, high, description);
+    app.get_option(flag)->default_str("the optimizer's");
+  }
+  add_number(app, "--learning-rate", o.learning_rate, least, largest, "peak of the schedule");
+  add_number(app, "--warmup", o.warmup, 0, most, "steps of linear rise; then comes the schedule");
+  app.add_option("--schedule", o.schedule,
+                 "half a cosine down to a tenth, a line down to 0, the inverse root of the step, or the peak")
+      ->check(CLI::IsMember({"cosine", "linear", "rsqrt", "constant"}))
+      ->capture_default_str();
+  add_number(app, "--weight-decay", o.weight_decay, 0.0, largest, "of matrices, by any optimizer");
+  add_number(app, "--clip", o.clip, 0.0, largest, "largest global norm of the gradients; 0: any");
+
+  // What goes wrong.
+  add_trouble(app, "--on-spike", o.on_spike, {"skip", "stop", "go-on"},
+              "what to do about a loss far above the last ones: leave that step out, end, or go on");
+  add_trouble(app, "--on-not-finite", o.on_not_finite, {"skip", "stop"},
+              "what to do about a loss or gradients that are not finite: leave that step out, or end");
+  add_trouble(app, "--on-failed-checkpoint", o.on_failed_checkpoint, {"stop", "go-on"},
+              "what to do about a checkpoint that cannot be written: end, or go on and try the next one");
+
+  // What is written, and when.
+  app.add_option("--log", o.log, "write one JSON object a line here, for each step")->check(is_path);
+  app.add_option("--tensorboard", o.tensorboard, "write event files into this directory, for TensorBoard")
+      ->check(is_path);
+  app.add_option("--report", o.report,
+                 "draw losses, speeds and where the time went as a page in this file, for any browser")
+      ->check(is_path);
+  app.add_flag("--profile", o.profile, "at the end, tell where the time of the training steps went, by operation");
+  auto* const checkpoint =
+      app.add_option("--checkpoint", o.checkpoint, "write checkpoints into this directory, and on SIGTERM or SIGUSR1")
+          ->check(is_path);
+  add_number(app, "--every", o.every, 1, most, "steps between checkpoints");
+  add_number(app, "--keep", o.keep, 0, most, "how many of them are kept, the newest; 0: all");
+  add_number(app, "--keep-every", o.keep_every, 0, most, "and each whose step is a multiple of this; 0: no others");
+  app.add_flag("--resume", o.resume,
+               "go on from the newest checkpoint there; if there is none and the log has no steps, begin")
+      ->needs(checkpoint);
+  add_number(app, "--eval-every", o.eval_every, 1, most, "steps between evaluations");
+  if (built.has_samples)
+    add_number(app, "--sample", o.sample, 0, most, "how long a sample is that the model writes at the end; 0: none");
+  if (built.takes_any_layout) {
+    app.add_option("--mesh", o.mesh, "the machine's axes with their ranks, such as \"data:2;model:2\"")
+        ->capture_default_str();
+    app.add_option("--layout", o.layout,
+                   "which dimensions are split over which axes, such as \"batch:data;heads:model\"")
+        ->capture_default_str();
+    if (built.has_upper_layout)
+      app.add_option("--upper-layout", o.upper_layout, "the same for the upper half of the layers, if it is another");
+  }
+  if (built.has_ranks_as_threads) {
+    app.add_flag("--ranks-as-threads", o.ranks_as_threads,
+                 "all ranks are threads of this process, which starts without mpirun");
+    // Also where the rest of the line is wrong: the flag decides who reports that.
+    o.ranks_as_threads = std::find(argv, argv + argc, std::string_view("--ranks-as-threads")) != argv + argc;
+  }
+
+  struct fixed {
+    std::string flag;
+    std::int64_t value, asked = value;
+  };
+  std::vector<fixed> in_types;  // "d_model" is --d-model; a dimension named as an option is none
+  for (auto const& [name, value] : built.sizes) {
+    std::string flag = "--" + name;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    if (app.get_option_no_throw(flag) == nullptr) in_types.push_back({flag, value});
+  }
+  for (auto& f : in_types) {
+    using limits = std::numeric_limits<std::int64_t>;
+    add_number(app, f.flag.c_str(), f.asked, limits::min(), limits::max(), "fixed in this executable's types");
+    app.get_option(f.flag)->group("Fixed");
+  }
+
+  try {
+    app.parse(argc, argv);
+    if (!o.plan && data->empty()) throw CLI::RequiredError(data->get_name());
+    std::erase_if(o.numbers, [&](auto const& n) { return app.count(n.first) == 0; });
+    check_numbers(o);
+    for (auto const& f : in_types)
+      if (f.asked != f.value)
+        throw mtf::user_error(f.flag + " " + std::to_string(f.asked) + ": this executable is built for " +
+                              std::to_string(f.value) + "; set it in the model's config and build it again");
+  } catch (CLI::CallForHelp const&) {
+    line.help = app.help();
+  } catch (CLI::ParseError const& e) {
+    line.wrong = std::string(e.what()) + " (see --help)";
+  } catch (mtf::user_error const& e) {
+    line.wrong = e.what();
+  }
+  return line;
+}
+
+}  // namespace mtf::tools
