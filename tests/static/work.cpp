@@ -2,6 +2,7 @@
 // sizes, under several layouts, against closed forms.
 #include <mtf/mtf.hpp>
 
+#include "../../models/gpt2/config.hpp"
 #include "support/model_loss.hpp"
 
 // Each has a `config`.

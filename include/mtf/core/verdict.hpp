@@ -2,12 +2,10 @@
 // What the compiler refuses: one verdict type for each rule. A rule computes a verdict, `ok` or an error that carries
 // the user's own names; concepts and tests ask it, and `detail::require` turns it into one compiler error with a
 // sentence. docs/errors.md explains each with its cause and its remedy.
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include <mtf/core/refused.hpp>  // IWYU pragma: export
-#include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/core/sentence.hpp>
 
 namespace mtf {

@@ -11,7 +11,6 @@
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/mesh_shape.hpp>
-#include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/record.hpp>
 #include <mtf/detail/tape/tape.hpp>
 #include <mtf/detail/tape/value.hpp>

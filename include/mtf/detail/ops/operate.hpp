@@ -16,7 +16,6 @@
 #include <mtf/detail/ops/operation.hpp>
 #include <mtf/detail/ops/passes.hpp>
 #include <mtf/detail/tape/value.hpp>
-#include <mtf/detail/tensor/arranged.hpp>
 #include <mtf/detail/tensor/result.hpp>
 #include <mtf/tensor/tensor.hpp>
 

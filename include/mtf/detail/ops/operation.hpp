@@ -12,10 +12,8 @@
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/mesh_shape.hpp>
-#include <mtf/core/sharding.hpp>
 #include <mtf/detail/ops/passes.hpp>
 #include <mtf/detail/sharding/execute.hpp>
-#include <mtf/detail/tape/cotangent.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/record.hpp>
 #include <mtf/detail/tape/tape.hpp>

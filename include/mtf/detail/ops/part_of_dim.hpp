@@ -1,8 +1,8 @@
 #pragma once
 // A tensor with a part of a dimension in place of all of it, under another name.
+#include <cstdint>
 #include <type_traits>
 
-#include <mtf/core/dim.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>

@@ -11,7 +11,6 @@
 #include <mtf/core/sharding.hpp>
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/tape/cotangent.hpp>
-#include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/detail/tape/value.hpp>
 
 namespace mtf::detail {
