@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -75,7 +75,7 @@ class corpus {
 
   mtf::token_file file_;
   corpus_options o_;
-  std::optional<mtf::token_rows> training_, validation_;  // of a file of tokens
+  std::unique_ptr<mtf::token_rows const> training_, validation_;  // of a file of tokens
 };
 
 inline corpus::corpus(std::string const& path, corpus_options const& options) : file_(path), o_(options) {
@@ -96,8 +96,8 @@ inline corpus::corpus(std::string const& path, corpus_options const& options) : 
   mtf::row_options const rows{.sequence = o_.sequence,
                               .key = o_.seed.of("data").bits(),
                               .validation_share = std::max(o_.validation_share, one_row)};
-  training_.emplace(file_, mtf::data_part::training, rows);
-  validation_.emplace(file_, mtf::data_part::validation, rows);
+  training_ = std::make_unique<mtf::token_rows const>(file_, mtf::data_part::training, rows);
+  validation_ = std::make_unique<mtf::token_rows const>(file_, mtf::data_part::validation, rows);
 }
 
 inline void corpus::training(int step, std::int64_t i, example_part part, std::int64_t column,
