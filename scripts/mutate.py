@@ -182,8 +182,16 @@ MUTATIONS = [
      "mean, rstd, adds, work->n, s1, s2}", "mean, rstd, adds, r.n, s1, s2}"),
     ("a contraction overwrites what its slot holds", "contraction protocol", f"{CORE}/ops/contraction/einsum.hpp",
      "static_cast<bool>(sum), bias ?", "false, bias ?"),
-    ("an operation hands over what it has added", "contraction protocol", f"{CORE}/detail/ops/operation.hpp",
+    ("an operation hands over what it has added", "contraction protocol", f"{CORE}/detail/ops/passes.hpp",
      "if (adds_[I])", "if (false)"),
+    ("memory that others hold is written", "parts", f"{CORE}/detail/ops/passes.hpp",
+     "if (!memory.unique()) memory = copy_of", "if (!memory) memory = copy_of"),
+    ("gradients of two results meet as they arrive", "several_results", f"{CORE}/detail/ops/operation.hpp",
+     "one.partial & ~partial, one.memory);", "0, one.memory);"),
+    ("a slice is taken from the shard's own start", "indexing", f"{CORE}/ops/indexing/slice.hpp",
+     "shard_offset(w.in[0], w.dim, f.mesh(), f.rank())", "0"),
+    ("of equal elements the first that arrives is the first", "sorting", "backends/kokkos/include/mtf/kokkos/kernels/top.hpp",
+     "(mine == other && id < places[at * p.inner])", "false"),
     ("a sum over some axes is taken for that over others", "protocol fuzz", f"{CORE}/backend/known_sum.hpp",
      "return axes != 0 && axes_ == axes;", "return axes != 0 && axes_ != 0;"),
     ("a part of a sum is taken for the whole", "protocol fuzz", f"{CORE}/detail/sharding/execute.hpp",
@@ -202,7 +210,7 @@ MUTATIONS = [
     ("a small gradient's sum is the message's first", "protocol fuzz", f"{CORE}/detail/tape/completion.hpp",
      "s.memory->sum.is(axes, part_of<T>(message, at));", "s.memory->sum.is(axes, part_of<T>(message, 0));"),
     ("what is computed again hands on no gradient", "fuzz", f"{CORE}/autodiff/recompute.hpp",
-     "if (slot && slot->living() == &out_->owner()) out_->move_to(*slot);", "static_cast<void>(slot);"),
+     "if (to && to->living() == &from->owner()) from->move_to(*to);", "static_cast<void>(from), static_cast<void>(to);"),
     # Files, and what a run keeps.
     ("a failed write on another rank is not told", "checkpoint_directories", f"{CORE}/detail/checkpoint/write.hpp",
      "agree(ranks, failure_);", 'agree(ranks, ranks.rank() == 0 ? failure_ : "");'),
@@ -277,7 +285,8 @@ def main():
         if result.returncode != 0:
             sys.exit(result.stderr)
     tests = {"gradients": ("local/gradients_test", "local/main"), "protocol": ("threads/protocol_test",),
-             "checkpoint": ("threads/checkpoint_test",),
+             "checkpoint": ("threads/checkpoint_test",), "parts": ("threads/parts_test",),
+             "several_results": ("threads/several_results_test",),
              "checkpoint_directories": ("threads/checkpoint_directories_test",), "loop": ("threads/loop_test",),
              "pieces": ("data/pieces_test", f"{PREPARE}/sources"),
              "fuzz": [f"fuzz/{file.stem}" for file in sorted((ROOT / "tests/fuzz").glob("*.cpp"))]}
