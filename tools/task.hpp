@@ -21,18 +21,19 @@
 //
 // What it also has is used:
 //
-//     std::string sample(auto& machine, auto const& p, int count, mtf::random_key key) const;   // <class Batch>;
-//     --sample mtf::run_description about() const;       // for the report: the data, the unit of `metric`, what is to
-//     be beaten mtf::checkpoint_notes same() const;       // what a resumed run must have in common with the one before
+//     template <class Batch>   // --sample
+//     std::string sample(auto& machine, auto const& p, int count, mtf::random_key key) const;
+//     mtf::run_description about() const;     // the report: data, what `metric` is in, what is to be beaten
+//     mtf::checkpoint_notes same() const;     // what a resumed run must share with the one before
 //     double weight_of(int step, std::int64_t i) const;   // how much a batch counts of several in a step
-//     struct noise { double rate; mtf::random_key key; };   // what dropout needs, loss's last argument; --dropout
-//     static auto recomputed_if(bool recompute, noise);     // the same for a loss that can recompute; --recompute
-//     template <class Layout> using with_upper_layout = ...;   // the upper half of the layers under it; --upper-layout
-//     static constexpr std::array<std::pair<char const*, std::int64_t>, 1> sizes;   // fixed in the types, no dimension
+//     struct noise { double rate; mtf::random_key key; };   // loss's last argument: --dropout
+//     static auto recomputed_if(bool, noise);   // in its place, of a loss that can recompute: --recompute
+//     template <class Layout> using with_upper_layout = ...;   // the upper half of the layers: --upper-layout
+//     static constexpr std::array<std::pair<char const*, std::int64_t>, 1> sizes;   // that are no dimensions
 //     static constexpr std::array<char const*, 2> input_names;   // in plans
 //     static constexpr char const* reads;   // what --data takes
-//     static constexpr char const* item; static constexpr std::int64_t items;   // what speeds count, and so many a
-//     batch
+//     static constexpr char const* item;    // what speeds count,
+//     static constexpr std::int64_t items;  // and so many a batch
 //
 // mtf::models::language_task makes one of a language model.
 #include <concepts>
