@@ -93,7 +93,7 @@ concept has_parameters =
 template <class Task>
 concept has_inputs = requires { requires is_inputs<typename Task::inputs>; };
 template <class Task>
-concept has_noise = requires(mtf::random_key key) { (typename Task::noise{0.5, key}); };
+concept has_noise = requires(typename Task::noise& n, mtf::random_key key) { n = {0.5, key}; };
 template <class Task>
 concept can_recompute = has_noise<Task> && requires(typename Task::noise n) { Task::recomputed_if(true, n); };
 template <class Task>

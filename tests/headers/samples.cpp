@@ -2,6 +2,8 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mpi.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/ops/indexing.hpp>
+#include <mtf/ops/sorting.hpp>
 #include <mtf/plan/best_layout.hpp>
 #include <mtf/plan/machines.hpp>
 #include <mtf/threads.hpp>
@@ -66,6 +68,28 @@ static_assert(mtf::within_budget<plan, mtf::budget{.bytes_sent = 64_KiB}>());
 constexpr auto of_eight = mtf::plan_of<where>(mtf::accumulated<8>(loss), mtf::parameters<mlp>{},
                                               mtf::input<float, batch, pixels>{}, mtf::input<std::int32_t, batch>{});
 static_assert(of_eight.flops() == 8 * plan.flops());
+
+// indexing/slice.hpp
+struct length : mtf::dim<"length", 128> {};
+struct token : mtf::dim<"token", 1> {};
+auto grown(auto cache, auto const& keys, auto const& at) {
+  cache = mtf::update<length, token>(std::move(cache), keys, at);
+  return cache;
+}
+
+// sorting/top_k.hpp
+struct vocabulary : mtf::dim<"vocabulary", 512> {};
+struct k : mtf::dim<"k", 5> {};
+auto likeliest(auto const& logits) {
+  auto const [largest, places] = mtf::top_k<vocabulary, k>(logits);
+  return mtf::embedding<vocabulary>(logits, places);
+}
+template <class... D>
+using cached = mtf::place<float, from_text, mtf::trace>::tensor<D...>;
+template <class... D>
+using numbered = mtf::place<std::int32_t, from_text, mtf::trace>::tensor<D...>;
+static_assert(mtf::tensor_type<decltype(grown(cached<length>{}, cached<token>{}, numbered<>{}))>);
+static_assert(mtf::tensor_type<decltype(likeliest(cached<vocabulary>{}))>);
 
 void train(auto& machine) { static_cast<void>(machine); }
 

@@ -41,7 +41,10 @@ void each_largest(numbers const& x, std::size_t n, std::size_t inner, std::size_
     std::vector<std::size_t> at(n);
     std::iota(at.begin(), at.end(), std::size_t{0});
     auto const in_x = [&](std::size_t j) { return (o * n + j) * inner + i; };
-    std::stable_sort(at.begin(), at.end(), [&](auto j, auto k) { return before(x[in_x(j)], x[in_x(k)]); });
+    std::sort(at.begin(), at.end(), [&](auto j, auto k) {
+      double const a = x[in_x(j)], b = x[in_x(k)];
+      return before(a, b) || (!before(b, a) && j < k);
+    });
     for (std::size_t c = 0; c < std::min(count, n); ++c) f(in_x(at[c]), (o * count + c) * inner + i, at[c]);
   }
 }

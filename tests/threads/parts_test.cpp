@@ -54,7 +54,9 @@ numbers const y_at = [] {
 std::vector<std::size_t> descending(std::size_t r) {
   std::vector<std::size_t> at(8);
   std::iota(at.begin(), at.end(), std::size_t{0});
-  std::stable_sort(at.begin(), at.end(), [&](auto i, auto j) { return x_at[r * 8 + i] > x_at[r * 8 + j]; });
+  std::sort(at.begin(), at.end(), [&](auto i, auto j) {
+    return x_at[r * 8 + i] != x_at[r * 8 + j] ? x_at[r * 8 + i] > x_at[r * 8 + j] : i < j;
+  });
   return at;
 }
 

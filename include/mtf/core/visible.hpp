@@ -100,10 +100,11 @@ class visible {
   [[nodiscard]] constexpr bool sees_some(position query, position query_end, position key, position key_end) const {
     return (key - query_end < high_ || key < ahead_) && (key_end - query > low_ || key < kept_);
   }
-  /// Of n keys the first that the query may see, and the one after the last that it sees.
+  /// Of n keys the first that the query may see.
   [[nodiscard]] constexpr position first_key(position query, position n) const {
     return kept_ > 0 ? 0 : clamped(query + low_, 0, n);
   }
+  /// And the one after the last that it sees.
   [[nodiscard]] constexpr position end_of_keys(position query, position n) const {
     return clamped(larger(query + high_ + 1, ahead_), 0, n);
   }

@@ -184,7 +184,7 @@ constexpr results<Backend, R> compute_and_record(Operation const& o, forward_pas
     results<Backend, R> all(result_of<I, R>(pass, t, label, operands...)...);
     if constexpr (recordable<R, T...>)
       if (t != nullptr) {
-        if constexpr (sizeof...(I) == 1)
+        if constexpr (result_count<R> == 1)  // (not sizeof...(I): Clang would look for a tuple's slot)
           record_as(all.slot);
         else
           record_as(std::make_tuple(std::get<I>(all).slot...));
