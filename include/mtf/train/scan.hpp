@@ -33,7 +33,8 @@ struct contribution_state {
   bool operator==(contribution_state const&) const = default;
 };
 /// Of each slot.
-constexpr std::vector<std::vector<contribution_state>> contributions_of(structure_slots<trace> const& slots) {
+template <class Slots>
+constexpr std::vector<std::vector<contribution_state>> contributions_of(Slots const& slots) {
   std::vector<std::vector<contribution_state>> all;
   slots.each([&](auto const& slot) {
     all.emplace_back();
@@ -45,8 +46,8 @@ constexpr std::vector<std::vector<contribution_state>> contributions_of(structur
   return all;
 }
 template <class X>
-constexpr structure_slots<trace> carried_slots(X const& x) {
-  structure_slots<trace> all;
+constexpr auto carried_slots(X const& x) {
+  structure_slots<backend_in_t<X>> all;
   each_tensor(
       [&](auto const& tensor) {
         if constexpr (is_floating<typename std::remove_cvref_t<decltype(tensor)>::element_type>)
@@ -66,16 +67,17 @@ constexpr structure_slots<trace> carried_slots(X const& x) {
 /// If the last layer is taken to be equal too, the gradient enters as it leaves what follows the layers. It must be
 /// reduced then, here and between layers, for all to send the same. Memory may differ: if the others share theirs where
 /// this one does not, they copy what this one need not.
+template <class Trace>  // a template, though Trace is `trace`: programs that plan nothing need not compile it
 struct layer_loop {
   /// The memory of one of the tensors that a layer takes, and a hold on it if its result is held.
   struct carried {
-    backend::block<trace>* input = nullptr;
-    buffer<trace> held{};
+    backend::block<Trace>* input = nullptr;
+    buffer<Trace> held{};
   };
   int references = 1;
-  trace* on;
+  Trace* on;
   std::size_t count;
-  structure_slots<trace> in, out{};
+  structure_slots<Trace> in, out{};
   std::vector<carried> inputs{};
   std::vector<std::vector<contribution_state>> entering{};
 
@@ -124,12 +126,14 @@ struct layer_loop {
     return true;
   }
 };
+template <class Trace>
 struct layer_loop_end {
-  ref<layer_loop> loop;
+  ref<layer_loop<Trace>> loop;
   constexpr void run() { loop->begin(); }
 };
+template <class Trace>
 struct layer_loop_begin {
-  ref<layer_loop> loop;
+  ref<layer_loop<Trace>> loop;
   constexpr void run() { loop->end(); }
 };
 
@@ -154,13 +158,13 @@ constexpr bool are_alike(X const& a, X const& b) {
 
 /// x, whose tensors have their memory by handles of their own: by these it is seen whether a layer holds them.
 template <class X>
-constexpr X by_handles(X const& of, std::vector<buffer<trace>>& handles) {
+constexpr X by_handles(X const& of, std::vector<buffer<backend_in_t<X>>>& handles) {
   X x = of;
   each_tensor(
       [&](auto& tensor) {
         using T = typename std::remove_cvref_t<decltype(tensor)>::element_type;
         handles.push_back(part_of<T>(tensor.value().memory, 0));
-        tensor = like(tensor, value<trace, T>(handles.back(), tensor.value().slot));
+        tensor = like(tensor, value<backend_in_t<X>, T>(handles.back(), tensor.value().slot));
       },
       x);
   return x;
@@ -168,19 +172,20 @@ constexpr X by_handles(X const& of, std::vector<buffer<trace>>& handles) {
 
 template <class Layers, class X, class Body>
 constexpr X scan_traced(trace& b, Layers const& layers, X const& from, Body const& body) {
+  using on = backend_in_t<X>;
   X x = from;
   layer_groups const groups(b, layers.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     auto const [at, count] = groups[g];
-    auto* const t = tape_of_structure<trace>(layers[at]);
-    ref<layer_loop> const loop(new layer_loop{.on = &b, .count = count, .in = carried_slots(x)});
+    auto* const t = tape_of_structure<on>(layers[at]);
+    ref<layer_loop<on>> const loop(new layer_loop<on>{.on = &b, .count = count, .in = carried_slots(x)});
     auto const mark = [&](auto m) {
       if (t != nullptr) t->push([&] { return m; });
     };
-    mark(layer_loop_begin{loop});
+    mark(layer_loop_begin<on>{loop});
     b.begin_loop(count);
     if (count > 1 && b.alike() != alike_layers::some) {
-      std::vector<buffer<trace>> handles;
+      std::vector<buffer<on>> handles;
       X const y = body(layers[at], by_handles(x, handles), at);
       std::size_t i = 0;
       each_tensor(
@@ -198,7 +203,7 @@ constexpr X scan_traced(trace& b, Layers const& layers, X const& from, Body cons
     }
     b.end_loop();
     loop->out = carried_slots(x);
-    mark(layer_loop_end{loop});
+    mark(layer_loop_end<on>{loop});
   }
   return x;
 }
