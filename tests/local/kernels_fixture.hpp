@@ -44,7 +44,7 @@ class one_rank final : public mtf::collectives {
   void do_reduce_scatter(mask, element t, void const* in, void* out, std::size_t n) override { move(t, in, out, n); }
   void do_all_gather(mask, element t, void const* in, void* out, std::size_t n) override { move(t, in, out, n); }
   void do_all_to_all(mask, element t, void const* in, void* out, std::size_t n) override { move(t, in, out, n); }
-  void do_permute(element t, void const* in, void* out, std::size_t n, int, int) override { move(t, in, out, n); }
+  void do_permute(mask, element t, void const* in, void* out, std::size_t n, int, int) override { move(t, in, out, n); }
   handle do_start_all_reduce(mask, combine, element t, void const* in, void* out, std::size_t n) override {
     move(t, in, out, n);
     return handle(new done);

@@ -68,6 +68,11 @@ int act(std::string const& how, mtf::collectives& c) {
     if (!chosen) c.all_reduce(0b01U, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
     return 0;
   }
+  if (how == "early-one-permute") {
+    int const below = (c.rank() + 2) % 4;
+    if (!chosen) c.permute(0b01U, mtf::element::f64, &one, &sum, 1, below, below);
+    return 0;
+  }
   if (how == "early-one-code") {
     if (chosen) return 5;
     c.barrier();

@@ -83,6 +83,8 @@ ends(unknown-one 4 1 "mtf: rank 3: an exception that is not a std::exception")
 # A rank that ends, with or without a code, ends others that wait for it.
 ends_like(early-one 4 1 "^mtf: rank 3: the rank has ended, while rank 1 waits for it in a collective over rows:2 of mesh \
 rows:2 cols:2: all ranks must make the same calls$")
+ends_like(early-one-permute 4 1 "^mtf: rank 3: the rank has ended, while rank 1 waits for it in a collective over rows:2 of mesh \
+rows:2 cols:2: all ranks must make the same calls$")
 ends_like(early-one-code 4 1 "^mtf: rank 3: the rank has ended, while rank [012] waits for it in a collective over \
 rows:2 cols:2 of mesh rows:2 cols:2: all ranks must make the same calls$")
 

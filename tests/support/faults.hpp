@@ -50,9 +50,9 @@ class faulty_collectives final : public mtf::collectives {
     count();
     of_->all_to_all(axes, t, in, out, n);
   }
-  void do_permute(type t, void const* in, void* out, std::size_t n, int to, int from) override {
+  void do_permute(mtf::axis_mask axes, type t, void const* in, void* out, std::size_t n, int to, int from) override {
     count();
-    of_->permute(mtf::axis_mask{0}, t, in, out, n, to, from);
+    of_->permute(axes, t, in, out, n, to, from);
   }
   handle do_start_all_reduce(mtf::axis_mask axes, mtf::combine op, type t, void const* in, void* out,
                              std::size_t n) override {

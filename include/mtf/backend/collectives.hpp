@@ -153,7 +153,7 @@ class collectives {
   /// Sends `in` to mesh rank `to`, receives `out` from mesh rank `from`; `axes` names the axes along which they differ.
   void permute(axis_mask axes, element type, void const* in, void* out, std::size_t count, int to, int from) {
     note(collective::permute, axes, combine::sum, type, count);
-    do_permute(type, in, out, count, to, from);
+    do_permute(axes, type, in, out, count, to, from);
   }
   /// Returns when all ranks of the mesh have called it. Not counted.
   virtual void barrier() = 0;
@@ -205,7 +205,7 @@ class collectives {
   virtual void do_reduce_scatter(axis_mask, element, void const*, void*, std::size_t) = 0;
   virtual void do_all_gather(axis_mask, element, void const*, void*, std::size_t) = 0;
   virtual void do_all_to_all(axis_mask, element, void const*, void*, std::size_t) = 0;
-  virtual void do_permute(element, void const*, void*, std::size_t, int to, int from) = 0;
+  virtual void do_permute(axis_mask, element, void const*, void*, std::size_t, int to, int from) = 0;
   virtual handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
                                      std::size_t count) = 0;
   virtual handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,

@@ -35,7 +35,7 @@ class single_rank final : public collectives {
   void do_all_to_all(axis_mask, element type, void const* in, void* out, std::size_t count) override {
     copy(type, in, out, count);
   }
-  void do_permute(element type, void const* in, void* out, std::size_t count, int, int) override {
+  void do_permute(axis_mask, element type, void const* in, void* out, std::size_t count, int, int) override {
     copy(type, in, out, count);
   }
   handle do_start_all_reduce(axis_mask, combine, element type, void const* in, void* out, std::size_t count) override {

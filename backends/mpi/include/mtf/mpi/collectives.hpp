@@ -69,7 +69,8 @@ class mpi_collectives final : public collectives {
   MTF_MPI_CODE handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out,
                                           std::size_t count) override;
   MTF_MPI_CODE void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override;
-  MTF_MPI_CODE void do_permute(element type, void const* in, void* out, std::size_t count, int to, int from) override;
+  MTF_MPI_CODE void do_permute(axis_mask axes, element type, void const* in, void* out, std::size_t count, int to,
+                               int from) override;
 
   MTF_MPI_CODE void check(collective kind, axis_mask axes, combine op, element type, std::size_t count) override;
 

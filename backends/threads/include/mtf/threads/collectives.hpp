@@ -58,7 +58,7 @@ class thread_collectives final : public collectives {
       copy(at(out, r * bytes), at(blocks.of(r).in, blocks.me * bytes), bytes);
     close(blocks);
   }
-  void do_permute(element type, void const* in, void* out, std::size_t count, int to, int from) override {
+  void do_permute(axis_mask, element type, void const* in, void* out, std::size_t count, int to, int from) override {
     backend::collective_call const call{.name = name_of(collective::permute), .type = type, .count = count};
     for (int const partner : {to, from})
       if (partner < 0 || partner >= mesh().size())

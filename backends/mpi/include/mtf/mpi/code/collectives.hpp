@@ -232,7 +232,9 @@ void mpi_collectives::do_all_to_all(axis_mask axes, element type, void const* in
   });
 }
 
-void mpi_collectives::do_permute(element type, void const* in, void* out, std::size_t count, int to, int from) {
+void mpi_collectives::do_permute(axis_mask axes, element type, void const* in, void* out, std::size_t count, int to,
+                                 int from) {
+  mpi::rank_states::in_collective const here(axes & wide_);
   as_int(count > largest_, type, count, [&](int n, MPI_Datatype block) {
     int const code = MPI_Sendrecv(in, n, block, to, 0, out, n, block, from, 0, world_, MPI_STATUS_IGNORE);
     if (code == MPI_SUCCESS) return;
@@ -283,7 +285,7 @@ mpi::node_group* mpi_collectives::node_of(axis_mask axes) {
 // Memcpy does not take device memory; an MPI that does copies it.
 void mpi_collectives::copy(element type, void const* in, void* out, std::size_t count) {
   if (in == out || count == 0) return;
-  if (mpi_device_aware()) return do_permute(type, in, out, count, rank(), rank());
+  if (mpi_device_aware()) return do_permute(0, type, in, out, count, rank(), rank());
   std::memcpy(out, in, count * backend::size_of(type));
 }
 
