@@ -2,21 +2,17 @@
 // typed and by value, as on one rank.
 // devices: none
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <cstddef>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <doctest/doctest.h>
 
 #include <mtf/backend/single_rank.hpp>
-#include <support/ranks_as_threads.hpp>
+#include <support/layouts_agree.hpp>
 
 namespace {
 
 struct m : mtf::dim<"m", 4> {};
 struct n : mtf::dim<"n", 4> {};
-using results = std::vector<std::vector<double>>;
+using tests::results;
 
 template <template <class...> class Tensor>
 struct inputs {
@@ -56,32 +52,10 @@ results results_on(Backend& b) {
   return all;
 }
 
-void check_close(results const& found, results const& expected) {
-  REQUIRE(found.size() == expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    CAPTURE(i);
-    REQUIRE(found[i].size() == expected[i].size());
-    for (std::size_t j = 0; j < found[i].size(); ++j)
-      CHECK(found[i][j] == doctest::Approx(expected[i][j]).epsilon(1e-10));
-  }
-}
-
 template <mtf::fixed_string Rules>
 void check(results const& expected) {
-  CAPTURE(Rules.view());
-  using layout = mtf::layout_of<"p:2;q:2", Rules, m, n>;
-  results typed, by_value;
-  on_ranks_of<typename layout::mesh_type>([&](thread_backend& b) {
-    auto found = results_on<layout>(b);
-    if (b.ranks().rank() == 3) typed = std::move(found);
-  });
-  on_ranks_of<typename layout::mesh_type>([&](thread_backend& b) {
-    b.layouts().add(mtf::layout_from<m, n>(mtf::mesh_from("p:2;q:2"), Rules.view()));
-    auto found = results_on<mtf::any_layout<>>(b);
-    if (b.ranks().rank() == 3) by_value = std::move(found);
-  });
-  check_close(typed, expected);
-  check_close(by_value, expected);
+  tests::on_ranks_under<Rules, m, n>(
+      [&]<class Layout>(thread_backend& b, Layout const*) { tests::check_close(results_on<Layout>(b), expected); });
 }
 
 TEST_CASE("numbers for operands, norms without parameters and softmax of several dimensions do not see the layout") {

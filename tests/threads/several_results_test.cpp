@@ -11,7 +11,7 @@
 
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/single_rank.hpp>
-#include <support/ranks_as_threads.hpp>
+#include <support/layouts_agree.hpp>
 
 namespace {
 
@@ -93,7 +93,7 @@ constexpr auto one_layer = [](auto const& p, auto const& c) {
 
 /// f(inputs), and gradients of a loss.
 template <class Layout, class Backend>
-std::vector<numbers> results_on(Backend& b) {
+tests::results results_on(Backend& b) {
   using place = mtf::place<double, Layout, Backend>;
   inputs<place::template tensor> p;
   mtf::for_each_tensor(
@@ -101,7 +101,7 @@ std::vector<numbers> results_on(Backend& b) {
         x = mtf::random_normal<std::remove_cvref_t<decltype(x)>>(b, mtf::random_key(3).of(name));
       },
       p);
-  std::vector<numbers> all;
+  tests::results all;
   auto const add = [&](auto const& loss) {
     auto const found = mtf::value_and_grad(loss)(p);
     all.push_back({mtf::item(found.value)});
@@ -156,25 +156,10 @@ std::vector<numbers> results_on(Backend& b) {
   return all;
 }
 
-void check_close(std::vector<numbers> const& found, std::vector<numbers> const& expected) {
-  REQUIRE(found.size() == expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    CAPTURE(i);
-    REQUIRE(found[i].size() == expected[i].size());
-    for (std::size_t j = 0; j < found[i].size(); ++j)
-      CHECK(found[i][j] == doctest::Approx(expected[i][j]).epsilon(1e-10));
-  }
-}
-
 template <mtf::fixed_string Rules>
-void check(std::vector<numbers> const& expected) {
-  CAPTURE(Rules.view());
-  using layout = mtf::layout_of<"p:2;q:2", Rules, m, n>;
-  on_ranks_of<typename layout::mesh_type>([&](thread_backend& b) { check_close(results_on<layout>(b), expected); });
-  on_ranks_of<typename layout::mesh_type>([&](thread_backend& b) {
-    b.layouts().add(mtf::layout_from<m, n>(mtf::mesh_from("p:2;q:2"), Rules.view()));
-    check_close(results_on<mtf::any_layout<>>(b), expected);
-  });
+void check(tests::results const& expected) {
+  tests::on_ranks_under<Rules, m, n>(
+      [&]<class Layout>(thread_backend& b, Layout const*) { tests::check_close(results_on<Layout>(b), expected); });
 }
 
 TEST_CASE("several results, and structures that layers carry, do not see the layout") {
@@ -207,8 +192,8 @@ TEST_CASE("gradients of two results are those of arithmetic") {
   };
   auto const found = by([](auto const& x, auto const& y) { return sum_and_difference(x, y); });
   auto const expected = by([](auto const& x, auto const& y) { return std::make_tuple(x + y, x - y); });
-  check_close({mtf::to_global(found.x.complete()), mtf::to_global(found.y.complete())},
-              {mtf::to_global(expected.x.complete()), mtf::to_global(expected.y.complete())});
+  tests::check_close({mtf::to_global(found.x.complete()), mtf::to_global(found.y.complete())},
+                     {mtf::to_global(expected.x.complete()), mtf::to_global(expected.y.complete())});
 }
 
 }  // namespace
