@@ -189,7 +189,7 @@ MUTATIONS = [
     ("gradients of two results meet as they arrive", "several_results", f"{CORE}/detail/ops/operation.hpp",
      "one.partial & ~partial, one.memory);", "0, one.memory);"),
     ("a slice is taken from the shard's own start", "indexing", f"{CORE}/ops/indexing/slice.hpp",
-     "shard_offset(w.in[0], w.dim, f.mesh(), f.rank())", "0"),
+     "shard_offset(this->in[0], dim, pass.mesh(), pass.rank())", "0"),
     ("of equal elements the first that arrives is the first", "sorting", "backends/kokkos/include/mtf/kokkos/kernels/top.hpp",
      "(mine == other && id < places[at * p.inner])", "false"),
     ("a sum over some axes is taken for that over others", "protocol fuzz", f"{CORE}/backend/known_sum.hpp",
@@ -279,7 +279,7 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     plain = {}
     # They see nothing of what is mutated.
-    for source in ("sweep/main", "sweep/problem", "sweep/shards", "sweep/forms", "local/main", "fuzz/interpreter", "fuzz/shards"):
+    for source in ("sweep/main", "sweep/problem", "sweep/shards", "sweep/forms", "sweep/movement_forms", "local/main", "fuzz/interpreter", "fuzz/shards"):
         plain[source] = work / f"{source.replace('/', '.')}.o"
         result = compile_one(source, plain[source], ROOT, "-O1")
         if result.returncode != 0:

@@ -17,7 +17,7 @@
 #include <mtf/ops/indexing.hpp>
 #include <mtf/ops/sorting.hpp>
 #include <support/counted_backend.hpp>
-#include <support/ranks_as_threads.hpp>
+#include <support/layouts_agree.hpp>
 
 namespace {
 
@@ -89,6 +89,14 @@ void check_on(Backend& b) {
     CHECK(same(mtf::to_global(mtf::slice<n, part>(p.x, at)), sliced));
     CHECK(same(mtf::to_global(mtf::update<n, part>(p.x, p.y, at)), updated));
     CHECK(same(mtf::to_global(p.x), x_at));
+    if (start >= 0 && start <= 4) {  // a number in its place
+      CHECK(same(mtf::to_global(mtf::slice<n, part>(p.x, start)), sliced));
+      CHECK(same(mtf::to_global(mtf::update<n, part>(p.x, p.y, std::int64_t{start})), updated));
+    } else {
+      CHECK_THROWS_WITH_AS((mtf::slice<n, part>(p.x, start)),
+                           doctest::Contains("is not within n 8: it can begin at 0 to 4"), mtf::user_error);
+      CHECK_THROWS_AS((mtf::update<n, part>(p.x, p.y, start)), mtf::user_error);
+    }
     if (start >= 0 && start <= 4) {
       auto const g =
           mtf::value_and_grad([&](auto const& q) { return mtf::sum(mtf::square(mtf::slice<n, part>(q.x, at))); })(p)
@@ -128,13 +136,8 @@ void check_on(Backend& b) {
 
 template <mtf::fixed_string Rules>
 void check() {
-  CAPTURE(Rules.view());
-  using layout = mtf::layout_of<"p:2;q:2", Rules, m, n, part, largest>;
-  on_ranks_of<typename layout::mesh_type>([&](thread_backend& b) { check_on<layout>(b); });
-  on_ranks_of<typename layout::mesh_type>([&](thread_backend& b) {
-    b.layouts().add(mtf::layout_from<m, n, part, largest>(mtf::mesh_from("p:2;q:2"), Rules.view()));
-    check_on<mtf::any_layout<>>(b);
-  });
+  tests::on_ranks_under<Rules, m, n, part, largest>(
+      [&]<class Layout>(thread_backend& b, Layout const*) { check_on<Layout>(b); });
 }
 
 TEST_CASE("slice, update and top_k do not see the layout") {

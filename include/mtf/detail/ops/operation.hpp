@@ -39,11 +39,13 @@ constexpr void tell_operands([[maybe_unused]] Backend& b, [[maybe_unused]] Work 
   if constexpr (!Backend::holds_data) b.takes(work.in);
 }
 
-/// An operation on the tape: `Slots` are those of its results.
-template <class Operation, class Backend, class R, class Slots, class... T>
+/// An operation on the tape.
+template <class Operation, class Backend, class R, class... T>
 class operation_node {
  public:
-  constexpr operation_node(Operation const& o, Slots const& out, forward_pass<Operation, Backend, R, T...> const& f)
+  using result_slots = typename results_of<R>::template slots<Backend>;
+  constexpr operation_node(Operation const& o, result_slots const& out,
+                           forward_pass<Operation, Backend, R, T...> const& f)
       : operation_(o), out_(out) {
     // One by one: in constant expressions GCC 12 copies an array of references without counting them.
     std::size_t i = 0;
@@ -53,12 +55,12 @@ class operation_node {
     }(std::index_sequence_for<T...>{});
   }
   constexpr void run() {
-    Backend& b = backend_of(out_);
+    Backend& b = std::get<first_floating()>(out_)->owner().backend();
     auto const label =
         std::apply([&](auto const&... slot) { return label_of<Backend>(operation_.name(), slot...); }, slots_);
     operation<Backend> const here(b, label, operation_.work->out);
     tell_operands(b, *operation_.work);
-    auto g = taken(out_);
+    auto g = taken();
     if (!any_arrived(g)) return;
     backward_pass<Operation, Backend, R, T...> pass(b, operation_, kept_, g, slots_);
     operation_.backward(pass);
@@ -67,48 +69,39 @@ class operation_node {
   }
 
  private:
-  template <class First>
-  static constexpr Backend& backend_of(ref<First> const& only) {
-    return only->owner().backend();
+  template <std::size_t I = 0>
+  static constexpr std::size_t first_floating() {
+    if constexpr (is_floating<result_element<I, R>>)
+      return I;
+    else
+      return first_floating<I + 1>();
   }
-  template <class... Slot>
-  static constexpr Backend& backend_of(std::tuple<Slot...> const& all) {
-    Backend* b = nullptr;
-    auto const look = [&](auto const& slot) {
-      if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(slot)>, no_slot>) b = &slot->owner().backend();
-    };
-    std::apply([&](auto const&... slot) { (look(slot), ...); }, all);
-    return *b;
-  }
-  template <class First>
-  constexpr cotangents<Backend, R> taken(ref<First> const& only) const {
-    return {.first = only->take(operation_.work->gradient_may_be_partial)};
-  }
-  /// Of several results: partial over the axes over which all that arrived are.
-  template <class... Slot>
-  constexpr cotangents<Backend, R> taken(std::tuple<Slot...> const& all) const {
-    cotangents<Backend, R> g;
-    axis_mask partial = operation_.work->gradient_may_be_partial;
-    auto const take = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-      if constexpr (is_floating<result_element<I, R>>) {
-        auto& one = g.template at<I>();
-        one = std::get<I>(all)->take(partial);
-        if (one.memory) partial = one.partial;
-      }
-    };
-    auto const complete = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-      using E = result_element<I, R>;
-      if constexpr (is_floating<E>) {
-        auto& one = g.template at<I>();
-        if (one.memory)
-          one.memory = completed<E>(sharding_of_result<I>(*operation_.work), one.partial & ~partial, one.memory);
-        one.partial = partial;
-      }
+  /// f(I) for each result that has a gradient; I is a constant.
+  template <class F>
+  static constexpr void each_floating(F const& f) {
+    auto const one = [&]<std::size_t I>(std::integral_constant<std::size_t, I> i) {
+      if constexpr (is_floating<result_element<I, R>>) f(i);
     };
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (take(std::integral_constant<std::size_t, I>{}), ...);
-      (complete(std::integral_constant<std::size_t, I>{}), ...);
-    }(std::index_sequence_for<Slot...>{});
+      (one(std::integral_constant<std::size_t, I>{}), ...);
+    }(std::make_index_sequence<result_count<R>>{});
+  }
+  /// Of several, partial over the axes over which all that arrived are.
+  constexpr cotangents<Backend, R> taken() const {
+    cotangents<Backend, R> g;
+    axis_mask partial = operation_.work->gradient_may_be_partial;
+    each_floating([&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+      auto& one = g.template at<I>();
+      one = std::get<I>(out_)->take(partial);
+      if (one.memory) partial = one.partial;
+    });
+    if constexpr (result_count<R> > 1)
+      each_floating([&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+        auto& one = g.template at<I>();
+        if (one.memory)
+          one.memory = completed<result_element<I, R>>(sharding_of_result<I>(*operation_.work), one.partial & ~partial,
+                                                       one.memory);
+      });
     g.first.partial = partial;
     return g;
   }
@@ -119,21 +112,20 @@ class operation_node {
   }
 
   Operation operation_;
-  Slots out_;
+  result_slots out_;
   std::tuple<slot_t<Backend, T>...> slots_;
   std::array<buffer<Backend>, Operation::kept> kept_;
 };
 
-/// On a trace a partial result remembers what made its terms: this operation, or, if it has one operand whose terms it
-/// only passes on (as transpose does), what made those.
+/// On a trace, what made the terms of a partial result: this operation, or, if it has one operand whose terms it only
+/// passes on (as transpose does), what made those.
 template <class Backend, class T, class... More>
-constexpr void pass_label_on(buffer<Backend> const& result, axis_mask partial, operation_label const& label,
-                             value<Backend, T> const& x, value<Backend, More> const&...) {
-  if constexpr (!Backend::holds_data)
-    if (partial != 0) {
-      bool const same = sizeof...(More) == 0 && x.memory->made_by.name != nullptr;
-      result->made_by = same ? x.memory->made_by : label;
-    }
+constexpr operation_label label_of_terms([[maybe_unused]] operation_label const& label,
+                                         [[maybe_unused]] value<Backend, T> const& x, value<Backend, More> const&...) {
+  if constexpr (Backend::holds_data)
+    return {};
+  else
+    return sizeof...(More) == 0 && x.memory->made_by.name != nullptr ? x.memory->made_by : label;
 }
 
 template <class Backend, class T, class... More>
@@ -155,63 +147,59 @@ constexpr tape<Backend>* tape_for([[maybe_unused]] value<Backend, T> const&... o
 }
 
 /// A result becomes a value, of which the backend is told; it has a slot for its gradient if there is a tape.
-template <std::size_t I, class R, class Pass, class Backend, class... T>
-constexpr auto result_of(Pass& pass, tape<Backend>* t, operation_label const& label,
-                         value<Backend, T> const&... operands) {
+template <std::size_t I, class R, class Pass, class Backend>
+constexpr auto result_of(Pass& pass, tape<Backend>* t, [[maybe_unused]] operation_label const& terms_by) {
   using E = result_element<I, R>;
   auto const& where = sharding_of_result<I>(pass.work);
-  auto const& memory = pass.template result<I>();
-  value<Backend, E> made(memory);
-  pass_label_on(memory, where.partial, label, operands...);
+  value<Backend, E> made(pass.template result<I>());
+  if constexpr (!Backend::holds_data)
+    if (where.partial != 0) made.memory->made_by = terms_by;
   if constexpr (is_floating<E>) {
     pass.backend.made(static_cast<E const*>(made.data()), where);
     if (t != nullptr) made.slot = make_ref<gradient_slot<Backend, E>>(t->backend(), *t, where);
   }
   return made;
 }
-
-/// Computes an operation, and records it on the tape, if there is one.
-template <class R, class Operation, class Backend, class... T>
-constexpr results<Backend, R> compute_and_record(Operation const& o, forward_pass<Operation, Backend, R, T...>& pass,
-                                                 tape<Backend>* t, operation_label const& label,
-                                                 value<Backend, T> const&... operands) {
-  o.forward(pass);
-  auto const record_as = [&](auto const& slots) {
-    using slots_type = std::remove_cvref_t<decltype(slots)>;
-    t->push([&] { return operation_node<Operation, Backend, R, slots_type, T...>(o, slots, pass); });
-  };
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    results<Backend, R> all(result_of<I, R>(pass, t, label, operands...)...);
-    if constexpr (recordable<R, T...>)
-      if (t != nullptr) {
-        if constexpr (result_count<R> == 1)  // (not sizeof...(I): Clang would look for a tuple's slot)
-          record_as(all.slot);
-        else
-          record_as(std::make_tuple(std::get<I>(all).slot...));
-      }
-    return all;
-  }(std::make_index_sequence<result_count<R>>{});
+/// The slots of what `run` returns.
+template <class Backend, class R>
+constexpr std::tuple<slot_t<Backend, R>> slots_of_results(value<Backend, R> const& only) {
+  return {only.slot};
+}
+template <class Backend, class... R>
+constexpr std::tuple<slot_t<Backend, R>...> slots_of_results(std::tuple<value<Backend, R>...> const& all) {
+  return std::apply([](auto const&... one) { return std::tuple<slot_t<Backend, R>...>(one.slot...); }, all);
 }
 
-/// What `run` does.
-template <class R, class Operation, class Backend, class... T>
-constexpr results<Backend, R> run_anywhere(Operation const& o, value<Backend, T> const&... operands) {
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    auto const& w = *o.work;
-    Backend& b = backend_of_first(operands...);
-    auto const label = label_of<Backend>(o.name(), operands...);
-    operation<Backend> const here(b, label, w.out);
-    tell_operands(b, w);
-    forward_pass<Operation, Backend, R, T...> pass{b, w, {completed_value(operands, w.in[I], w.complete[I])...}};
-    return compute_and_record<R>(o, pass, tape_for<R>(operands...), label, operands...);
+/// What `run` does. `let_go`: called when the operands have been taken and reduced, before the operation is computed.
+template <class R, class Operation, class LetGo, class Backend, class... T>
+constexpr results<Backend, R> run_anywhere(Operation const& o, LetGo const& let_go,
+                                           value<Backend, T> const&... operands) {
+  auto const& w = *o.work;
+  Backend& b = backend_of_first(operands...);
+  auto const label = label_of<Backend>(o.name(), operands...);
+  operation<Backend> const here(b, label, w.out);
+  tell_operands(b, w);
+  auto* const t = tape_for<R>(operands...);
+  auto const terms_by = label_of_terms(label, operands...);
+  auto pass = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return forward_pass<Operation, Backend, R, T...>{b, w, {completed_value(operands, w.in[I], w.complete[I])...}};
   }(std::index_sequence_for<T...>{});
+  let_go();
+  o.forward(pass);
+  auto const all = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return results<Backend, R>(result_of<I, R>(pass, t, terms_by)...);
+  }(std::make_index_sequence<result_count<R>>{});
+  if constexpr (recordable<R, T...>)
+    if (t != nullptr)
+      t->push([&] { return operation_node<Operation, Backend, R, T...>(o, slots_of_results(all), pass); });
+  return all;
 }
 
 /// What `run` does on a backend that holds data. Its compiled library has the commonest ones (mtf/ops/compiled.hpp), so
 /// this is neither constexpr nor inline: either would have every program compile it again.
 template <class R, class Operation, class Backend, class... T>
 results<Backend, R> run_on_data(Operation const& o, value<Backend, T> const&... operands) {
-  return run_anywhere<R>(o, operands...);
+  return run_anywhere<R>(o, [] {}, operands...);
 }
 
 /// Runs an operation; its result has elements R, or its results those of a list. Leaves a node on the tape if an
@@ -221,7 +209,7 @@ constexpr results<Backend, R> run(Operation const& o, value<Backend, T> const&..
   if constexpr (Backend::holds_data)
     return run_on_data<R>(o, operands...);
   else
-    return run_anywhere<R>(o, operands...);
+    return run_anywhere<R>(o, [] {}, operands...);
 }
 
 /// Runs an operation whose first operand is used up: `first` holds it no more, so that the result may have its memory
@@ -229,20 +217,7 @@ constexpr results<Backend, R> run(Operation const& o, value<Backend, T> const&..
 template <class R, class Operation, class Backend, class X, class... T>
 constexpr results<Backend, R> run_using_up(Operation const& o, value<Backend, X>&& first,
                                            value<Backend, T> const&... others) {
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    auto const& w = *o.work;
-    Backend& b = first.backend();
-    auto const label = label_of<Backend>(o.name(), first, others...);
-    operation<Backend> const here(b, label, w.out);
-    tell_operands(b, w);
-    auto* const t = tape_for<R>(first, others...);
-    forward_pass<Operation, Backend, R, X, T...> pass{
-        b,
-        w,
-        {completed_value(first, w.in[0], w.complete[0]), completed_value(others, w.in[1 + I], w.complete[1 + I])...}};
-    first.memory = {};
-    return compute_and_record<R>(o, pass, t, label, std::get<0>(pass.in), others...);
-  }(std::index_sequence_for<T...>{});
+  return run_anywhere<R>(o, [&] { first.memory = {}; }, first, others...);
 }
 
 }  // namespace mtf::detail

@@ -1,9 +1,7 @@
 #pragma once
 // A tensor with a part of a dimension in place of all of it, under another name.
-#include <cstdint>
 #include <type_traits>
 
-#include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
@@ -52,18 +50,6 @@ constexpr sharding with_part(sharding x) {
     if (x[d].id == From::id)
       x[d] = {.id = To::id, .extent = To::extent, .split = {}, .name = To::name.data(), .kin = To::kin};
   return x;
-}
-
-/// A shard as [outer, n, inner], n along dimension d.
-struct around_dim {
-  std::int64_t outer = 1, n = 1, inner = 1;
-};
-constexpr around_dim around(sharding const& s, int d, mesh_shape const& mesh) {
-  around_dim a;
-  for (int e = 0; e < d; ++e) a.outer *= s.local_extent(e, mesh);
-  a.n = s.local_extent(d, mesh);
-  a.inner = s.local_stride(d, mesh);
-  return a;
 }
 
 }  // namespace detail

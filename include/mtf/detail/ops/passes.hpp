@@ -41,12 +41,16 @@ struct results_of {
   using elements = list<R>;
   template <class Backend>
   using values = value<Backend, R>;
+  template <class Backend>
+  using slots = std::tuple<slot_t<Backend, R>>;
 };
 template <class... R>
 struct results_of<list<R...>> {
   using elements = list<R...>;
   template <class Backend>
   using values = std::tuple<value<Backend, R>...>;
+  template <class Backend>
+  using slots = std::tuple<slot_t<Backend, R>...>;
 };
 template <class R>
 inline constexpr std::size_t result_count = results_of<R>::elements::size;

@@ -2,13 +2,17 @@
 // Parts of a dimension that begin where an index says: taken out, and put in.
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include <mtf/backend/primitives/parts.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/core/error.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/detail/ops/part_of_dim.hpp>
+#include <mtf/ops/create/constants.hpp>
 #include <mtf/ops/movement/relayout.hpp>
 #include <mtf/ops/movement/transpose.hpp>
 
@@ -23,31 +27,47 @@ using index_verdict_t = first_failed_t<
                        error_element_type<typename Start::element_type>>,
     std::conditional_t<Start::shape_type::ndim == 0, ok, error_shapes_differ<typename Start::shape_type, shape<>>>>;
 
-struct slice_work : operation_work<2> {
-  around_dim x;
+/// A part of dimension `dim` of the first of N operands.
+template <std::size_t N>
+struct part_work : operation_work<N> {
+  rows x;  // the shard along it
   index part = 1;
   int dim = 0;
+
+  constexpr void is_part(mesh_shape const& mesh, sharding const& of, std::uint64_t id, index extent) {
+    dim = of.find(id);
+    x = rows_along(of, dim, mesh);
+    part = extent;
+  }
+  /// The part, from a shard of the whole; NaN beyond its `extent`, if that is not 0.
+  template <class T>
+  constexpr void take(auto const& pass, T* to, T const* from, std::int32_t const* start, index extent) const {
+    pass.run(primitives::take_part<T>{x.outer, x.n, x.inner, part, offset(pass), extent, to, from, start});
+  }
+  /// The part into a shard of the whole; zeros if it is null.
+  template <class T>
+  constexpr void put(auto const& pass, T* to, T const* from, std::int32_t const* start) const {
+    pass.run(primitives::put_part<T>{x.outer, x.n, x.inner, part, offset(pass), to, from, start});
+  }
+
+ private:
+  constexpr index offset(auto const& pass) const { return shard_offset(this->in[0], dim, pass.mesh(), pass.rank()); }
 };
 
 template <class T>
 struct slice_operation {
-  slice_work const* work;
+  part_work<2> const* work;
   static constexpr std::size_t kept = 1;  // the start
   static constexpr char const* name() { return "slice"; }
 
   constexpr void forward(auto& f) const {
-    auto const& w = *work;
-    f.run(primitives::take_part<T>{w.x.outer, w.x.n, w.x.inner, w.part,
-                                   shard_offset(w.in[0], w.dim, f.mesh(), f.rank()), w.in[0][w.dim].extent, f.y(),
-                                   f.x(), f.template x<1>()});
+    work->take(f, f.y(), f.x(), f.template x<1>(), work->in[0][work->dim].extent);
     f.kept = {f.template memory<1>()};
   }
   constexpr void backward(auto& g) const {
-    auto const& w = *work;
     T* const dx = g.dx();
-    g.run(primitives::fill<T>{dx, w.x.outer * w.x.n * w.x.inner, T(0)});
-    g.run(primitives::put_part<T>{w.x.outer, w.x.n, w.x.inner, w.part, shard_offset(w.in[0], w.dim, g.mesh(), g.rank()),
-                                  dx, g.dy(), data_of<std::int32_t>(g.kept[0])});
+    g.run(primitives::fill<T>{dx, work->in[0].local_size(g.mesh()), T(0)});
+    work->put(g, dx, g.dy(), data_of<std::int32_t>(g.kept[0]));
   }
 };
 
@@ -56,12 +76,10 @@ struct slice_call {
   template <class X, class Start>
   static auto verdict()
       -> first_failed_t<decltype(part_verdict<typename X::shape_type, D, Part>()), index_verdict_t<Start>>;
-  static constexpr slice_work derive(mesh_shape const& mesh, sharding const& x, sharding const& start) {
-    slice_work w;
+  static constexpr part_work<2> derive(mesh_shape const& mesh, sharding const& x, sharding const& start) {
+    part_work<2> w;
     w.in = {x, start};
-    w.dim = x.find(D::id);
-    w.x = around(x, w.dim, mesh);
-    w.part = Part::extent;
+    w.is_part(mesh, x, D::id, Part::extent);
     auto const owners = x[w.dim].split.mask();
     w.complete[1] = start.partial;
     w.out = with_part<D, Part>(x);
@@ -80,44 +98,24 @@ struct slice_call {
   }
 };
 
-struct update_work : operation_work<3> {
-  around_dim x;
-  index part = 1;
-  int dim = 0;
-};
-
 template <class T>
 struct update_operation {
-  update_work const* work;
+  part_work<3> const* work;
   static constexpr std::size_t kept = 1;  // the start
   static constexpr bool uses_up = true;
   static constexpr char const* name() { return "update"; }
 
   constexpr void forward(auto& f) const {
-    put(f, f.y_from_x(), f.template x<1>(), f.template x<2>());
+    work->put(f, f.y_from_x(), f.template x<1>(), f.template x<2>());
     f.kept = {f.template memory<2>()};
   }
   constexpr void backward(auto& g) const {
-    auto const& w = *work;
     auto const* const start = data_of<std::int32_t>(g.kept[0]);
-    index const n = w.x.outer * w.x.n * w.x.inner;
     if (g.wants()) {
-      T* const dx = g.dx();
-      g.run(primitives::copy<T, T>{{.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}, dx, g.dy()});
-      put(g, dx, nullptr, start);
+      g.set_dx(copy_of<T>(g.g.memory, work->in[0].local_size(g.mesh())));
+      work->put(g, g.dx(), static_cast<T const*>(nullptr), start);
     }
-    if (g.template wants<1>())
-      g.run(primitives::take_part<T>{w.x.outer, w.x.n, w.x.inner, w.part, offset(g), 0, g.template dx<1>(), g.dy(),
-                                     start});
-  }
-
- private:
-  constexpr index offset(auto const& pass) const {
-    return shard_offset(work->in[0], work->dim, pass.mesh(), pass.rank());
-  }
-  constexpr void put(auto const& pass, T* to, T const* part, std::int32_t const* start) const {
-    auto const& w = *work;
-    pass.run(primitives::put_part<T>{w.x.outer, w.x.n, w.x.inner, w.part, offset(pass), to, part, start});
+    if (g.template wants<1>()) work->take(g, g.template dx<1>(), g.dy(), start, 0);
   }
 };
 
@@ -134,21 +132,19 @@ struct whole_along {
   }
 };
 
-/// The verdict on a shape that is to have these dimensions, in any order.
-template <class Given, class... D>
-auto dims_verdict(shape<D...> const*)
-    -> first_failed_t<named_dims_t<Given, D...>,
-                      std::conditional_t<Given::ndim == sizeof...(D), ok, error_shapes_differ<Given, shape<D...>>>>;
+/// The verdict on a tensor that is to have these dimensions, in any order: that on its transposition.
+template <class X, class... D>
+auto dims_verdict(shape<D...> const*) {
+  return decltype(transpose_call<D...>::template verdict<X>()){};
+}
 
 template <class D, class Part>
 struct update_rule {
-  static constexpr update_work derive(mesh_shape const& mesh, sharding const& x, sharding const& part,
-                                      sharding const& start) {
-    update_work w;
+  static constexpr part_work<3> derive(mesh_shape const& mesh, sharding const& x, sharding const& part,
+                                       sharding const& start) {
+    part_work<3> w;
     w.in = {x, part, start};
-    w.dim = x.find(D::id);
-    w.x = around(x, w.dim, mesh);
-    w.part = Part::extent;
+    w.is_part(mesh, x, D::id, Part::extent);
     w.out = x;
     w.out.partial = x.partial & part.partial;
     w.complete = {x.partial & ~w.out.partial, part.partial & ~w.out.partial, start.partial};
@@ -162,10 +158,9 @@ struct update_call {
   template <class X>
   using part_shape = typename replaced_dim<D, Part>::template in<typename X::shape_type>;
   template <class X, class Y, class Start>
-  static auto verdict()
-      -> first_failed_t<decltype(part_verdict<typename X::shape_type, D, Part>()),
-                        decltype(dims_verdict<typename Y::shape_type>(static_cast<part_shape<X> const*>(nullptr))),
-                        same_element_t<X, Y>, index_verdict_t<Start>>;
+  static auto verdict() -> first_failed_t<decltype(part_verdict<typename X::shape_type, D, Part>()),
+                                          decltype(dims_verdict<Y>(static_cast<part_shape<X> const*>(nullptr))),
+                                          same_element_t<X, Y>, index_verdict_t<Start>>;
   template <class X, class Y, class Start>
   constexpr auto operator()(X&& x, Y const& part, Start const& start) const {
     using T = typename Y::element_type;
@@ -179,6 +174,23 @@ struct update_call {
   }
 };
 
+/// Not constexpr: a plan of such a program ends here.
+[[noreturn]] inline void part_is_outside(std::string_view part, std::int64_t length, std::string_view dim,
+                                         std::int64_t extent, std::int64_t start) {
+  throw user_error("a part, " + std::string(part) + " " + std::to_string(length) + ", that begins at " +
+                   std::to_string(start) + " is not within " + std::string(dim) + " " + std::to_string(extent) +
+                   ": it can begin at 0 to " + std::to_string(extent - length));
+}
+/// A number as an operand: where a part begins.
+template <class D, class Part, class X, class Start>
+constexpr auto start_of_part(X const& x, Start start) {
+  static_assert(std::is_integral_v<Start>, "mtf: a part of a dimension begins at an integer");
+  auto const at = static_cast<std::int64_t>(start);
+  if (at < 0 || at > D::extent - Part::extent) part_is_outside(Part::name, Part::extent, D::name, D::extent, at);
+  return full<tensor<std::int32_t, shape<>, typename X::layout_type, partial<>, typename X::backend_type>>(
+      x.backend(), static_cast<std::int32_t>(at));
+}
+
 }  // namespace detail
 
 /// The positions from `start` on of dimension D, as many as Part is long and under its name: x[..., start + p, ...].
@@ -189,6 +201,16 @@ struct update_call {
 template <dimension D, dimension Part, operand X, operand Start>
 constexpr auto slice(X const& x, Start const& start) {
   return detail::operate(detail::slice_call<D, Part>{}, x, start);
+}
+
+/// The same from a number on, the same on all ranks. A part that is not within D is a user_error.
+template <dimension D, dimension Part, operand X, class Start>
+  requires std::is_arithmetic_v<Start>
+constexpr auto slice(X const& x, Start start) {
+  if constexpr (tensor_type<X>)
+    return slice<D, Part>(x, detail::start_of_part<D, Part>(x, start));
+  else
+    return detail::operate(detail::slice_call<D, Part>{}, x, x);
 }
 
 /// x with `part` in the positions from `start` on of dimension D: slice<D, Part> of the result is `part`. The
@@ -202,6 +224,18 @@ template <dimension D, dimension Part, class X, operand Y, operand Start>
   requires operand<std::remove_cvref_t<X>>
 constexpr auto update(X&& x, Y const& part, Start const& start) {
   return detail::operate_using_up(detail::update_call<D, Part>{}, std::forward<X>(x), part, start);
+}
+
+/// The same from a number on, the same on all ranks. A part that is not within D is a user_error.
+template <dimension D, dimension Part, class X, operand Y, class Start>
+  requires operand<std::remove_cvref_t<X>> && std::is_arithmetic_v<Start>
+constexpr auto update(X&& x, Y const& part, Start start) {
+  if constexpr (tensor_type<std::remove_cvref_t<X>>) {
+    auto const at = detail::start_of_part<D, Part>(x, start);
+    return update<D, Part>(std::forward<X>(x), part, at);
+  } else {
+    return detail::operate(detail::update_call<D, Part>{}, x, part, x);
+  }
 }
 
 }  // namespace mtf

@@ -5,6 +5,7 @@
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/ops/frame.hpp>
+#include <mtf/detail/ops/part_of_dim.hpp>
 #include <mtf/ops/movement/relayout.hpp>
 
 namespace mtf {
@@ -22,12 +23,8 @@ struct require<error_extents_differ<D1, D2>, By...> {
 
 template <class From, class To>
 struct rename_call {
-  template <class D>
-  using named = std::conditional_t<D::id == From::id, To, D>;
-  template <class... D>
-  static auto renamed(shape<D...> const*) -> shape<named<D>...>;
   template <class X>
-  using renamed_shape = decltype(renamed(static_cast<typename X::shape_type const*>(nullptr)));
+  using renamed_shape = typename replaced_dim<From, To>::template in<typename X::shape_type>;
 
   template <class X>
   static auto verdict() {

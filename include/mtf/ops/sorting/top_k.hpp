@@ -14,7 +14,7 @@ namespace detail {
 
 struct top_work : operation_work<1, 2> {
   axis_mask exchange = 0;  // the axes that split the rows
-  around_dim x;
+  rows x;
   index k = 1, candidates = 1;  // of all ranks, and of one
   int dim = 0;
 };
@@ -34,7 +34,7 @@ struct top_operation {
     if (w.exchange == 0) {
       f.run(primitives::top_of_rows<T>{1, outer, n, inner, w.k, offset, largest, ids, f.x(), nullptr});
     } else {
-      // Each rank's largest ones, in the order of the ranks, which is that of positions.
+      // Each rank's largest ones. (Positions need not ascend from block to block: two axes may split in either order.)
       index const ranks = f.mesh().size(w.exchange), mine = outer * w.candidates * inner;
       auto values = make_buffer<T>(f.backend, mine), all_values = make_buffer<T>(f.backend, ranks * mine);
       auto places = make_buffer<std::int32_t>(f.backend, mine),
@@ -68,7 +68,7 @@ struct top_call {
     w.in = {x};
     w.complete[0] = x.partial;
     w.dim = x.find(D::id);
-    w.x = around(x, w.dim, mesh);
+    w.x = rows_along(x, w.dim, mesh);
     w.exchange = x[w.dim].split.mask();
     w.k = K::extent;
     w.candidates = w.k < w.x.n ? w.k : w.x.n;
