@@ -114,12 +114,14 @@ tests::results results_on(Backend& b) {
   });
   add([&](auto const& q) { return weighed(std::get<0>(sum_and_difference(q.x, q.y))); });
   add([&](auto const& q) { return weighed(std::get<1>(sum_and_difference(q.x, q.y))); });
-  // The gradient of one arrives partial, that of the other does not.
+  // The gradient of one arrives partial over the axes of m, that of the other does not; in either order.
   add([&](auto const& q) {
-    auto const [sum, difference] = sum_and_difference(q.x, q.y);
-    auto const rows = mtf::sum<n>(difference);
-    return weighed(sum) + mtf::sum(mtf::square(mtf::sum<m>(difference)) * q.layers[0].scale) +
-           mtf::sum(mtf::broadcast<m, n>(mtf::complete(rows)) * difference);
+    auto const [sum, difference] = sum_and_difference(q.layers[0].scale, q.layers[1].scale);
+    return mtf::sum(sum * q.x) + weighed(difference);
+  });
+  add([&](auto const& q) {
+    auto const [sum, difference] = sum_and_difference(q.layers[0].scale, q.layers[1].scale);
+    return weighed(sum) + mtf::sum(difference * q.x);
   });
   // Of terms of sums.
   add([&](auto const& q) {
