@@ -1,5 +1,5 @@
 # Functions that register tests. Labels (ctest -L): local, mesh, threads, data, sweep, fuzz, recipes, refused, install, readme,
-# example, architecture, compile-time.
+# example, architecture, compile-time, sanitized (preset sanitize: beside one of these).
 
 if(MTF_ENABLE_MPI)
   execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version OUTPUT_VARIABLE mpiexec_version ERROR_QUIET)
@@ -114,6 +114,19 @@ function(mtf_link_what_is_named target source)
   endif()
 endfunction()
 
+# What the preset sanitize builds and runs: the tests of one rank, but for those of the model and of numbers, and the readers
+# of files. mtf_sanitized(TEST TARGET LABEL) labels such a test so.
+set(mtf_sanitized_tests
+  "^local\\.(entries|fast_math|gradients|kernels[a-z_]*|laws|misuse|optimizers|special_values)$|^fuzz-files\\.")
+add_custom_target(mtf_sanitized_programs)
+
+function(mtf_sanitized test target label)
+  if(test MATCHES "${mtf_sanitized_tests}")
+    add_dependencies(mtf_sanitized_programs ${target})
+    set_tests_properties(${test} PROPERTIES LABELS "${label};sanitized")
+  endif()
+endfunction()
+
 # A room's main.cpp, when it has one, is compiled once and linked into each of its tests.
 function(mtf_add_test_program target)
   mtf_add_program(${target} ${ARGN})
@@ -147,6 +160,7 @@ function(mtf_add_local_test)
   endif()
   set_tests_properties(local.${test_NAME} PROPERTIES LABELS local TIMEOUT 300 PROCESSORS ${threads}
     ENVIRONMENT "${mtf_test_environment};OMP_NUM_THREADS=${threads}")
+  mtf_sanitized(local.${test_NAME} local-${test_NAME} local)
 endfunction()
 
 # mtf_run_on_ranks(NAME name TARGET executable RANKS n... [ARGS arg...] [LABEL label]): for each n the test name.nranks,
