@@ -113,6 +113,11 @@ class gradient {
   constexpr operator T() const {  // NOLINT: implicit by purpose
     return detail::gradient_is_no_tensor<gradient>();
   }
+  /// Refused: the rank may have one term of it alone. complete() gives the tensor.
+  template <class G = gradient>
+  constexpr auto local() const {
+    return detail::gradient_is_no_tensor<G>();
+  }
   /// The same as addend(); afterwards it is zero.
   constexpr detail::cotangent<backend_type> take() {
     auto all = addend();
