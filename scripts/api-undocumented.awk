@@ -14,8 +14,8 @@
 #   `checked`                                where a class has its verdict checked: no part of what it means
 #   macros for the headers' own use          steps of MTF_FIELDS, what a header undefines again, other libraries' switches
 BEGIN {
-  split("allocate release to_host from_host objects ranks all_reduce reduce_scatter all_gather all_to_all permute " \
-    "start_all_reduce start_reduce_scatter request wait run enter leave change made holds_data", names, " ")
+  split("allocate release to_host from_host objects ranks communicate start request wait " \
+    "run enter leave change made holds_data", names, " ")
   for (i in names) backend_has[names[i]] = 1
 }
 

@@ -77,11 +77,11 @@ MUTATIONS = [
     ("the gradient of a sum is spread while it is partial", "reduction", f"{CORE}/ops/reduction/reduce.hpp",
      "w.gradient_may_be_partial = ~in.split_axes();", "w.gradient_may_be_partial = ~0U;"),
     ("a minimum is combined by maximum", "reduction", f"{CORE}/ops/reduction/reduce.hpp",
-     "f.backend.all_reduce(work->exchange, op,", "f.backend.all_reduce(work->exchange, combine::max,"),
+     "collective::all_reduce(work->exchange, op,", "collective::all_reduce(work->exchange, combine::max,"),
     ("softmax's denominator is the rank's own", "reduction", f"{CORE}/ops/reduction/softmax.hpp",
-     "f.backend.all_reduce(w.exchange, combine::sum, static_cast<A const*>(sum), sum, n);\n", ""),
+     "f.backend.communicate(collective::all_reduce(w.exchange, combine::sum, element_of<A>, n), sum, sum);\n", ""),
     ("softmax's backward sums only the rank's own", "reduction", f"{CORE}/ops/reduction/softmax.hpp",
-     "g.backend.all_reduce(w.exchange, combine::sum, static_cast<A const*>(s), s, static_cast<std::size_t>(w.r.count()));", ""),
+     "g.backend.communicate(collective::all_reduce(w.exchange, combine::sum, element_of<A>, static_cast<std::size_t>(w.r.count())), s, s);", ""),
     ("what is visible forgets where the shard's keys are", "reduction", f"{CORE}/ops/reduction/softmax.hpp",
      "first_key = shard_offset(in, w.dim, mesh, rank);", "first_key = index{0};"),
     ("masked_softmax forgets where the shard's keys are counted", "reduction", f"{CORE}/ops/reduction/masked_softmax.hpp",
@@ -112,13 +112,14 @@ MUTATIONS = [
     ("every rank slices the first part", "movement", f"{CORE}/detail/sharding/execute.hpp",
      "pack_offset(mesh, axes, before, block, rank));", "0 * pack_offset(mesh, axes, before, block, rank));"),
     ("gathered parts stay in the order of ranks", "movement", f"{CORE}/detail/sharding/execute.hpp",
-     "b.all_gather(s.axes, in, to, count); return unpacked(out);", "b.all_gather(s.axes, in, to, count); break;"),
+     "b.communicate(collective::all_gather(s.axes, element_of<T>, count), in, to); return unpacked(out);",
+     "b.communicate(collective::all_gather(s.axes, element_of<T>, count), in, to); break;"),
     ("a dimension split over two axes is split innermost first", "create", f"{CORE}/detail/sharding/shard.hpp",
      "  for (int i = 0; i < split.size; ++i) {\n    axis_share const share = s.share(d, i, mesh);", "  for (int i = split.size - 1; i >= 0; --i) {\n    axis_share const share = s.share(d, i, mesh);"),
     ("gradients are never completed", "reduction", f"{CORE}/detail/tape/contributions.hpp",
      "completed<T>(*where_, s.g.partial & ~sum.partial,", "completed<T>(*where_, 0U & s.g.partial,"),
     ("a sum over axes inside and outside of a node stays inside", "reduction", f"{CORE}/detail/sharding/execute.hpp",
-     "      b.all_reduce(s.axes, combine::sum, p, p, share);\n", ""),
+     "      b.communicate(collective::all_reduce(s.axes, combine::sum, element_of<T>, share), p, p);\n", ""),
     ("a tensor used twice is completed twice", "elementwise_of_several", f"{CORE}/detail/sharding/execute.hpp",
      "if (axes != 0 && !x->sum.is_over(axes)) {", "if (axes != 0) {"),
     ("broadcast keeps a sum open along a new dimension's axis", "movement", f"{CORE}/ops/movement/broadcast.hpp",
@@ -135,10 +136,18 @@ MUTATIONS = [
     ("all-reduce leaves out a rank", "elementwise_of_several", f"{CORE}/backend/reduce_in_order.hpp",
      "for (std::size_t r = 1; r < in.size(); ++r) {", "for (std::size_t r = 1; r + (in.size() > 2 ? 1 : 0) < in.size(); ++r) {"),
     ("reduce-scatter gives every rank the first block", "movement", f"{THREADS}/collectives.hpp",
-     "inputs(blocks), blocks.me * count, count,", "inputs(blocks), 0 * blocks.me, count,"),
+     "inputs(all, all.size()), all.me * c.count, c.count,", "inputs(all, all.size()), 0 * all.me, c.count,"),
     ("all-to-all sends the blocks to the wrong ranks", "movement", f"{THREADS}/collectives.hpp",
-     "copy(at(out, r * bytes), at(blocks.of(r).in, blocks.me * bytes), bytes);",
-     "copy(at(out, r * bytes), at(blocks.of(r).in, r * bytes), bytes);"),
+     "at(all.of(r).in, all.me * bytes), sent_by(all, r, c)", "at(all.of(r).in, r * bytes), sent_by(all, r, c)"),
+    ("an all-to-all with counts sends whole blocks", "collectives", f"{THREADS}/collectives.hpp",
+     "sent_by(all, r, c) * backend::size_of(c.type)", "(sent_by(all, r, c), bytes)"),
+    ("an exclusive sum has the rank's own terms", "collectives", f"{THREADS}/collectives.hpp",
+     "inputs(all, all.me), 0, c.count, out", "inputs(all, all.me + 1), 0, c.count, out"),
+    ("what comes from nobody is left as it was", "collectives", f"{THREADS}/collectives.hpp",
+     "std::memset(out, 0, c.count * backend::size_of(c.type));", ";"),
+    ("the end of an axis is its begin's neighbour", "collectives", f"{CORE}/backend/collective.hpp",
+     "return c < 0 || c >= ranks ? nobody : rank + (c - here) * stride;",
+     "return rank + ((c % ranks + ranks) % ranks - here) * stride;"),
     # The protocol of gradients.
     ("what flows to a tensor is added into another's gradient", "elementwise_of_several protocol",
      f"{CORE}/detail/tape/contributions.hpp",
@@ -234,7 +243,7 @@ MUTATIONS = [
     ("a text is broken at any line's end", "pieces", f"{CORE}/detail/data/word_pattern.hpp",
      "if (at > 0 && ((text[at - 1] >= 'a' && text[at - 1] <= 'z') || (text[at - 1] >= 'A' && text[at - 1] <= 'Z')))", "if (at > 0)"),
     ("all-gather in the reverse order", "movement", f"{THREADS}/collectives.hpp",
-     "copy(at(out, r * bytes), shards.of(r).in, bytes);", "copy(at(out, (shards.size() - 1 - r) * bytes), shards.of(r).in, bytes);"),
+     "copy(at(out, r * bytes), all.of(r).in, bytes);", "copy(at(out, (all.size() - 1 - r) * bytes), all.of(r).in, bytes);"),
 ]
 
 
@@ -266,10 +275,10 @@ def main():
     link_flags = [f for f in flags if f.startswith(("-L", "-l"))] + ["-fopenmp", "-ldl", "-pthread"]
     base = [options.cxx, "-std=c++20", "-fopenmp", "-w", "-fno-math-errno"]
     def run(command, **more):
-        return subprocess.run(command, capture_output=True, text=True, **more)
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", **more)
 
     def compile_one(source, to, tree, optimize, *more):
-        path = tree / (source if source.startswith("examples/") else f"tests/{source}")
+        path = tree / (source if source.startswith(PREPARE) else f"tests/{source}")
         return run(base + [optimize, *more, *includes(tree), *compile_flags, f'-DMTF_TEST_DIR="{ROOT}/tests"', "-c",
                            f"{path}.cpp", "-o", str(to)])
 
@@ -286,6 +295,7 @@ def main():
             sys.exit(result.stderr)
     tests = {"gradients": ("local/gradients_test", "local/main"), "protocol": ("threads/protocol_test",),
              "checkpoint": ("threads/checkpoint_test",), "parts": ("threads/parts_test",),
+             "collectives": ("threads/collectives_test",),
              "several_results": ("threads/several_results_test",),
              "checkpoint_directories": ("threads/checkpoint_directories_test",), "loop": ("threads/loop_test",),
              "pieces": ("data/pieces_test", f"{PREPARE}/sources"),

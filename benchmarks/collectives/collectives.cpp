@@ -21,19 +21,18 @@ struct buffers {
   std::vector<float> in, out;
 };
 
-/// One collective of `count` elements that a rank puts in.
-void run(mtf::collectives& c, mtf::collective kind, buffers& b, std::size_t count) {
-  auto const p = static_cast<std::size_t>(c.mesh().size());
+/// A collective of `count` elements that a rank puts in, or, of an all-gather, gets.
+mtf::collective of(mtf::collective_kind kind, std::size_t count, std::size_t ranks) {
   auto const type = mtf::element::f32;
   switch (kind) {
-    case mtf::collective::all_reduce:
-      return c.all_reduce(1, mtf::combine::sum, type, b.in.data(), b.out.data(), count);
-    case mtf::collective::reduce_scatter:
-      return c.reduce_scatter(1, type, b.in.data(), b.out.data(), count / p);
-    case mtf::collective::all_gather:
-      return c.all_gather(1, type, b.in.data(), b.out.data(), count / p);
+    case mtf::collective_kind::all_reduce:
+      return mtf::collective::all_reduce(1, mtf::combine::sum, type, count);
+    case mtf::collective_kind::reduce_scatter:
+      return mtf::collective::reduce_scatter(1, type, count / ranks);
+    case mtf::collective_kind::all_gather:
+      return mtf::collective::all_gather(1, type, count / ranks);
     default:
-      return c.all_to_all(1, type, b.in.data(), b.out.data(), count / p);
+      return mtf::collective::all_to_all(1, type, count / ranks);
   }
 }
 
@@ -43,11 +42,12 @@ void measure(int ranks) {
   mtf::mpi_collectives mpi(mesh, "ranks:" + std::to_string(ranks), {.shared_memory = false});
   if (mpi.rank() == 0)
     std::printf("%-15s %10s  %12s %12s %8s  %12s\n", "microseconds", "KiB", "shared", "MPI", "ratio", "memcpy");
-  for (auto const kind : {mtf::collective::all_reduce, mtf::collective::reduce_scatter, mtf::collective::all_gather,
-                          mtf::collective::all_to_all})
+  for (auto const kind : {mtf::collective_kind::all_reduce, mtf::collective_kind::reduce_scatter,
+                          mtf::collective_kind::all_gather, mtf::collective_kind::all_to_all})
     for (std::size_t const bytes : {std::size_t{64}, std::size_t{4} << 10U, std::size_t{64} << 10U,
                                     std::size_t{1} << 20U, std::size_t{16} << 20U, std::size_t{64} << 20U}) {
       auto const count = bytes / sizeof(float);
+      auto const c = of(kind, count, static_cast<std::size_t>(ranks));
       buffers b{std::vector<float>(count, 1.0F), std::vector<float>(count)};
       std::vector<double> times[3];
       int const rounds = bytes > (std::size_t{1} << 20U) ? 15 : 101;
@@ -57,11 +57,11 @@ void measure(int ranks) {
           auto const start = clock_type::now();
           f();
           double seconds = std::chrono::duration<double>(clock_type::now() - start).count();
-          mpi.all_reduce(1, mtf::combine::max, mtf::element::f64, &seconds, &seconds, 1);
+          mpi.communicate(mtf::collective::all_reduce(1, mtf::combine::max, mtf::element::f64, 1), &seconds, &seconds);
           into.push_back(seconds);
         };
-        timed(times[0], [&] { run(shared, kind, b, count); });
-        timed(times[1], [&] { run(mpi, kind, b, count); });
+        timed(times[0], [&] { shared.communicate(c, b.in.data(), b.out.data()); });
+        timed(times[1], [&] { mpi.communicate(c, b.in.data(), b.out.data()); });
         timed(times[2], [&] { std::memcpy(b.out.data(), b.in.data(), bytes); });
       }
       double const ours = 1e6 * median(times[0]), theirs = 1e6 * median(times[1]);

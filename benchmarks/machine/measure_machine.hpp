@@ -114,7 +114,8 @@ class measurement {
     auto const everyone = (mtf::axis_mask{1} << static_cast<unsigned>(b_.ranks().mesh().ndim)) - 1;
     if (b_.ranks().mesh().size() == 1) return x;
     double most = x;
-    b_.ranks().all_reduce(everyone, mtf::combine::max, mtf::element::f64, &most, &most, 1);
+    b_.ranks().communicate(mtf::collective::all_reduce(everyone, mtf::combine::max, mtf::element::f64, 1), &most,
+                           &most);
     return most;
   }
 
@@ -255,35 +256,32 @@ class measurement {
   void links(mtf::machine_description& m) {
     int const ranks = b_.ranks().mesh().size(), rank = b_.ranks().rank();
     auto const axes = (mtf::axis_mask{1} << static_cast<unsigned>(b_.ranks().mesh().ndim)) - 1;
-    for (auto const kind : {mtf::collective::all_reduce, mtf::collective::reduce_scatter, mtf::collective::all_gather,
-                            mtf::collective::all_to_all, mtf::collective::permute}) {
-      // `count` elements a rank puts in, or gets of each other.
-      auto const timed = [&](index count) {
-        auto const n = static_cast<std::size_t>(count);
-        float *const in = data(0), *const out = data(pool / 2);
-        return seconds([&] {
-          float const* const from = in;
-          switch (kind) {
-            case mtf::collective::all_reduce:
-              return b_.all_reduce(axes, mtf::combine::sum, from, out, n);
-            case mtf::collective::reduce_scatter:
-              return b_.reduce_scatter(axes, from, out, n);
-            case mtf::collective::all_gather:
-              return b_.all_gather(axes, from, out, n);
-            case mtf::collective::all_to_all:
-              return b_.all_to_all(axes, from, out, n);
-            case mtf::collective::permute:
-              return b_.permute(axes, from, out, n, (rank + 1) % ranks, (rank + ranks - 1) % ranks);  // a ring
-          }
-        });
-      };
+    for (auto const kind : mtf::machine_description::link_kinds) {
       // What a collective costs whatever it sends is in the speed of the smallest.
-      for (index const count : {1, 1 << 10, 1 << 14, 1 << 18, 1 << 21}) {
-        auto const payload = mtf::payload_count(kind, static_cast<std::size_t>(count), ranks) * sizeof(float);
-        auto const sent = static_cast<double>(mtf::bytes_sent(kind, payload, ranks));
-        m.in_node[static_cast<std::size_t>(kind)].speeds.add({sent, sent / timed(count)});
+      for (std::size_t const n : {1U, 1U << 10U, 1U << 14U, 1U << 18U, 1U << 21U}) {
+        auto const c = of(kind, axes, n, ranks, rank);
+        auto const sent = static_cast<double>(mtf::bytes_sent(kind, c.payload(ranks), ranks));
+        m.in_node[static_cast<std::size_t>(kind)].speeds.add(
+            {sent, sent / seconds([&] { b_.communicate(c, data(0), data(pool / 2)); })});
       }
       m.between_nodes = m.in_node;
+    }
+  }
+
+  /// Of `n` floats that a rank puts in, or gets of each other; of a permute a ring.
+  static mtf::collective of(mtf::collective_kind kind, mtf::axis_mask axes, std::size_t n, int ranks, int rank) {
+    auto const type = mtf::element::f32;
+    switch (kind) {
+      case mtf::collective_kind::reduce_scatter:
+        return mtf::collective::reduce_scatter(axes, type, n);
+      case mtf::collective_kind::all_gather:
+        return mtf::collective::all_gather(axes, type, n);
+      case mtf::collective_kind::all_to_all:
+        return mtf::collective::all_to_all(axes, type, n);
+      case mtf::collective_kind::permute:
+        return mtf::collective::permute(axes, type, n, (rank + 1) % ranks, (rank + ranks - 1) % ranks);
+      default:
+        return mtf::collective::all_reduce(axes, mtf::combine::sum, type, n);
     }
   }
 
@@ -301,11 +299,11 @@ class measurement {
       for (int i = 0; i < 4; ++i)
         b_.run(primitives::contract<float>{c, memory, memory + c.m * c.k, memory + 2 * c.m * c.k});
     };
+    auto const sum = of(mtf::collective_kind::all_reduce, axes, count, 0, 0);
     auto const wait = [&](auto&& request) { b_.wait(request); };
-    double const apart = seconds(compute),
-                 alone = seconds([&] { wait(b_.start_all_reduce(axes, mtf::combine::sum, in, out, count)); }),
+    double const apart = seconds(compute), alone = seconds([&] { wait(b_.start(sum, in, out)); }),
                  both = seconds([&] {
-                   auto request = b_.start_all_reduce(axes, mtf::combine::sum, in, out, count);
+                   auto request = b_.start(sum, in, out);
                    compute();
                    wait(request);
                  });

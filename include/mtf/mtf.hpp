@@ -12,6 +12,7 @@
 #include <mtf/autodiff/recompute.hpp>
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/single_rank.hpp>
 #include <mtf/backend/trace.hpp>

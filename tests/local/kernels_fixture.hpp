@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
 
 namespace primitives = mtf::primitives;
@@ -22,47 +23,10 @@ using mtf::backend::loops;
 using mtf::backend::rows;
 using mtf::kokkos::convert;
 
-/// A mesh of one rank.
-class one_rank final : public mtf::collectives {
- public:
-  one_rank() : collectives({}, 0) {}
-  void barrier() override {}
-  bool any(bool mine) override { return mine; }
-
- private:
-  struct done final : request {
-    void wait() override {}
-  };
-  using mask = mtf::axis_mask;
-  using element = mtf::element;
-  static void move(element type, void const* in, void* out, std::size_t count) {
-    if (in != out) std::memcpy(out, in, count * static_cast<std::size_t>(mtf::bytes_of(type)));
-  }
-  void do_all_reduce(mask, combine, element t, void const* in, void* out, std::size_t n) override {
-    move(t, in, out, n);
-  }
-  void do_reduce_scatter(mask, element t, void const* in, void* out, std::size_t n) override { move(t, in, out, n); }
-  void do_all_gather(mask, element t, void const* in, void* out, std::size_t n) override { move(t, in, out, n); }
-  void do_all_to_all(mask, element t, void const* in, void* out, std::size_t n) override { move(t, in, out, n); }
-  void do_permute(mask, element t, void const* in, void* out, std::size_t n, int, int) override { move(t, in, out, n); }
-  handle do_start_all_reduce(mask, combine, element t, void const* in, void* out, std::size_t n) override {
-    move(t, in, out, n);
-    return handle(new done);
-  }
-  handle do_start_reduce_scatter(mask, element t, void const* in, void* out, std::size_t n) override {
-    move(t, in, out, n);
-    return handle(new done);
-  }
-  handle do_start_all_gather(mask, element t, void const* in, void* out, std::size_t n) override {
-    move(t, in, out, n);
-    return handle(new done);
-  }
-};
-
 using backend = mtf::kokkos_backend<>;
 
 inline backend& device() {
-  static one_rank ranks;
+  static mtf::single_rank ranks;
   static backend* const made = new backend(ranks);  // outlived by Kokkos::finalize's hook
   [[maybe_unused]] static bool const hooked = [] {
     Kokkos::push_finalize_hook([] { delete made; });

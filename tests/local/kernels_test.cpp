@@ -93,13 +93,28 @@ TEST_CASE("collectives over one rank are copies, and nothing is counted") {
     collective(out.get());
     CHECK(out.host() == in.host());
   };
-  check([&](float* out) { device().all_reduce(0, combine::sum, in.get(), out, 100); });
-  check([&](float* out) { device().wait(device().start_all_reduce(0, combine::sum, in.get(), out, 100)); });
-  check([&](float* out) { device().reduce_scatter(0, in.get(), out, 100); });
-  check([&](float* out) { device().wait(device().start_reduce_scatter(0, in.get(), out, 100)); });
-  check([&](float* out) { device().all_gather(0, in.get(), out, 100); });
-  check([&](float* out) { device().all_to_all(0, in.get(), out, 100); });
-  check([&](float* out) { device().permute(0, in.get(), out, 100, 0, 0); });
+  check([&](float* out) {
+    device().communicate(mtf::collective::all_reduce(0, combine::sum, mtf::element_of<float>, 100), in.get(), out);
+  });
+  check([&](float* out) {
+    device().wait(
+        device().start(mtf::collective::all_reduce(0, combine::sum, mtf::element_of<float>, 100), in.get(), out));
+  });
+  check([&](float* out) {
+    device().communicate(mtf::collective::reduce_scatter(0, mtf::element_of<float>, 100), in.get(), out);
+  });
+  check([&](float* out) {
+    device().wait(device().start(mtf::collective::reduce_scatter(0, mtf::element_of<float>, 100), in.get(), out));
+  });
+  check([&](float* out) {
+    device().communicate(mtf::collective::all_gather(0, mtf::element_of<float>, 100), in.get(), out);
+  });
+  check([&](float* out) {
+    device().communicate(mtf::collective::all_to_all(0, mtf::element_of<float>, 100), in.get(), out);
+  });
+  check([&](float* out) {
+    device().communicate(mtf::collective::permute(0, mtf::element_of<float>, 100, 0, 0), in.get(), out);
+  });
   CHECK(device().ranks().counts().empty());
 }
 

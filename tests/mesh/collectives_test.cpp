@@ -101,6 +101,10 @@ TEST_CASE("several started operations, some over other axes, one that nobody wai
 }
 TEST_CASE("barrier and any") { for_each_mesh(checks::barrier_and_any); }
 TEST_CASE("counters and the log") { for_each_mesh(checks::counters_and_log); }
+TEST_CASE("an exclusive sum is that of the ranks before") { for_each_mesh(checks::sums_of_those_before); }
+TEST_CASE("an all-to-all with counts moves so many elements") { for_each_mesh(checks::blocks_of_any_length); }
+TEST_CASE("shifts between neighbours have open ends") { for_each_mesh(checks::neighbours); }
+TEST_CASE("collectives of any kind can be started") { for_each_mesh(checks::any_kind_is_started); }
 
 TEST_CASE("a failed call says which, where and why") {
   mtf::mpi_collectives c(meshes_of(world_size())[0], "rows:9");
@@ -108,13 +112,23 @@ TEST_CASE("a failed call says which, where and why") {
   auto const nobody = world_size();
   auto const text = "MPI_Sendrecv to rank " + std::to_string(nobody) + " and from rank 0 of mesh rows:9 failed: ";
   try {
-    c.permute(0, mtf::element::i32, &in, &out, 1, nobody, 0);
+    c.communicate(mtf::collective::permute(0, mtf::element::i32, 1, nobody, 0), &in, &out);
     CHECK(false);
   } catch (mtf::mpi_error const& e) {
     CHECK(std::string(e.what()).find(text) == 0);
     // Each MPI in its own words; MPICH then says more.
     CHECK(std::string(e.what()).find(mtf::mpi::mpi_text(MPI_ERR_RANK)) == text.size());
   }
+  std::vector<std::size_t> const too_many(static_cast<std::size_t>(world_size()), 2);
+  std::vector<int> const from(too_many.size());
+  std::vector<int> to(too_many.size());
+  if (world_size() > 1)
+    CHECK_THROWS_WITH(
+        c.communicate(mtf::collective::all_to_all(1, mtf::element::i32, 1, too_many.data(), too_many.data()),
+                      from.data(), to.data()),
+        ("all-to-all with counts over rows:9 of mesh rows:9: rank " + std::to_string(c.rank()) +
+         " sends 2 and receives 2 elements, of at most 1")
+            .c_str());
   mtf::mpi::mpi_place const place{"MPI_Allreduce", "rows:2 cols:4 deep:3", 0b101U};
   CHECK(place.text() == "MPI_Allreduce over rows:2 deep:3 of mesh rows:2 cols:4 deep:3");
   CHECK_THROWS_AS(mtf::mpi_collectives({1, {nobody + 1, 1, 1, 1, 1, 1}}), mtf::user_error);

@@ -53,7 +53,7 @@ traffic step() {
   return t;
 }
 
-std::ptrdiff_t count(events const& all, mtf::collective kind, std::uint64_t payload) {
+std::ptrdiff_t count(events const& all, mtf::collective_kind kind, std::uint64_t payload) {
   return std::count(all.begin(), all.end(), mtf::collectives::event{kind, 1, payload});
 }
 std::uint64_t payload(events const& all) {
@@ -66,7 +66,7 @@ TEST_CASE("tensor parallelism: two all-reduces of the activations a block, each 
   constexpr std::uint64_t activations = 8 * 16 * 32 * sizeof(float);
   auto const two = step<config<2>, "model:2", "heads:model;d_ff:model;vocab:model">();
   auto const three = step<config<3>, "model:2", "heads:model;d_ff:model;vocab:model">();
-  using enum mtf::collective;
+  using enum mtf::collective_kind;
   // What one more block adds is those two and nothing else.
   CHECK(count(three.forward, all_reduce, activations) - count(two.forward, all_reduce, activations) == 2);
   CHECK(count(three.backward, all_reduce, activations) - count(two.backward, all_reduce, activations) == 2);
@@ -85,18 +85,18 @@ TEST_CASE("tensor parallelism: two all-reduces of the activations a block, each 
 
 TEST_CASE("data parallelism: every gradient byte once") {
   auto const t = step<config<2>, "data:2", "batch:data">();
-  mtf::collectives::event const number{mtf::collective::all_reduce, 1, sizeof(float)};
+  mtf::collectives::event const number{mtf::collective_kind::all_reduce, 1, sizeof(float)};
   CHECK(t.forward == events{number, number});  // how many labels count, and the loss
   CHECK(t.backward.empty());
   CHECK(payload(t.update) == t.parameter_bytes);
-  for (auto const& e : t.update) CHECK(e.kind == mtf::collective::all_reduce);
+  for (auto const& e : t.update) CHECK(e.kind == mtf::collective_kind::all_reduce);
 }
 
 TEST_CASE("sequence split: keys and values are gathered, their gradients scattered") {
   auto const two = step<config<2>, "seq:2", "sequence:seq">();
   auto const three = step<config<3>, "seq:2", "sequence:seq">();
   constexpr std::uint64_t half = 8 * 16 * 32 * sizeof(float) / 2;
-  using enum mtf::collective;
+  using enum mtf::collective_kind;
   CHECK(count(three.forward, all_gather, half) - count(two.forward, all_gather, half) == 2);
   CHECK(count(three.backward, reduce_scatter, 2 * half) - count(two.backward, reduce_scatter, 2 * half) == 2);
   CHECK(three.forward.size() - two.forward.size() == 2);

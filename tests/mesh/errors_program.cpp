@@ -48,7 +48,9 @@ int act(std::string const& how, mtf::collectives& c) {
   bool const chosen = c.rank() == c.mesh().size() - 1;
   double one = 1, sum = 0;
   auto const everyone = (mtf::axis_mask{1} << c.mesh().ndim) - 1U;
-  auto const wait_for_all = [&] { c.all_reduce(everyone, mtf::combine::sum, mtf::element::f64, &one, &sum, 1); };
+  auto const wait_for_all = [&] {
+    c.communicate(mtf::collective::all_reduce(everyone, mtf::combine::sum, mtf::element::f64, 1), &one, &sum);
+  };
   if (how == "code") return 7;
   if (how == "user-all") throw mtf::user_error("no file a.txt");
   if (how == "user-one" && chosen) throw mtf::user_error("no file b.txt");
@@ -57,7 +59,8 @@ int act(std::string const& how, mtf::collectives& c) {
     c.barrier();
   }
   if (how == "user-one-started" && chosen) {
-    auto const open = c.start_all_reduce(everyone, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    auto const open =
+        c.start(mtf::collective::all_reduce(everyone, mtf::combine::sum, mtf::element::f64, 1), &one, &sum);
     throw mtf::user_error("no file d.txt");
   }
   if (how == "user-one-others-done") {
@@ -65,12 +68,12 @@ int act(std::string const& how, mtf::collectives& c) {
     return 0;
   }
   if (how == "early-one") {
-    if (!chosen) c.all_reduce(0b01U, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    if (!chosen) c.communicate(mtf::collective::all_reduce(0b01U, mtf::combine::sum, mtf::element::f64, 1), &one, &sum);
     return 0;
   }
   if (how == "early-one-permute") {
     int const below = (c.rank() + 2) % 4;
-    if (!chosen) c.permute(0b01U, mtf::element::f64, &one, &sum, 1, below, below);
+    if (!chosen) c.communicate(mtf::collective::permute(0b01U, mtf::element::f64, 1, below, below), &one, &sum);
     return 0;
   }
   if (how == "early-one-code") {
@@ -79,28 +82,32 @@ int act(std::string const& how, mtf::collectives& c) {
   }
   if (how == "differ-kind") {
     if (chosen)
-      c.all_gather(0b01U, mtf::element::f64, &one, std::array<double, 2>{}.data(), 1);
+      c.communicate(mtf::collective::all_gather(0b01U, mtf::element::f64, 1), &one, std::array<double, 2>{}.data());
     else
-      c.all_reduce(0b01U, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+      c.communicate(mtf::collective::all_reduce(0b01U, mtf::combine::sum, mtf::element::f64, 1), &one, &sum);
     return 0;
   }
   if (how == "differ-operation") {  // of one size and type: without a check a wrong number
     c.enter(chosen ? "softmax" : "einsum");
-    c.all_reduce(everyone, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    c.communicate(mtf::collective::all_reduce(everyone, mtf::combine::sum, mtf::element::f64, 1), &one, &sum);
     c.leave();
     return 0;
   }
   if (how == "differ-combination") {
-    c.all_reduce(everyone, chosen ? mtf::combine::max : mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    c.communicate(
+        mtf::collective::all_reduce(everyone, chosen ? mtf::combine::max : mtf::combine::sum, mtf::element::f64, 1),
+        &one, &sum);
     return 0;
   }
   if (how == "differ-axes") {
-    c.all_reduce(chosen ? 0b01U : 0b10U, mtf::combine::sum, mtf::element::f64, &one, &sum, 1);
+    c.communicate(mtf::collective::all_reduce(chosen ? 0b01U : 0b10U, mtf::combine::sum, mtf::element::f64, 1), &one,
+                  &sum);
     c.barrier();
     return 0;
   }
   if (how == "other-one" && chosen) throw std::runtime_error("out of luck");
-  if (how == "mpi-one" && chosen) c.permute(everyone, mtf::element::f64, &one, &sum, 1, c.mesh().size(), c.rank());
+  if (how == "mpi-one" && chosen)
+    c.communicate(mtf::collective::permute(everyone, mtf::element::f64, 1, c.mesh().size(), c.rank()), &one, &sum);
   if (how == "unknown-one" && chosen) throw 3;
   wait_for_all();
   return sum == c.mesh().size() ? 0 : 9;

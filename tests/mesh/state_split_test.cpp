@@ -129,8 +129,10 @@ void are_the_same(mtf::collectives& ranks, elements<T> const& mine) {
         auto const axes = ~std::remove_cvref_t<decltype(x)>::spec.split_axes() &
                           ((1U << static_cast<unsigned>(ranks.mesh().ndim)) - 1U);
         std::vector<T> least(local.size()), most(local.size());
-        ranks.all_reduce(axes, mtf::combine::min, mtf::element_of<T>, local.data(), least.data(), local.size());
-        ranks.all_reduce(axes, mtf::combine::max, mtf::element_of<T>, local.data(), most.data(), local.size());
+        ranks.communicate(mtf::collective::all_reduce(axes, mtf::combine::min, mtf::element_of<T>, local.size()),
+                          local.data(), least.data());
+        ranks.communicate(mtf::collective::all_reduce(axes, mtf::combine::max, mtf::element_of<T>, local.size()),
+                          local.data(), most.data());
         CHECK(least == local);
         CHECK(most == local);
       },

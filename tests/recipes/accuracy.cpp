@@ -63,7 +63,7 @@ TEST_CASE("accuracy is what plain loops count, under every layout") {
 
 // With the digits split, two all-reduces of one number a row: the largest logit, and its position.
 constexpr auto plan = mtf::plan_of<by_digit>(predicted, mtf::input<float, batch, digit>{});
-static_assert(plan.count() == 2 && plan.count(mtf::collective::all_reduce) == 2);
+static_assert(plan.count() == 2 && plan.count(mtf::collective_kind::all_reduce) == 2);
 static_assert(plan.collectives[0].payload == sizeof(float) * batch::extent);
 
 }  // namespace

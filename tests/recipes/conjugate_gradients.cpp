@@ -64,8 +64,8 @@ constexpr auto product_plan = mtf::plan_of<Layout>(
     [](auto const& a, auto const& p) { return mtf::complete(mtf::einsum<row>(a, mtf::rename<row, col>(p))); },
     mtf::input<double, row, col>{}, mtf::input<double, row>{});
 static_assert(product_plan<by_rows>.count() == 1);
-static_assert(product_plan<by_rows>.count(mtf::collective::all_gather) == 1);  // p
+static_assert(product_plan<by_rows>.count(mtf::collective_kind::all_gather) == 1);  // p
 static_assert(product_plan<by_blocks>.count() == 2);  // p, a permute between rows and columns; and the sum
-static_assert(product_plan<by_blocks>.count(mtf::collective::all_reduce) == 1);
+static_assert(product_plan<by_blocks>.count(mtf::collective_kind::all_reduce) == 1);
 
 }  // namespace

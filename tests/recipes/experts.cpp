@@ -54,12 +54,12 @@ constexpr auto mixed = [](auto const& p, auto const& x) {
 constexpr auto loss = [](auto const& p, auto const& x) { return mtf::mean(mtf::square(mixed(p, x))); };
 constexpr auto plan = mtf::plan_of<where>(loss, mtf::parameters<mixture>{}, mtf::input<float, batch, token, d_model>{});
 constexpr auto forward_all_to_alls = [](mtf::planned_collective const& c) {
-  return c.kind == mtf::collective::all_to_all && c.when == mtf::pass::forward;
+  return c.kind == mtf::collective_kind::all_to_all && c.when == mtf::pass::forward;
 };
 static_assert(plan.count(forward_all_to_alls) == 2);
 // Each expert is on one rank, so its gradient is whole: the all-reduces are those of the loss, of the gate's gradient
 // and of the gradients' norm.
-static_assert(plan.count(mtf::collective::all_reduce) == 3);
+static_assert(plan.count(mtf::collective_kind::all_reduce) == 3);
 
 using backend = recipes::backend;
 using real = mtf::place<float, where, backend>;

@@ -1,5 +1,5 @@
 // The machine: ranks, coordinates, groups, and what collectives send.
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/core/mesh.hpp>
 
 struct pods : mtf::axis<"pods", 2> {};
@@ -46,10 +46,37 @@ static_assert(groups_partition_the_mesh());
 
 // Bytes of bandwidth-optimal algorithms.
 using mtf::bytes_sent;
+using mtf::collective_kind;
+static_assert(bytes_sent(collective_kind::all_reduce, 400, 4) == 600);
+static_assert(bytes_sent(collective_kind::reduce_scatter, 400, 4) == 300);
+static_assert(bytes_sent(collective_kind::all_to_all, 400, 4) == 300);
+static_assert(bytes_sent(collective_kind::all_gather, 100, 4) == 300);
+static_assert(bytes_sent(collective_kind::permute, 100, 4) == 100);
+static_assert(bytes_sent(collective_kind::all_reduce, 400, 1) == 0 &&
+              bytes_sent(collective_kind::all_gather, 400, 1) == 0);
+
+// Each hands the sum so far to the next.
+static_assert(bytes_sent(collective_kind::exclusive_sum, 100, 4) == 100 &&
+              bytes_sent(collective_kind::exclusive_sum, 100, 1) == 0);
+
+// A collective's data: one block, or one for each of 4 ranks.
 using mtf::collective;
-static_assert(bytes_sent(collective::all_reduce, 400, 4) == 600);
-static_assert(bytes_sent(collective::reduce_scatter, 400, 4) == 300);
-static_assert(bytes_sent(collective::all_to_all, 400, 4) == 300);
-static_assert(bytes_sent(collective::all_gather, 100, 4) == 300);
-static_assert(bytes_sent(collective::permute, 100, 4) == 100);
-static_assert(bytes_sent(collective::all_reduce, 400, 1) == 0 && bytes_sent(collective::all_gather, 400, 1) == 0);
+constexpr bool has(collective const& c, std::size_t in, std::size_t out) {
+  return c.elements_in(4) == in && c.elements_out(4) == out && c.payload(4) == in * 8;
+}
+static_assert(has(collective::all_reduce(1, mtf::combine::max, mtf::element::f64, 5), 5, 5) &&
+              has(collective::reduce_scatter(1, mtf::element::f64, 5), 20, 5) &&
+              has(collective::all_gather(1, mtf::element::f64, 5), 5, 20) &&
+              has(collective::all_to_all(1, mtf::element::f64, 5), 20, 20) &&
+              has(collective::permute(1, mtf::element::f64, 5, 0, 0), 5, 5) &&
+              has(collective::exclusive_sum(1, mtf::element::f64, 5), 5, 5));
+
+// Rank 4 of 2 x 3 is in the middle of its row and at the end of its column.
+constexpr mtf::mesh_shape two_by_three{2, {2, 3}};
+constexpr bool shifts(int axis, int by, int to, int from) {
+  auto const c = collective::shift(two_by_three, 4, axis, by, mtf::element::f32, 1);
+  return c.kind == collective_kind::permute && c.axes == 1U << static_cast<unsigned>(axis) && c.to == to &&
+         c.from == from;
+}
+static_assert(shifts(1, 1, 5, 3) && shifts(1, -1, 3, 5) && shifts(1, 0, 4, 4) && shifts(1, 2, -1, -1) &&
+              shifts(0, 1, -1, 1) && shifts(0, -1, 1, -1));

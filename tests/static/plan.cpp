@@ -5,7 +5,7 @@
 
 #include "../../models/gpt2/model.hpp"
 
-using mtf::collective;
+using mtf::collective_kind;
 using mtf::pass;
 
 // --- a small program
@@ -25,7 +25,7 @@ constexpr auto loss = [](auto const& p, auto x, auto label) {
 using where = mtf::layout<mtf::mesh<rows, cols>, mtf::split<batch, rows>, mtf::split<hidden, cols>>;
 constexpr auto small = mtf::plan_of<where>(loss, mtf::parameters<mlp>{}, mtf::input<float, batch, vocab>{},
                                            mtf::input<std::int32_t, batch>{});
-static_assert(small.count() == 4 && small.count(collective::all_reduce) == 4);
+static_assert(small.count() == 4 && small.count(collective_kind::all_reduce) == 4);
 // logits, over the split of hidden; the loss, over the split of the batch
 static_assert(small.collectives[0].axes == 0b10 && small.collectives[0].payload == 64 / 2 * 10 * sizeof(float));
 static_assert(small.collectives[1].axes == 0b01 && small.collectives[1].payload == sizeof(float));
@@ -72,7 +72,7 @@ constexpr bool megatron() {
   constexpr auto p = plan_with<Layers, "model:2", "heads:model;d_ff:model;vocab:model">();
   auto const whole = [](pass when) {
     return [when](auto const& c) {
-      return c.when == when && c.payload == activations && c.kind == collective::all_reduce;
+      return c.when == when && c.payload == activations && c.kind == collective_kind::all_reduce;
     };
   };
   return p.count(whole(pass::forward)) == 2 * Layers + 1 && p.count(whole(pass::backward)) == 2 * Layers + 1 &&

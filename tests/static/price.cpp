@@ -3,7 +3,7 @@
 
 namespace {
 
-using mtf::collective;
+using mtf::collective_kind;
 
 constexpr bool near(double a, double b) { return (a > b ? a - b : b - a) <= 1e-12 * (a > b ? a : b); }
 
@@ -43,15 +43,32 @@ static_assert(nodes.ranks_in_node(mesh, 0b100) == 8 && nodes.ranks_in_node(mesh,
               nodes.ranks_in_node({2, {4, 4}}, 0b10) == 4 && nodes.ranks_in_node({2, {2, 3}}, 0b11) == 6);
 
 // In a node and between nodes, by hand; both: through the node first.
-static_assert(near(nodes.seconds(collective::all_reduce, 8000, mesh, 0b100), 3 * 1e-6 + 14000 / 1e11));
-static_assert(near(nodes.seconds(collective::all_gather, 1000, mesh, 0b001), 2 * 1e-5 + 3000 / 1e9));
-static_assert(near(nodes.seconds(collective::all_reduce, 8000, mesh, 0b101),
+static_assert(near(nodes.seconds(collective_kind::all_reduce, 8000, mesh, 0b100), 3 * 1e-6 + 14000 / 1e11));
+static_assert(near(nodes.seconds(collective_kind::all_gather, 1000, mesh, 0b001), 2 * 1e-5 + 3000 / 1e9));
+static_assert(near(nodes.seconds(collective_kind::all_reduce, 8000, mesh, 0b101),
                    3 * 1e-6 + 7000 / 1e11 + 2 * 1e-5 + 1500 / 1e9 + 3 * 1e-6 + 7000 / 1e11));
-static_assert(near(nodes.seconds(collective::reduce_scatter, 8000, mesh, 0b110),
+static_assert(near(nodes.seconds(collective_kind::reduce_scatter, 8000, mesh, 0b110),
                    3 * 1e-6 + 7000 / 1e11 + 1e-5 + 500 / 1e9));
-static_assert(near(nodes.seconds(collective::all_gather, 1000, mesh, 0b110),
+static_assert(near(nodes.seconds(collective_kind::all_gather, 1000, mesh, 0b110),
                    1e-5 + 1000 / 1e9 + 3 * 1e-6 + 14000 / 1e11));
-static_assert(near(nodes.seconds(collective::permute, 1000, mesh, 0b010), 1e-5 + 1000 / 1e9));
+static_assert(near(nodes.seconds(collective_kind::permute, 1000, mesh, 0b010), 1e-5 + 1000 / 1e9));
+// By doubling: three permutes for 8 ranks, and for 5.
+static_assert(near(nodes.seconds(collective_kind::exclusive_sum, 1000, mesh, 0b100), 3 * (1e-6 + 1000 / 1e11)) &&
+              near(nodes.seconds(collective_kind::exclusive_sum, 1000, mesh, 0b011), 3 * (1e-5 + 1000 / 1e9)) &&
+              nodes.seconds(collective_kind::exclusive_sum, 1000, {1, {1}}, 1) == 0);
+
+// A plan has what is made and started, of any kind, by its payload; nothing over axes of one rank.
+constexpr bool is_planned() {
+  mtf::trace b({3, {4, 1, 8}});
+  b.communicate(mtf::collective::exclusive_sum(0b101, mtf::element::f64, 5), nullptr, nullptr);
+  b.start(mtf::collective::all_to_all(0b001, mtf::element::bf16, 3), nullptr, nullptr);
+  b.communicate(mtf::collective::permute(0b010, mtf::element::f32, 3, 0, 0), nullptr, nullptr);
+  auto const& all = b.planned();
+  return all.size() == 2 && all[0].kind == collective_kind::exclusive_sum && all[0].axes == 0b101 &&
+         all[0].payload == 40 && !all[0].started && all[1].kind == collective_kind::all_to_all &&
+         all[1].payload == 24 && all[1].started;
+}
+static_assert(is_planned());
 
 // A plan: its products, its kernels, its collectives.
 struct examples : mtf::dim<"examples", 8> {};
@@ -103,7 +120,7 @@ static_assert(updated.bytes_sent_per_rank() == plan.bytes_sent_per_rank());
 
 // What is described prices any plan.
 static_assert(plan.seconds(mtf::machines::h100_nodes()) > 0 && plan.seconds(mtf::machines::tpu_v2_pod()) > 0);
-static_assert(mtf::machines::h100_nodes().seconds(collective::all_reduce, 8 << 20, mesh, 0b100) <
-              mtf::machines::h100_nodes().seconds(collective::all_reduce, 8 << 20, mesh, 0b001));
+static_assert(mtf::machines::h100_nodes().seconds(collective_kind::all_reduce, 8 << 20, mesh, 0b100) <
+              mtf::machines::h100_nodes().seconds(collective_kind::all_reduce, 8 << 20, mesh, 0b001));
 
 }  // namespace

@@ -1,7 +1,7 @@
 // How an optimizer's state is split further, and the plans of steps that end with such an optimizer.
 #include "names.hpp"
 
-using mtf::collective;
+using mtf::collective_kind;
 using mtf::pass;
 
 // --- the rule --------------------------------------------------------------------------------------------------------
@@ -124,21 +124,21 @@ template <mtf::completed_gradients When, class Split>
 constexpr auto six = plan<6, When, Split>;
 // A reduce-scatter and an all-gather for each matrix, the biases in one all-reduce; as many bytes as without, and the
 // norm's.
-static_assert(six<overlapped, over_batch>.count(collective::reduce_scatter) == 14 &&
-              six<overlapped, over_batch>.count(collective::all_gather) == 14 &&
-              six<overlapped, over_batch>.count(collective::all_reduce) == 3);
+static_assert(six<overlapped, over_batch>.count(collective_kind::reduce_scatter) == 14 &&
+              six<overlapped, over_batch>.count(collective_kind::all_gather) == 14 &&
+              six<overlapped, over_batch>.count(collective_kind::all_reduce) == 3);
 static_assert(six<overlapped, over_batch>.bytes_sent_per_rank() ==
               six<overlapped, mtf::state_split_over<>>.bytes_sent_per_rank() +
-                  mtf::bytes_sent(collective::all_reduce, number, 4));
+                  mtf::bytes_sent(collective_kind::all_reduce, number, 4));
 static_assert(six<overlapped, over_batch>.bytes_sent_per_rank(pass::update) ==
-              14 * mtf::bytes_sent(collective::all_gather, matrix / 4, 4) +
-                  mtf::bytes_sent(collective::all_reduce, number, 4));
+              14 * mtf::bytes_sent(collective_kind::all_gather, matrix / 4, 4) +
+                  mtf::bytes_sent(collective_kind::all_reduce, number, 4));
 static_assert(six<later, over_batch>.bytes_sent_per_rank(pass::backward) == 0 &&
               six<later, over_batch>.bytes_sent_per_rank() == six<overlapped, over_batch>.bytes_sent_per_rank());
 // Whose parameter it is.
 static_assert([] {
   auto const& last = six<overlapped, over_batch>.collectives.back();
-  return last.kind == collective::all_gather && last.operation == std::string_view("parameter") &&
+  return last.kind == collective_kind::all_gather && last.operation == std::string_view("parameter") &&
          last.parameter[0] == std::string_view("last") && last.payload == matrix / 4;
 }());
 // Equal layers are loops in all passes; of a layer's gradients a quarter stays.
@@ -160,8 +160,8 @@ constexpr auto weighted = [](auto const& p, auto const& x) {
 template <class Split>
 constexpr auto packed = mtf::plan_of<data_parallel, later, Split, mtf::updated_by<mtf::adamw>>(
     weighted, mtf::parameters<one_of_three>{}, mtf::input<float, batch, hidden>{});
-static_assert(packed<over_batch>.count(collective::reduce_scatter) == 1 &&
-              packed<over_batch>.count(collective::all_gather) == 1);
+static_assert(packed<over_batch>.count(collective_kind::reduce_scatter) == 1 &&
+              packed<over_batch>.count(collective_kind::all_gather) == 1);
 static_assert(packed<over_batch>.bytes_sent_per_rank() == packed<mtf::state_split_over<>>.bytes_sent_per_rank() +
-                                                              mtf::bytes_sent(collective::all_reduce, number, 4));
+                                                              mtf::bytes_sent(collective_kind::all_reduce, number, 4));
 static_assert(packed<over_batch>.peak_bytes < packed<mtf::state_split_over<>>.peak_bytes);

@@ -1,12 +1,12 @@
 #pragma once
 // Faults on purpose: a rank that throws where it should have sent something.
-#include <cstddef>
 #include <exception>
 #include <stdexcept>
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/threads.hpp>
@@ -32,40 +32,17 @@ class faulty_collectives final : public mtf::collectives {
     return of_->any(mine);
   }
 
+  [[nodiscard]] bool takes_device_memory() const override { return of_->takes_device_memory(); }
+  bool on_stream(void* stream) override { return of_->on_stream(stream); }
+
  protected:
-  using type = mtf::element;
-  void do_all_reduce(mtf::axis_mask axes, mtf::combine op, type t, void const* in, void* out, std::size_t n) override {
+  void do_communicate(mtf::collective const& c, void const* in, void* out) override {
     count();
-    of_->all_reduce(axes, op, t, in, out, n);
+    of_->communicate(c, in, out);
   }
-  void do_reduce_scatter(mtf::axis_mask axes, type t, void const* in, void* out, std::size_t n) override {
+  handle do_start(mtf::collective const& c, void const* in, void* out) override {
     count();
-    of_->reduce_scatter(axes, t, in, out, n);
-  }
-  void do_all_gather(mtf::axis_mask axes, type t, void const* in, void* out, std::size_t n) override {
-    count();
-    of_->all_gather(axes, t, in, out, n);
-  }
-  void do_all_to_all(mtf::axis_mask axes, type t, void const* in, void* out, std::size_t n) override {
-    count();
-    of_->all_to_all(axes, t, in, out, n);
-  }
-  void do_permute(mtf::axis_mask axes, type t, void const* in, void* out, std::size_t n, int to, int from) override {
-    count();
-    of_->permute(axes, t, in, out, n, to, from);
-  }
-  handle do_start_all_reduce(mtf::axis_mask axes, mtf::combine op, type t, void const* in, void* out,
-                             std::size_t n) override {
-    count();
-    return of_->start_all_reduce(axes, op, t, in, out, n);
-  }
-  handle do_start_reduce_scatter(mtf::axis_mask axes, type t, void const* in, void* out, std::size_t n) override {
-    count();
-    return of_->start_reduce_scatter(axes, t, in, out, n);
-  }
-  handle do_start_all_gather(mtf::axis_mask axes, type t, void const* in, void* out, std::size_t n) override {
-    count();
-    return of_->start_all_gather(axes, t, in, out, n);
+    return of_->start(c, in, out);
   }
 
  private:

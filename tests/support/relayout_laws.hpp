@@ -9,7 +9,7 @@
 namespace laws {
 
 using mtf::axis_mask;
-using mtf::collective;
+using mtf::collective_kind;
 using mtf::mesh_shape;
 using mtf::sharding;
 using mtf::backend::index;
@@ -347,7 +347,7 @@ template <int R>
 constexpr price price_between(mesh_shape const& m, int rank, held<R> const& u, held<R> const& v) {
   axis_mask const taken = u.partial & ~v.partial;
   if ((v.partial & ~u.partial) != 0) return {};
-  auto const priced = [&](collective kind, index elements, axis_mask axes) {
+  auto const priced = [&](collective_kind kind, index elements, axis_mask axes) {
     auto const payload = static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(exact_size(m));
     auto const bytes = mtf::bytes_sent(kind, payload, m.size(axes));
     return price{bytes, (axes & ~m.node_axes) != 0 ? bytes : 0, 1};
@@ -365,8 +365,8 @@ constexpr price price_between(mesh_shape const& m, int rank, held<R> const& u, h
         scatters = scatters && common(v.of[q], v.of[r], rank) == 0;
       }
     }
-    return whole      ? priced(collective::all_reduce, u.size, taken)
-           : scatters ? priced(collective::reduce_scatter, v.size * m.size(taken), taken)
+    return whole      ? priced(collective_kind::all_reduce, u.size, taken)
+           : scatters ? priced(collective_kind::reduce_scatter, v.size * m.size(taken), taken)
                       : price{};
   }
 
@@ -396,9 +396,9 @@ constexpr price price_between(mesh_shape const& m, int rank, held<R> const& u, h
       }
       permutes = permutes && have == want;
     }
-    offer(gathers, priced(collective::all_gather, u.size, axes));
-    offer(exchanges, priced(collective::all_to_all, v.size, axes));
-    offer(permutes, priced(collective::permute, u.size, axes));
+    offer(gathers, priced(collective_kind::all_gather, u.size, axes));
+    offer(exchanges, priced(collective_kind::all_to_all, v.size, axes));
+    offer(permutes, priced(collective_kind::permute, u.size, axes));
   }
   return best;
 }
@@ -465,7 +465,7 @@ constexpr price price_of(mesh_shape const& m, steps const& all) {
     auto const bytes = bytes_of(s, m, exact_size(m));
     if (s.kind == step_kind::scattered_all_reduce) {
       auto const share = static_cast<std::uint64_t>(s.elements_in / m.size(s.inner_axes) * exact_size(m));
-      p = p + price{bytes, mtf::bytes_sent(collective::all_reduce, share, m.size(s.axes)), 3};
+      p = p + price{bytes, mtf::bytes_sent(collective_kind::all_reduce, share, m.size(s.axes)), 3};
     } else if (s.kind != step_kind::slice) {
       p = p + price{bytes, (s.axes & ~m.node_axes) != 0 ? bytes : 0, 1};
     }

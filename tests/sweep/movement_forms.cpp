@@ -40,16 +40,16 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
       now.split = with_split(now.split, d, wanted);
     }
   });
-  if (summed != 0) sent.push_back({collective::reduce_scatter, summed, whole});
+  if (summed != 0) sent.push_back({collective_kind::reduce_scatter, summed, whole});
   now.partial &= ~summed;
   each([&](int d, unsigned from, unsigned wanted) {
     if (from != 0 && wanted != 0 && from != wanted) {
-      sent.push_back({collective::permute, axes_of(from) | axes_of(wanted), payload(m, now)});
+      sent.push_back({collective_kind::permute, axes_of(from) | axes_of(wanted), payload(m, now)});
       now.split = with_split(now.split, d, wanted);
     }
   });
   set taken_away = 0;
-  bool const permuted = std::ranges::any_of(sent, [](event const& e) { return e.kind == collective::permute; });
+  bool const permuted = std::ranges::any_of(sent, [](event const& e) { return e.kind == collective_kind::permute; });
   each([&](int, unsigned from, unsigned wanted) {
     if (from != 0 && wanted == 0) taken_away |= axes_of(from);
   });
@@ -61,7 +61,7 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
   place after = now;
   after.split = to.split;
   sent.push_back(
-      {moves ? collective::all_to_all : collective::all_gather, taken_away, payload(m, moves ? after : now)});
+      {moves ? collective_kind::all_to_all : collective_kind::all_gather, taken_away, payload(m, moves ? after : now)});
   return true;
 }
 
@@ -180,8 +180,8 @@ closed_form largest(int dim, int count, std::vector<int> out) {
     if (set const axes = x.axes(dim); axes != 0) {
       int const here = extent_of[static_cast<std::size_t>(dim)] / s.mesh.along(axes);
       auto const elements = shard_size(s.mesh, candidates) * static_cast<std::uint64_t>(std::min(here, count));
-      a.forward.push_back({collective::all_gather, axes, elements * static_cast<std::uint64_t>(x.bytes)});
-      a.forward.push_back({collective::all_gather, axes, elements * 4});
+      a.forward.push_back({collective_kind::all_gather, axes, elements * static_cast<std::uint64_t>(x.bytes)});
+      a.forward.push_back({collective_kind::all_gather, axes, elements * 4});
       take_sum(a.backward, s.mesh, s.seed & axes, a.out);
     }
     a.gradients = {s.seed & ~x.axes(dim)};
@@ -205,7 +205,7 @@ closed_form gathered() {
   return [](situation const& s) {
     answer a = complete()(s);
     a.sends_known = !mixed(s.mesh, a.out.axes());
-    if (a.out.axes() != 0) a.forward.push_back({collective::all_gather, a.out.axes(), payload(s.mesh, a.out)});
+    if (a.out.axes() != 0) a.forward.push_back({collective_kind::all_gather, a.out.axes(), payload(s.mesh, a.out)});
     a.out.split = {};
     return a;
   };

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/collectives.hpp>
 
 #include "places.hpp"
@@ -18,7 +19,7 @@ namespace sweep {
 struct typed_case;
 using numbers = std::vector<double>;
 using event = mtf::collectives::event;
-using mtf::collective;
+using mtf::collective_kind;
 
 /// The sharding of one tensor: its dimensions in storage order, the axes that split them, the axes over which it is
 /// partial.
@@ -78,7 +79,7 @@ struct answer {
   bool partial_known = true;  // false: the result may be partial as the library says, if its values are right
 
   void all_reduce(std::vector<event>& when, set axes, std::uint64_t payload) {
-    if (axes != 0) when.push_back({collective::all_reduce, axes, payload});
+    if (axes != 0) when.push_back({collective_kind::all_reduce, axes, payload});
   }
 };
 using closed_form = std::function<answer(situation const&)>;

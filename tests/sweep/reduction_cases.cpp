@@ -120,7 +120,7 @@ closed_form completed_sum(set gone) {
 closed_form product(set gone) {
   return [=](situation const& s) {
     answer a = forms::extreme(gone)(s);
-    if (axes_of(s.in[0].split, gone) != 0) a.forward.back().kind = collective::all_gather;
+    if (axes_of(s.in[0].split, gone) != 0) a.forward.back().kind = collective_kind::all_gather;
     return a;
   };
 }

@@ -19,12 +19,12 @@ inline void take_sum(std::vector<event>& when, mesh_code const& m, set axes, pla
   set const inside = axes & m.inside_node;
   auto const parts = static_cast<std::uint64_t>(m.along(inside));
   if (inside == 0 || inside == axes || elements % parts != 0) {
-    when.push_back({collective::all_reduce, axes, all});
+    when.push_back({collective_kind::all_reduce, axes, all});
     return;
   }
-  when.push_back({collective::reduce_scatter, inside, all});
-  when.push_back({collective::all_reduce, axes & ~inside, all / parts});
-  when.push_back({collective::all_gather, inside, all / parts});
+  when.push_back({collective_kind::reduce_scatter, inside, all});
+  when.push_back({collective_kind::all_reduce, axes & ~inside, all / parts});
+  when.push_back({collective_kind::all_gather, inside, all / parts});
 }
 
 }  // namespace sweep::forms

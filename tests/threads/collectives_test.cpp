@@ -43,7 +43,7 @@ constexpr mtf::axis_mask everyone = 0b111U;
 
 double sum_over(mtf::collectives& c, mtf::axis_mask axes, std::size_t count = 1) {
   std::vector<double> in(count, 1.0), out(count);
-  c.all_reduce(axes, combine::sum, element::f64, in.data(), out.data(), count);
+  c.communicate(mtf::collective::all_reduce(axes, combine::sum, element::f64, count), in.data(), out.data());
   return out.back();
 }
 
@@ -85,6 +85,10 @@ TEST_CASE("several started operations, some over other axes, one that nobody wai
 }
 TEST_CASE("barrier and any") { for_each_mesh(checks::barrier_and_any); }
 TEST_CASE("counters and the log") { for_each_mesh(checks::counters_and_log); }
+TEST_CASE("an exclusive sum is that of the ranks before") { for_each_mesh(checks::sums_of_those_before); }
+TEST_CASE("an all-to-all with counts moves so many elements") { for_each_mesh(checks::blocks_of_any_length); }
+TEST_CASE("shifts between neighbours have open ends") { for_each_mesh(checks::neighbours); }
+TEST_CASE("collectives of any kind can be started") { for_each_mesh(checks::any_kind_is_started); }
 
 TEST_CASE("sums are taken in the order of the group: the same bits on all ranks, run after run") {
   for (std::size_t const n : {7U, 3001U}) {
@@ -99,7 +103,7 @@ TEST_CASE("sums are taken in the order of the group: the same bits on all ranks,
     pool().run(cube, [&](mtf::collectives& c) {
       std::vector<float> in(n), out(n);
       for (std::size_t i = 0; i < n; ++i) in[i] = value(c.rank(), i);
-      c.all_reduce(everyone, combine::sum, element::f32, in.data(), out.data(), n);
+      c.communicate(mtf::collective::all_reduce(everyone, combine::sum, element::f32, n), in.data(), out.data());
       CHECK(out == wanted);
     });
   }
@@ -113,7 +117,7 @@ TEST_CASE("many collectives of both kinds in turn") {
       int const partner = c.rank() ^ 1;
       double const mine = c.rank() + i;
       double theirs = 0;
-      c.permute(1U << 2U, element::f64, &mine, &theirs, 1, partner, partner);
+      c.communicate(mtf::collective::permute(1U << 2U, element::f64, 1, partner, partner), &mine, &theirs);
       CHECK(theirs == partner + i);
     }
   });
@@ -127,7 +131,7 @@ TEST_CASE("a permute is the last call of its ranks: none waits for one that has 
       double theirs = -1;
       auto const size = c.mesh().size();
       auto const from = (c.rank() + size - 1) % size;
-      c.permute(everyone, element::f64, &mine, &theirs, 1, (c.rank() + 1) % size, from);
+      c.communicate(mtf::collective::permute(everyone, element::f64, 1, (c.rank() + 1) % size, from), &mine, &theirs);
       CHECK(theirs == from);
     });
 }
@@ -136,18 +140,19 @@ TEST_CASE("a rank that throws ends all") {
   CHECK(ends([](mtf::collectives& c) { sum_over(c, everyone); }).text.empty());
   // The others wait in a collective over all axes, over some that lead to the rank later, in a barrier, in a permute.
   using wait = void (*)(mtf::collectives&);
-  wait const waits[] = {[](mtf::collectives& c) { sum_over(c, everyone); },
-                        [](mtf::collectives& c) { sum_over(c, everyone, 1000); },
-                        [](mtf::collectives& c) {
-                          for (;;) sum_over(c, 0b001U);
-                        },
-                        [](mtf::collectives& c) { c.barrier(); },
-                        [](mtf::collectives& c) { c.any(true); },
-                        [](mtf::collectives& c) {
-                          double x = 1, y = 0;
-                          for (;;) c.permute(everyone, element::f64, &x, &y, 1, 7 - c.rank(), 7 - c.rank());
-                        },
-                        [](mtf::collectives&) {}};
+  wait const waits[] = {
+      [](mtf::collectives& c) { sum_over(c, everyone); },
+      [](mtf::collectives& c) { sum_over(c, everyone, 1000); },
+      [](mtf::collectives& c) {
+        for (;;) sum_over(c, 0b001U);
+      },
+      [](mtf::collectives& c) { c.barrier(); },
+      [](mtf::collectives& c) { c.any(true); },
+      [](mtf::collectives& c) {
+        double x = 1, y = 0;
+        for (;;) c.communicate(mtf::collective::permute(everyone, element::f64, 1, 7 - c.rank(), 7 - c.rank()), &x, &y);
+      },
+      [](mtf::collectives&) {}};
   for (auto const& others : waits) {
     auto const user = ends([&](mtf::collectives& c) {
       if (c.rank() == 5) throw mtf::user_error("no file");
@@ -179,9 +184,10 @@ TEST_CASE("a rank that throws amid collectives") {
         std::vector<double> in(i % 2 == 0 ? 400 : 20000, 1.0), out(in.size());
         if (c.rank() == chosen && n == i % 7) throw std::runtime_error("out of luck");
         int const partner = c.rank() ^ 1;
-        c.permute(1U << 2U, element::f64, in.data(), out.data(), in.size(), partner, partner);
-        c.all_reduce(0b011U, combine::sum, element::f64, in.data(), in.data(), in.size());
-        c.all_to_all(0b100U, element::f64, in.data(), out.data(), in.size() / 2);
+        c.communicate(mtf::collective::permute(1U << 2U, element::f64, in.size(), partner, partner), in.data(),
+                      out.data());
+        c.communicate(mtf::collective::all_reduce(0b011U, combine::sum, element::f64, in.size()), in.data(), in.data());
+        c.communicate(mtf::collective::all_to_all(0b100U, element::f64, in.size() / 2), in.data(), out.data());
       }
     });
     CHECK(e.text == "rank " + std::to_string(chosen) + ": out of luck");
@@ -198,11 +204,12 @@ TEST_CASE("whatever call fails on whatever rank, all end, with its error alone")
           c.barrier();
           bool const any = c.any(c.rank() == 3);
           CHECK(any);
-          c.permute(0b100U, element::f64, in.data(), out.data(), n, c.rank() ^ 1, c.rank() ^ 1);
-          c.all_to_all(0b010U, element::f64, in.data(), out.data(), n / 2);
-          c.all_gather(everyone, element::f64, in.data(), out.data(), n);
-          c.reduce_scatter(0b001U, element::f64, in.data(), out.data(), n / 2);
-          c.start_all_reduce(0b011U, combine::sum, element::f64, in.data(), in.data(), n)->wait();
+          c.communicate(mtf::collective::permute(0b100U, element::f64, n, c.rank() ^ 1, c.rank() ^ 1), in.data(),
+                        out.data());
+          c.communicate(mtf::collective::all_to_all(0b010U, element::f64, n / 2), in.data(), out.data());
+          c.communicate(mtf::collective::all_gather(everyone, element::f64, n), in.data(), out.data());
+          c.communicate(mtf::collective::reduce_scatter(0b001U, element::f64, n / 2), in.data(), out.data());
+          c.start(mtf::collective::all_reduce(0b011U, combine::sum, element::f64, n), in.data(), in.data()).wait();
           last[static_cast<std::size_t>(c.rank())] = sum_over(c, everyone, n);
         }
       },
@@ -230,7 +237,8 @@ TEST_CASE("a rank that ends early is named") {
   CHECK(early.errors == 1);
   auto const permute = ends([](mtf::collectives& c) {
     double x = 1, y = 0;
-    if (c.rank() != 6) c.permute(everyone, element::f64, &x, &y, 1, 7 - c.rank(), 7 - c.rank());
+    if (c.rank() != 6)
+      c.communicate(mtf::collective::permute(everyone, element::f64, 1, 7 - c.rank(), 7 - c.rank()), &x, &y);
   });
   CHECK(permute.text ==
         "rank 1: permute of mesh rows:2 cols:2 deep:2 waits for rank 6, which has ended: all ranks must make the same "
@@ -255,9 +263,32 @@ TEST_CASE("calls that differ are told") {
   CHECK(counts.text.find(" over rows:2 of mesh") != std::string::npos);
   auto const partners = ends([](mtf::collectives& c) {
     double x = 1, y = 0;
-    c.permute(everyone, element::f64, &x, &y, 1, 8, 8);
+    c.communicate(mtf::collective::permute(everyone, element::f64, 1, 8, 8), &x, &y);
   });
   CHECK(partners.text.find("rank 8, which it lacks") != std::string::npos);
+}
+
+TEST_CASE("counts that do not fit each other are told") {
+  auto const exchange = [](mtf::collectives& c, std::size_t sent, std::size_t expected) {
+    std::vector<double> const in(6, 1);
+    std::vector<double> out(6);
+    std::vector<std::size_t> const sends(2, sent), receives(2, expected);
+    c.communicate(mtf::collective::all_to_all(0b001U, element::f64, 3, sends.data(), receives.data()), in.data(),
+                  out.data());
+  };
+  auto const fewer = ends([&](mtf::collectives& c) { exchange(c, 2, c.rank() == 6 ? 1 : 2); });
+  CHECK(fewer.text ==
+        "rank 6: all-to-all over rows:2 of mesh rows:2 cols:2 deep:2: rank 2 sends 2 elements, of at most 3, where 1 "
+        "are expected");
+  auto const more = ends([&](mtf::collectives& c) { exchange(c, 4, 4); });
+  CHECK(more.text.find("sends 4 elements, of at most 3") != std::string::npos);
+  auto const other = ends([&](mtf::collectives& c) {
+    std::vector<double> const in(6, 1);
+    std::vector<double> out(6);
+    if (c.rank() != 6) return exchange(c, 3, 3);
+    c.communicate(mtf::collective::all_to_all(0b001U, element::f64, 3), in.data(), out.data());
+  });
+  CHECK(other.text.find("all-to-all with counts (sum) of 3 double") != std::string::npos);
 }
 
 TEST_CASE("ranks that wait for each other are told after a while") {
@@ -271,7 +302,7 @@ TEST_CASE("ranks that wait for each other are told after a while") {
         "rows:2 cols:2 deep:2 (rank 2)");
   auto const partners = ends([](mtf::collectives& c) {
     double x = 1, y = 0;
-    c.permute(everyone, element::f64, &x, &y, 1, (c.rank() + 1) % 8, (c.rank() + 1) % 8);
+    c.communicate(mtf::collective::permute(everyone, element::f64, 1, (c.rank() + 1) % 8, (c.rank() + 1) % 8), &x, &y);
   });
   CHECK(partners.text.find("rank 0: all ranks wait for each other: permute of mesh") == 0);
 }

@@ -96,7 +96,7 @@ outcome step(mtf::collectives& ranks, mtf::layout_value const& layout, std::size
         if (ranks.mesh().size() == 1) return;
         for (auto const op : {mtf::combine::max, mtf::combine::min}) {
           std::vector<float> all(n);
-          ranks.all_reduce(same, op, mtf::element::f32, mine.data(), all.data(), n);
+          ranks.communicate(mtf::collective::all_reduce(same, op, mtf::element::f32, n), mine.data(), all.data());
           CHECK(all == mine);
         }
       },

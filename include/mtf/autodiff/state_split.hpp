@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <mtf/backend/buffer.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/core/dim.hpp>
 #include <mtf/core/element.hpp>
@@ -229,8 +230,9 @@ constexpr void share_parts(X& x, Memory const& part, parameter_path const& name 
   operation<typename X::backend_type> const here(b, {"parameter", name}, place.spec());
   auto const& mesh = b.ranks().mesh();
   if (has_contiguous_parts(place.spec(), axes, mesh))
-    b.all_gather(axes, static_cast<T const*>(data_of<T>(part)), x.value().data(),
-                 static_cast<std::size_t>(state_place<Split>(b, place).local_size()));
+    b.communicate(collective::all_gather(axes, element_of<T>,
+                                         static_cast<std::size_t>(state_place<Split>(b, place).local_size())),
+                  data_of<T>(part), x.value().data());
   else
     x = place.tensor(value<typename X::backend_type, T>(
         execute<T>(b, derive_relayout(mesh, split_further(place.spec(), axes, mesh), place.spec()), part)));

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/math/order.hpp>

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/core/element.hpp>
 
 namespace mtf::backend {
@@ -27,5 +27,10 @@ struct collective_call {
            types[static_cast<std::size_t>(type)];
   }
 };
+
+/// What a rank calls that makes this collective.
+constexpr collective_call call_of(collective const& c) {
+  return {c.sends == nullptr ? name_of(c.kind) : "all-to-all with counts", c.op, c.type, c.count};
+}
 
 }  // namespace mtf::backend

@@ -7,47 +7,11 @@
 #include <string>
 #include <utility>
 
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/growing_array.hpp>
-#include <mtf/core/element.hpp>
 #include <mtf/core/mesh_shape.hpp>
 
 namespace mtf {
-
-/// The kinds of collectives.
-enum class collective : std::uint8_t { all_reduce, reduce_scatter, all_gather, all_to_all, permute };
-/// How an all-reduce combines two elements.
-enum class combine : std::uint8_t { sum, max, min };
-
-/// As in plans and errors, such as "all-reduce".
-constexpr char const* name_of(collective kind) {
-  constexpr std::array<char const*, 5> names{"all-reduce", "reduce-scatter", "all-gather", "all-to-all", "permute"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
-/// Bytes that one rank sends in a bandwidth-optimal algorithm over p ranks. `payload` is the rank's input in bytes
-/// (all-gather: its shard; the others: the whole buffer).
-constexpr std::uint64_t bytes_sent(collective kind, std::uint64_t payload, int p) {
-  auto const n = static_cast<std::uint64_t>(p);
-  switch (kind) {
-    case collective::all_reduce:
-      return 2 * (payload * (n - 1) / n);
-    case collective::reduce_scatter:
-    case collective::all_to_all:
-      return payload * (n - 1) / n;
-    case collective::all_gather:
-      return payload * (n - 1);
-    case collective::permute:
-      return payload;
-  }
-  return 0;
-}
-
-/// The elements that one rank puts into a collective over p ranks that is called with `count`: calls that divide their
-/// input over the ranks count one part.
-constexpr std::size_t payload_count(collective kind, std::size_t count, int p) {
-  bool const divided = kind == collective::reduce_scatter || kind == collective::all_to_all;
-  return divided ? count * static_cast<std::size_t>(p) : count;
-}
 
 namespace backend {
 
@@ -64,14 +28,12 @@ inline std::string mesh_text(mesh_shape const& mesh) {
 /// What was sent with one kind of collective over one set of axes. `payload`: input bytes, summed over calls;
 /// `sent`: bytes_sent(), summed over calls.
 struct collective_count {
-  collective kind;
+  collective_kind kind;
   axis_mask axes;
   std::uint64_t calls = 0, payload = 0, sent = 0;
 };
 
-/// One rank's collectives over sets of mesh axes. Groups are the ranks that differ only along the given axes, ordered
-/// row-major by their coordinates. Counts are in elements; buffers do not overlap unless in == out is allowed.
-/// Every rank of a group makes the same calls in the same order.
+/// One rank's collectives over sets of mesh axes. Every rank of a group makes the same calls in the same order.
 class collectives {
  public:
   /// A started operation; `wait` returns when the output may be read and the input changed.
@@ -92,7 +54,10 @@ class collectives {
       return *this;
     }
     ~handle() { delete at_; }
-    request* operator->() const { return at_; }
+    /// Returns when the output may be read and the input changed.
+    void wait() const {
+      if (at_ != nullptr) at_->wait();
+    }
     explicit operator bool() const { return at_ != nullptr; }
     /// Gives the operation up: it is over, or nobody waits for it.
     void reset() { delete std::exchange(at_, nullptr); }
@@ -113,48 +78,23 @@ class collectives {
   /// This rank's number, row-major over the mesh.
   [[nodiscard]] int rank() const { return rank_; }
 
-  /// out = combination of all `in` of the group, `count` elements; in == out is allowed.
-  void all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) {
-    note(collective::all_reduce, axes, op, type, count);
-    do_all_reduce(axes, op, type, in, out, count);
+  /// Makes a collective: it is over when the call returns.
+  void communicate(collective const& c, void const* in, void* out) {
+    note(c);
+    do_communicate(c, in, out);
   }
-  /// As all_reduce, and returns before it is done: the rank can work meanwhile.
-  handle start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) {
-    note(collective::all_reduce, axes, op, type, count);
-    return do_start_all_reduce(axes, op, type, in, out, count);
+  /// As communicate, and may return before it is over: the rank can work meanwhile.
+  handle start(collective const& c, void const* in, void* out) {
+    note(c);
+    return do_start(c, in, out);
   }
-  /// `in` holds one block of `count` elements for each rank of the group; out = the sum of the blocks meant for this
-  /// rank.
-  void reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::reduce_scatter, axes, combine::sum, type, count);
-    do_reduce_scatter(axes, type, in, out, count);
-  }
-  /// As reduce_scatter, and returns before it is done.
-  handle start_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::reduce_scatter, axes, combine::sum, type, count);
-    return do_start_reduce_scatter(axes, type, in, out, count);
-  }
-  /// out = the `in` blocks of `count` elements of all ranks of the group, in group order; `in` may be this rank's block
-  /// of `out`.
-  void all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::all_gather, axes, combine::sum, type, count);
-    do_all_gather(axes, type, in, out, count);
-  }
-  /// As all_gather, and returns before it is done.
-  handle start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::all_gather, axes, combine::sum, type, count);
-    return do_start_all_gather(axes, type, in, out, count);
-  }
-  /// Block i of `in` (`count` elements) goes to rank i of the group; block j of `out` comes from rank j.
-  void all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-    note(collective::all_to_all, axes, combine::sum, type, count);
-    do_all_to_all(axes, type, in, out, count);
-  }
-  /// Sends `in` to mesh rank `to`, receives `out` from mesh rank `from`; `axes` names the axes along which they differ.
-  void permute(axis_mask axes, element type, void const* in, void* out, std::size_t count, int to, int from) {
-    note(collective::permute, axes, combine::sum, type, count);
-    do_permute(axes, type, in, out, count, to, from);
-  }
+  /// Whether `in` and `out` may be memory of a device, in groups of more than one rank; `on_device` says of each
+  /// collective whether they are. Else the backend takes what is sent through memory of the host. What out_is_zero the
+  /// backend has set to 0 then.
+  [[nodiscard]] virtual bool takes_device_memory() const { return false; }
+  /// The backend's stream (a cudaStream_t or hipStream_t), told once, before the first collective. True: collectives
+  /// are put onto it, behind the work that is there, so the backend need not wait for that work first.
+  virtual bool on_stream(void* /*stream*/) { return false; }
   /// Returns when all ranks of the mesh have called it. Not counted.
   virtual void barrier() = 0;
   /// True on all ranks if `mine` is true on any: the way to agree on an error before leaving together. Not counted.
@@ -166,7 +106,7 @@ class collectives {
   void reset_counts() { counts_.keep_first(0); }
   /// Called once for each collective, before it starts: for tests that compare the order with a plan.
   struct event {
-    collective kind;
+    collective_kind kind;
     axis_mask axes;
     std::uint64_t payload;
     bool operator==(event const&) const = default;
@@ -197,33 +137,29 @@ class collectives {
   /// Whether each call is compared with the others' before it is made, by `check`.
   void checked(bool on) { checked_ = on; }
   /// Throws where the ranks of a group do not all make this call.
-  virtual void check(collective, axis_mask, combine, element, std::size_t) {}
+  virtual void check(collective const&) {}
 
   [[nodiscard]] std::size_t group_size(axis_mask axes) const { return static_cast<std::size_t>(mesh_.size(axes)); }
 
-  virtual void do_all_reduce(axis_mask, combine, element, void const*, void*, std::size_t) = 0;
-  virtual void do_reduce_scatter(axis_mask, element, void const*, void*, std::size_t) = 0;
-  virtual void do_all_gather(axis_mask, element, void const*, void*, std::size_t) = 0;
-  virtual void do_all_to_all(axis_mask, element, void const*, void*, std::size_t) = 0;
-  virtual void do_permute(axis_mask, element, void const*, void*, std::size_t, int to, int from) = 0;
-  virtual handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
-                                     std::size_t count) = 0;
-  virtual handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
-                                         std::size_t count) = 0;
-  virtual handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) = 0;
+  virtual void do_communicate(collective const& c, void const* in, void* out) = 0;
+  /// Where nothing goes on beside the rank's work, a collective is over when it has started.
+  virtual handle do_start(collective const& c, void const* in, void* out) {
+    do_communicate(c, in, out);
+    return {};
+  }
 
  private:
-  void note(collective kind, axis_mask axes, combine op, element type, std::size_t count) {
-    if (checked_) check(kind, axes, op, type, count);
-    auto const payload = static_cast<std::uint64_t>(payload_count(kind, count, mesh_.size(axes))) *
-                         static_cast<std::uint64_t>(bytes_of(type));
-    auto& c = count_of(kind, axes);
+  void note(collective const& made) {
+    if (checked_) check(made);
+    int const p = mesh_.size(made.axes);
+    auto const payload = made.payload(p);
+    auto& c = count_of(made.kind, made.axes);
     ++c.calls;
     c.payload += payload;
-    c.sent += bytes_sent(kind, payload, mesh_.size(axes));
-    if (log_ != nullptr) append_(log_, {kind, axes, payload});
+    c.sent += bytes_sent(made.kind, payload, p);
+    if (log_ != nullptr) append_(log_, {made.kind, made.axes, payload});
   }
-  collective_count& count_of(collective kind, axis_mask axes) {
+  collective_count& count_of(collective_kind kind, axis_mask axes) {
     for (auto& c : counts_)
       if (c.kind == kind && c.axes == axes) return c;
     counts_.push_back({kind, axes});

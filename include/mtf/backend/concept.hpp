@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/object_pool.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
@@ -34,20 +34,15 @@ concept backend_memory = requires(B& b, void* p, void const* from, std::size_t b
   b.from_host(p, from, bytes);
 };
 
-/// One rank among others, on memory of the backend; as in class collectives. `request` is what `start_...` returns.
+/// One rank among others, on memory of the backend; as in class collectives. `request` is what `start` returns.
 template <class B>
-concept backend_collectives = requires(B& b, axis_mask axes, float const* in, float* out, std::size_t n) {
+concept backend_collectives = requires(B& b, collective const& c, void const* in, void* out) {
   { b.ranks().mesh() } -> std::convertible_to<mesh_shape const&>;
   { b.ranks().mesh_text() } -> std::convertible_to<std::string>;
   { b.ranks().rank() } -> std::convertible_to<int>;
-  b.all_reduce(axes, combine::sum, in, out, n);
-  b.reduce_scatter(axes, in, out, n);
-  b.all_gather(axes, in, out, n);
-  b.all_to_all(axes, in, out, n);
-  b.permute(axes, in, out, n, 0, 0);
-  { b.start_all_reduce(axes, combine::sum, in, out, n) } -> std::same_as<typename B::request>;
-  { b.start_reduce_scatter(axes, in, out, n) } -> std::same_as<typename B::request>;
-  b.wait(b.start_all_reduce(axes, combine::sum, in, out, n));
+  b.communicate(c, in, out);
+  { b.start(c, in, out) } -> std::same_as<typename B::request>;
+  b.wait(b.start(c, in, out));
 };
 
 /// Told what is going on; a backend need not listen.

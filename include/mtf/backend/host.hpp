@@ -5,12 +5,12 @@
 #include <new>
 #include <utility>
 
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/collectives.hpp>
+#include <mtf/backend/copy_alone.hpp>
 #include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/object_pool.hpp>
 #include <mtf/backend/scope.hpp>
-#include <mtf/core/element.hpp>
-#include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 
 namespace mtf::backend {
@@ -42,49 +42,20 @@ class host {
   void made(T const*, sharding const&) {}
 
   using request = collectives::handle;
-  template <class T>
-  void all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t n) {
-    if (!alone(axes, in, out, n)) ranks_->all_reduce(axes, op, element_of<T>, in, out, n);
+  void communicate(collective const& c, void const* in, void* out) {
+    alone(c) ? copy_alone(c, in, out) : ranks_->communicate(c, in, out);
   }
-  template <class T>
-  void reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t n) {
-    if (!alone(axes, in, out, n)) ranks_->reduce_scatter(axes, element_of<T>, in, out, n);
+  request start(collective const& c, void const* in, void* out) {
+    if (!alone(c)) return ranks_->start(c, in, out);
+    copy_alone(c, in, out);
+    return {};
   }
-  template <class T>
-  void all_gather(axis_mask axes, T const* in, T* out, std::size_t n) {
-    if (!alone(axes, in, out, n)) ranks_->all_gather(axes, element_of<T>, in, out, n);
-  }
-  template <class T>
-  void all_to_all(axis_mask axes, T const* in, T* out, std::size_t n) {
-    if (!alone(axes, in, out, n)) ranks_->all_to_all(axes, element_of<T>, in, out, n);
-  }
-  template <class T>
-  void permute(axis_mask axes, T const* in, T* out, std::size_t n, int to, int from) {
-    if (!alone(axes, in, out, n)) ranks_->permute(axes, element_of<T>, in, out, n, to, from);
-  }
-  template <class T>
-  request start_all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t n) {
-    if (alone(axes, in, out, n)) return {};
-    return ranks_->start_all_reduce(axes, op, element_of<T>, in, out, n);
-  }
-  template <class T>
-  request start_reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t n) {
-    if (alone(axes, in, out, n)) return {};
-    return ranks_->start_reduce_scatter(axes, element_of<T>, in, out, n);
-  }
-  void wait(request const& r) {
-    if (r) r->wait();
-  }
+  void wait(request const& r) { r.wait(); }
 
  private:
   static constexpr std::align_val_t alignment{64};
 
-  template <class T>
-  bool alone(axis_mask axes, T const* in, T* out, std::size_t n) {
-    if (ranks_->mesh().size(axes) > 1) return false;
-    if (in != out) std::memcpy(out, in, n * sizeof(T));
-    return true;
-  }
+  [[nodiscard]] bool alone(collective const& c) const { return ranks_->mesh().size(c.axes) == 1; }
 
   collectives* ranks_;
   object_pool objects_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <mtf/backend/between_ranks.hpp>
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/core/element.hpp>
 
 namespace mtf::backend {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/growing_array.hpp>
 #include <mtf/backend/layout_table.hpp>
@@ -22,7 +23,7 @@ namespace mtf {
 
 /// One collective of a planned program, as each rank does it.
 struct planned_collective {
-  collective kind = collective::all_reduce;
+  collective_kind kind = collective_kind::all_reduce;
   axis_mask axes = 0;
   std::uint64_t payload = 0;  // bytes that the rank puts in, as collectives::event counts them
   pass when = pass::forward;
@@ -234,39 +235,14 @@ class trace {
   }
   constexpr void release(void*, std::size_t bytes) noexcept { live_ -= bytes; }
 
-  template <class T>
-  constexpr void all_reduce(axis_mask axes, combine, T const*, T*, std::size_t count) {
-    note<T>(collective::all_reduce, axes, count);
-  }
+  constexpr void communicate(collective const& c, void const*, void*) { note(c, false); }
   /// Nothing: what a plan starts is over at once.
   struct request {};
-  template <class T>
-  constexpr request start_all_reduce(axis_mask axes, combine, T const*, T*, std::size_t count) {
-    note<T>(collective::all_reduce, axes, count, true);
-    return {};
-  }
-  template <class T>
-  constexpr request start_reduce_scatter(axis_mask axes, T const*, T*, std::size_t count) {
-    note<T>(collective::reduce_scatter, axes, count, true);
+  constexpr request start(collective const& c, void const*, void*) {
+    note(c, true);
     return {};
   }
   constexpr void wait(request const&) {}
-  template <class T>
-  constexpr void reduce_scatter(axis_mask axes, T const*, T*, std::size_t count) {
-    note<T>(collective::reduce_scatter, axes, count);
-  }
-  template <class T>
-  constexpr void all_gather(axis_mask axes, T const*, T*, std::size_t count) {
-    note<T>(collective::all_gather, axes, count);
-  }
-  template <class T>
-  constexpr void all_to_all(axis_mask axes, T const*, T*, std::size_t count) {
-    note<T>(collective::all_to_all, axes, count);
-  }
-  template <class T>
-  constexpr void permute(axis_mask axes, T const*, T*, std::size_t count, int, int) {
-    note<T>(collective::permute, axes, count);
-  }
 
   template <class... Args>
   constexpr void made(Args const&...) {}
@@ -339,13 +315,12 @@ class trace {
     work_ids_.push_back(id);
     return work_.back();
   }
-  template <class T>
-  constexpr void note(collective kind, axis_mask axes, std::size_t count, bool started = false) {
-    if (mesh_.size(axes) == 1) return;  // nothing is sent to others
-    auto const payload = payload_count(kind, count, mesh_.size(axes)) * sizeof(T);
+  constexpr void note(collective const& c, bool started) {
+    int const p = mesh_.size(c.axes);
+    if (p == 1) return;  // nothing is sent to others
     auto const now = scopes_.empty() ? scope{} : scopes_.back();
     planned_.push_back(
-        {kind, axes, payload, pass_, now.what.name, now.tensor, now.what.parameter, now.what.other, started});
+        {c.kind, c.axes, c.payload(p), pass_, now.what.name, now.tensor, now.what.parameter, now.what.other, started});
     if (listener_ != nullptr) tell(planned_event::kind::collective, 1, planned_.back());
   }
   /// Tells an event to the listener, which is there.

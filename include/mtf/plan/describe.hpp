@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/describe.hpp>
@@ -65,8 +65,7 @@ std::string describe(basic_plan<C, L, W> const& p) {
   }
   text += "sent by each rank in one step: " + bytes(p.bytes_sent_per_rank()) + " in " + std::to_string(p.count()) +
           " collectives\n";
-  for (auto const kind : {collective::all_reduce, collective::reduce_scatter, collective::all_gather,
-                          collective::all_to_all, collective::permute})
+  for (auto const kind : collective_kinds)
     for (axis_mask m = 1; m < 1U << static_cast<unsigned>(p.mesh.ndim); ++m) {
       auto const same = [&](planned_collective const& c) { return c.kind == kind && c.axes == m; };
       if (auto const n = p.count(same); n > 0)

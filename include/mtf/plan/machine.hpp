@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/error.hpp>
@@ -81,7 +81,11 @@ struct link_speed {
 /// `benchmarks/machine` measures this computer's; <mtf/plan/machines.hpp> has others, from published figures.
 struct machine_description {
   static constexpr int most_primitives = 24;
-  static constexpr std::size_t kinds = 5;  // of collectives
+  /// The collectives that have speeds of their own; an exclusive sum is made of permutes.
+  static constexpr std::array link_kinds{collective_kind::all_reduce, collective_kind::reduce_scatter,
+                                         collective_kind::all_gather, collective_kind::all_to_all,
+                                         collective_kind::permute};
+  static constexpr std::size_t kinds = link_kinds.size();
 
   short_name name;
   int ranks_per_node = 1;  // consecutive ranks share a node
@@ -121,22 +125,26 @@ struct machine_description {
 
   /// Seconds for one collective over the axes of a mesh; `payload` as for mtf::bytes_sent. One that leaves the nodes
   /// goes through each node first, as NCCL's and this library's reductions do.
-  [[nodiscard]] constexpr double seconds(collective kind, std::uint64_t payload, mesh_shape const& mesh,
+  [[nodiscard]] constexpr double seconds(collective_kind kind, std::uint64_t payload, mesh_shape const& mesh,
                                          axis_mask axes) const {
     int const all = mesh.size(axes), inside = ranks_in_node(mesh, axes), nodes = all / inside;
     auto const part = payload / static_cast<std::uint64_t>(inside);
     switch (kind) {
-      case collective::all_reduce:
+      case collective_kind::all_reduce:
         if (inside == 1 || nodes == 1) break;
-        return near(collective::reduce_scatter, payload, inside) + far(kind, part, nodes) +
-               near(collective::all_gather, part, inside);
-      case collective::reduce_scatter:
+        return near(collective_kind::reduce_scatter, payload, inside) + far(kind, part, nodes) +
+               near(collective_kind::all_gather, part, inside);
+      case collective_kind::reduce_scatter:
         return near(kind, payload, inside) + far(kind, part, nodes);
-      case collective::all_gather:
+      case collective_kind::all_gather:
         return far(kind, payload, nodes) + near(kind, payload * static_cast<std::uint64_t>(nodes), inside);
-      case collective::all_to_all:
+      case collective_kind::all_to_all:
         return near(kind, payload / static_cast<std::uint64_t>(nodes), inside) + far(kind, payload, nodes);
-      case collective::permute:
+      case collective_kind::exclusive_sum: {  // by doubling: a permute in each round
+        auto const& links = nodes == 1 ? in_node : between_nodes;
+        return rounds_of(all) * over(links, collective_kind::permute, payload, all == 1 ? 1 : 2);
+      }
+      case collective_kind::permute:
         break;
     }
     return nodes == 1 ? near(kind, payload, inside) : far(kind, payload, nodes);
@@ -159,20 +167,23 @@ struct machine_description {
   }
 
  private:
-  [[nodiscard]] constexpr double near(collective kind, std::uint64_t payload, int ranks) const {
+  [[nodiscard]] constexpr double near(collective_kind kind, std::uint64_t payload, int ranks) const {
     return over(in_node, kind, payload, ranks);
   }
-  [[nodiscard]] constexpr double far(collective kind, std::uint64_t payload, int ranks) const {
+  [[nodiscard]] constexpr double far(collective_kind kind, std::uint64_t payload, int ranks) const {
     return over(between_nodes, kind, payload, ranks);
   }
-  static constexpr double over(std::array<link_speed, kinds> const& links, collective kind, std::uint64_t payload,
+  static constexpr int rounds_of(int ranks) {
+    int rounds = 0;
+    while (1 << rounds < ranks) ++rounds;
+    return rounds;
+  }
+  static constexpr double over(std::array<link_speed, kinds> const& links, collective_kind kind, std::uint64_t payload,
                                int ranks) {
     if (ranks == 1) return 0;
     auto const& l = links[static_cast<std::size_t>(kind)];
-    int rounds = 0;
-    while (1 << rounds < ranks) ++rounds;
     auto const sent = static_cast<double>(bytes_sent(kind, payload, ranks));
-    return rounds * l.latency + l.speeds.seconds(sent, sent);
+    return rounds_of(ranks) * l.latency + l.speeds.seconds(sent, sent);
   }
 };
 

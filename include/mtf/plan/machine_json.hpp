@@ -13,7 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/layout_value.hpp>
@@ -24,9 +24,6 @@ namespace mtf {
 
 namespace detail {
 
-inline constexpr std::array link_kinds{collective::all_reduce, collective::reduce_scatter, collective::all_gather,
-                                       collective::all_to_all, collective::permute};
-
 inline nlohmann::json json_of(speed_table const& t) {
   auto all = nlohmann::json::array();
   for (int i = 0; i < t.count; ++i)
@@ -35,7 +32,7 @@ inline nlohmann::json json_of(speed_table const& t) {
 }
 inline nlohmann::json json_of(std::array<link_speed, machine_description::kinds> const& links) {
   auto all = nlohmann::json::object();
-  for (auto const kind : link_kinds) {
+  for (auto const kind : machine_description::link_kinds) {
     auto const& l = links[static_cast<std::size_t>(kind)];
     if (l.speeds.count > 0) all[name_of(kind)] = {{"latency", l.latency}, {"bytes_per_second", json_of(l.speeds)}};
   }
@@ -114,9 +111,10 @@ class json_entry {
 
 inline std::array<link_speed, machine_description::kinds> links_from(json_entry const& j) {
   std::array<link_speed, machine_description::kinds> links{};
-  j.allow({name_of(link_kinds[0]), name_of(link_kinds[1]), name_of(link_kinds[2]), name_of(link_kinds[3]),
-           name_of(link_kinds[4])});
-  for (auto const kind : link_kinds)
+  j.allow({name_of(machine_description::link_kinds[0]), name_of(machine_description::link_kinds[1]),
+           name_of(machine_description::link_kinds[2]), name_of(machine_description::link_kinds[3]),
+           name_of(machine_description::link_kinds[4])});
+  for (auto const kind : machine_description::link_kinds)
     if (j.has(name_of(kind))) {
       auto const one = j.at(name_of(kind));
       one.allow({"latency", "bytes_per_second"});

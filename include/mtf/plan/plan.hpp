@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/scope.hpp>
@@ -50,7 +51,7 @@ struct basic_plan {
   [[nodiscard]] constexpr std::uint64_t count() const {
     return count([](auto const&) { return true; });
   }
-  [[nodiscard]] constexpr std::uint64_t count(collective kind) const {
+  [[nodiscard]] constexpr std::uint64_t count(collective_kind kind) const {
     return count([&](auto const& c) { return c.kind == kind; });
   }
   /// What they send.
@@ -66,7 +67,7 @@ struct basic_plan {
   [[nodiscard]] constexpr std::uint64_t bytes_sent_per_rank() const {
     return bytes_sent_per_rank([](auto const&) { return true; });
   }
-  [[nodiscard]] constexpr std::uint64_t bytes_sent_per_rank(collective kind) const {
+  [[nodiscard]] constexpr std::uint64_t bytes_sent_per_rank(collective_kind kind) const {
     return bytes_sent_per_rank([&](auto const& c) { return c.kind == kind; });
   }
   [[nodiscard]] constexpr std::uint64_t bytes_sent_per_rank(pass when) const {

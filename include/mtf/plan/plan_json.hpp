@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>

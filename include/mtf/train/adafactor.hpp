@@ -8,7 +8,7 @@
 
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/backend/buffer.hpp>
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/optimizer.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/primitives/reduction.hpp>
@@ -160,7 +160,7 @@ struct adafactor_rule {
     b.run(primitives::square_sum<A>{n, of_x, x});
     b.run(primitives::square_sum<T>{n, of_p, p});
     if (axis_mask const axes = spec.split_axes(); axes != 0)
-      b.all_reduce(axes, combine::sum, static_cast<double const*>(of_x), of_x, 2);
+      b.communicate(collective::all_reduce(axes, combine::sum, element_of<double>, 2), of_x, of_x);
     b.run(primitives::adafactor_apply<T>{n, p, x, of_x, static_cast<double>(spec.global_size()), u.learning_rate,
                                          u.options.epsilon2, u.options.clip_rms, u.weight_decay,
                                          u.options.scale_parameter});
@@ -209,7 +209,9 @@ struct adafactor_rule {
     mesh_shape const& mesh = b.ranks().mesh();
     b.run(primitives::reduce<A>{combine::sum, reduction_to(mesh, lies, whole), to, from});
     if (axes != 0)
-      b.all_reduce(axes, combine::sum, static_cast<A const*>(to), to, static_cast<std::size_t>(lies.local_size(mesh)));
+      b.communicate(
+          collective::all_reduce(axes, combine::sum, element_of<A>, static_cast<std::size_t>(lies.local_size(mesh))),
+          to, to);
   }
 };
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/watch.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/describe.hpp>
@@ -60,7 +60,7 @@ std::string first_not_finite(Backend& b, Params const& params, Step const& step)
   auto const mine = static_cast<std::int64_t>(results.size()) - (watch.found() ? 1 : 0);
   std::int64_t first = 0;
   auto const everyone = (axis_mask{1} << static_cast<unsigned>(b.ranks().mesh().ndim)) - 1U;
-  b.ranks().all_reduce(everyone, combine::min, element::i64, &mine, &first, 1);
+  b.ranks().communicate(collective::all_reduce(everyone, combine::min, element::i64, 1), &mine, &first);
   if (first == static_cast<std::int64_t>(results.size())) return {};
   auto const& found = results[static_cast<std::size_t>(first)];
   return found.made_by + " " + describe(found.tensor, axes);

@@ -4,10 +4,11 @@
 
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/backend/buffer.hpp>
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/primitives/reduction.hpp>
 #include <mtf/backend/scope.hpp>
+#include <mtf/core/element.hpp>
 #include <mtf/core/layout.hpp>
 #include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -53,7 +54,7 @@ constexpr double global_norm(Backend& b, Gradients const& gradients) {
           b.run(primitives::square_sum<T>{place.local_size(), total, part.value().data()});
       },
       gradients);
-  if (split != 0) b.all_reduce(split, combine::sum, static_cast<double const*>(total), total, 1);
+  if (split != 0) b.communicate(collective::all_reduce(split, combine::sum, element_of<double>, 1), total, total);
   double sum = 0;
   b.to_host(&sum, total, sizeof sum);
   if constexpr (Backend::holds_data)

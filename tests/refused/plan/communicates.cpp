@@ -1,6 +1,6 @@
 // A contraction over a split dimension, completed inside a scope that forbids communication.
-// expect[GNU]: error_communicates<mtf::collective::all_reduce, mtf::over<model>, mtf::pass::forward>
-// expect[Clang]: error_communicates<mtf::collective::all_reduce, mtf::over<model>, mtf::pass::forward>
+// expect[GNU]: error_communicates<mtf::collective_kind::all_reduce, mtf::over<model>, mtf::pass::forward>
+// expect[Clang]: error_communicates<mtf::collective_kind::all_reduce, mtf::over<model>, mtf::pass::forward>
 // expect[NVIDIA]: error_communicates<.*model
 // expect: error: static assertion failed.*mtf: a function inside without_communication communicates
 #include "names.hpp"

@@ -1,6 +1,6 @@
 // Forward nothing is sent; backward the gradient that enters the norm is completed.
-// expect[GNU]: error_communicates<mtf::collective::all_reduce, mtf::over<model>, mtf::pass::backward>
-// expect[Clang]: error_communicates<mtf::collective::all_reduce, mtf::over<model>, mtf::pass::backward>
+// expect[GNU]: error_communicates<mtf::collective_kind::all_reduce, mtf::over<model>, mtf::pass::backward>
+// expect[Clang]: error_communicates<mtf::collective_kind::all_reduce, mtf::over<model>, mtf::pass::backward>
 // expect[NVIDIA]: error_communicates<.*model
 // expect: error: static assertion failed.*mtf: a function inside without_communication communicates
 #include "names.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 // Sums, maxima and minima over loops.
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/work.hpp>
 

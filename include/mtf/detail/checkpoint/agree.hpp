@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/error.hpp>
@@ -19,8 +20,9 @@ std::vector<T> of_all_ranks(collectives& ranks, std::vector<T> const& mine) {
   auto const& mesh = ranks.mesh();
   if (mesh.size() == 1) return mine;
   std::vector<T> all(mine.size() * static_cast<std::size_t>(mesh.size()));
-  ranks.all_gather((axis_mask{1} << static_cast<unsigned>(mesh.ndim)) - 1U, element_of<T>, mine.data(), all.data(),
-                   mine.size());
+  ranks.communicate(
+      collective::all_gather((axis_mask{1} << static_cast<unsigned>(mesh.ndim)) - 1U, element_of<T>, mine.size()),
+      mine.data(), all.data());
   return all;
 }
 

@@ -4,7 +4,7 @@
 // this, what else it uses, and the operations that it is composed of.
 // IWYU pragma: begin_exports
 #include <mtf/backend/buffer.hpp>
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>

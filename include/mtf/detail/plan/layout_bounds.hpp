@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -48,26 +48,27 @@ class layout_bounds {
     for (axis_mask m = 1; m < axis_mask{1} << static_cast<unsigned>(mesh.ndim); ++m) {
       auto const parts = static_cast<std::uint64_t>(mesh.size(m));
       ranks_[m] = static_cast<double>(parts);
-      auto const cost = [&](collective kind, std::uint64_t payload) {
+      auto const cost = [&](collective_kind kind, std::uint64_t payload) {
         double const latency = best.seconds(kind, 0, mesh, m);
         return affine{latency, (best.seconds(kind, payload, mesh, m) - latency) / static_cast<double>(payload)};
       };
       auto const n = many * parts;
-      affine const reduced = cost(collective::all_reduce, n), scattered = cost(collective::reduce_scatter, n);
-      affine gathered = cost(collective::all_gather, many);
+      affine const reduced = cost(collective_kind::all_reduce, n), scattered = cost(collective_kind::reduce_scatter, n);
+      affine gathered = cost(collective_kind::all_gather, many);
       reduction_[m] = {std::min(reduced.latency, scattered.latency + gathered.latency),
                        std::min(reduced.byte, scattered.byte + gathered.byte / ranks_[m])};
       if ((m & (m - 1)) == 0) {
         std::size_t a = 0;
         while (m >> a != 1) ++a;
-        along_[a] = {reduction_[m], scattered, gathered, cost(collective::all_to_all, n), cost(collective::permute, n)};
+        along_[a] = {reduction_[m], scattered, gathered, cost(collective_kind::all_to_all, n),
+                     cost(collective_kind::permute, n)};
       }
     }
   }
 
   /// What the collectives of a plan on one axis, but for gradients', put in, by kind.
   struct collectives_sent {
-    std::array<double, machine_description::kinds> count{}, payload{};
+    std::array<double, collective_kinds.size()> count{}, payload{};
     double bytes_sent = 0;
 
     /// The same on an axis of `to` ranks, if this is on one of `from`: what is summed up is not split by it, the rest
@@ -75,9 +76,9 @@ class layout_bounds {
     [[nodiscard]] constexpr collectives_sent on_another(int from, int to) const {
       auto other = *this;
       other.bytes_sent = 0;
-      for (std::size_t k = 0; k < payload.size(); ++k) {
-        auto const kind = static_cast<collective>(k);
-        if (kind != collective::all_reduce && kind != collective::reduce_scatter)
+      for (std::size_t k = 0; k < machine_description::kinds; ++k) {  // an exclusive sum bounds nothing
+        auto const kind = static_cast<collective_kind>(k);
+        if (kind != collective_kind::all_reduce && kind != collective_kind::reduce_scatter)
           other.payload[k] = payload[k] * from / to;
         auto const sent = mtf::bytes_sent(kind, static_cast<std::uint64_t>(other.payload[k]), to);
         other.bytes_sent += std::max(0.0, static_cast<double>(sent) - 2 * count[k]);

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/detail/plan/layout_bounds.hpp>
 #include <mtf/plan/machine.hpp>

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include <mtf/backend/buffer.hpp>
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
@@ -49,32 +49,34 @@ constexpr buffer<Backend> execute(Backend& b, step const& s, sharding const& bef
     case step_kind::slice:
       break;
     case step_kind::all_reduce:
-      b.all_reduce(s.axes, combine::sum, in, to, count);
+      b.communicate(collective::all_reduce(s.axes, combine::sum, element_of<T>, count), in, to);
       break;
     case step_kind::reduce_scatter: {
       auto const message = packed(s.axes);
-      b.reduce_scatter(s.axes, data_of<T>(message), to, arrives);
+      b.communicate(collective::reduce_scatter(s.axes, element_of<T>, arrives), data_of<T>(message), to);
       break;
     }
     case step_kind::all_gather:
-      b.all_gather(s.axes, in, to, count);
+      b.communicate(collective::all_gather(s.axes, element_of<T>, count), in, to);
       return unpacked(out);
     case step_kind::all_to_all: {
       auto const message = packed(s.axes);
-      b.all_to_all(s.axes, data_of<T>(message), to, arrives / static_cast<std::size_t>(s.parts));
+      b.communicate(collective::all_to_all(s.axes, element_of<T>, arrives / static_cast<std::size_t>(s.parts)),
+                    data_of<T>(message), to);
       return unpacked(out);
     }
     case step_kind::permute:
-      b.permute(s.axes, in, to, count, counterpart(mesh, s.axes, before, s.after, rank),
-                counterpart(mesh, s.axes, s.after, before, rank));
+      b.communicate(collective::permute(s.axes, element_of<T>, count, counterpart(mesh, s.axes, before, s.after, rank),
+                                        counterpart(mesh, s.axes, s.after, before, rank)),
+                    in, to);
       break;
     case step_kind::scattered_all_reduce: {
       auto const share = static_cast<std::size_t>(s.elements_in / mesh.size(s.inner_axes));
       auto part = make_buffer<T>(b, static_cast<index>(share));
       T* p = data_of<T>(part);
-      b.reduce_scatter(s.inner_axes, in, p, share);
-      b.all_reduce(s.axes, combine::sum, p, p, share);
-      b.all_gather(s.inner_axes, p, to, share);
+      b.communicate(collective::reduce_scatter(s.inner_axes, element_of<T>, share), in, p);
+      b.communicate(collective::all_reduce(s.axes, combine::sum, element_of<T>, share), p, p);
+      b.communicate(collective::all_gather(s.inner_axes, element_of<T>, share), p, to);
       break;
     }
   }

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
@@ -221,7 +221,7 @@ class relayout_derivation : axis_roles {
     if (e.kind == step_kind::slice) return p;
     auto const payload = static_cast<std::uint64_t>(payload_of(e.kind, e.parts, before, after)) *
                          static_cast<std::uint64_t>(mesh_.size());
-    auto const sent = [&](collective kind, std::uint64_t n, axis_mask axes, int parts) {
+    auto const sent = [&](collective_kind kind, std::uint64_t n, axis_mask axes, int parts) {
       auto const bytes = bytes_sent(kind, n, parts);
       p.bytes += bytes;
       if (mesh_.node_axes != 0 && (axes & ~mesh_.node_axes) != 0) p.between_nodes += bytes;
@@ -231,9 +231,9 @@ class relayout_derivation : axis_roles {
     if (axis_mask const inner = e.kind == step_kind::all_reduce ? inner_of(e.axes, before) : 0; inner != 0) {
       int const parts = mesh_.size(inner);
       auto const share = payload / static_cast<std::uint64_t>(parts);
-      sent(collective::reduce_scatter, payload, inner, parts);
-      sent(collective::all_reduce, share, e.axes & ~inner, e.parts / parts);
-      sent(collective::all_gather, share, inner, parts);
+      sent(collective_kind::reduce_scatter, payload, inner, parts);
+      sent(collective_kind::all_reduce, share, e.axes & ~inner, e.parts / parts);
+      sent(collective_kind::all_gather, share, inner, parts);
     } else {
       sent(collective_of(e.kind), payload, e.axes, e.parts);
     }

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
@@ -61,18 +61,18 @@ constexpr index payload_of(step_kind kind, int parts, index before, index after)
 constexpr index payload_of(step const& s) { return payload_of(s.kind, s.parts, s.elements_in, s.elements_out); }
 
 /// The collective of a step that is a single one.
-constexpr collective collective_of(step_kind kind) {
+constexpr collective_kind collective_of(step_kind kind) {
   switch (kind) {
     case step_kind::reduce_scatter:
-      return collective::reduce_scatter;
+      return collective_kind::reduce_scatter;
     case step_kind::all_gather:
-      return collective::all_gather;
+      return collective_kind::all_gather;
     case step_kind::all_to_all:
-      return collective::all_to_all;
+      return collective_kind::all_to_all;
     case step_kind::permute:
-      return collective::permute;
+      return collective_kind::permute;
     default:
-      return collective::all_reduce;
+      return collective_kind::all_reduce;
   }
 }
 
@@ -83,9 +83,9 @@ constexpr std::uint64_t bytes_of(step const& s, mesh_shape const& mesh, int elem
   if (s.kind != step_kind::scattered_all_reduce) return bytes_sent(collective_of(s.kind), payload, s.parts);
   int const inner = mesh.size(s.inner_axes);
   auto const share = payload / static_cast<std::uint64_t>(inner);
-  return bytes_sent(collective::reduce_scatter, payload, inner) +
-         bytes_sent(collective::all_reduce, share, mesh.size(s.axes)) +
-         bytes_sent(collective::all_gather, share, inner);
+  return bytes_sent(collective_kind::reduce_scatter, payload, inner) +
+         bytes_sent(collective_kind::all_reduce, share, mesh.size(s.axes)) +
+         bytes_sent(collective_kind::all_gather, share, inner);
 }
 constexpr std::uint64_t bytes_of(steps const& all, mesh_shape const& mesh, int element_size) {
   std::uint64_t sum = 0;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <mtf/backend/buffer.hpp>
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/work.hpp>
@@ -52,16 +52,17 @@ class completion {
     bool const one = way.size == 1, ours = g.memory.unique();
     if (one && ours && way[0].kind == step_kind::all_reduce) {
       T* const p = data_of<T>(g.memory);
-      started_.push_back(backend_->start_all_reduce(way[0].axes, combine::sum, static_cast<T const*>(p), p,
-                                                    static_cast<std::size_t>(n)));
+      started_.push_back(backend_->start(
+          collective::all_reduce(way[0].axes, combine::sum, element_of<T>, static_cast<std::size_t>(n)), p, p));
       g.memory->sum.is_in_place(g.partial);
     } else if (one && way[0].kind == step_kind::reduce_scatter && way[0].axes == split &&
                has_contiguous_parts(where, split, mesh)) {  // the shard is the message
       auto const part = make_buffer<T>(*backend_, way[0].elements_out);
       auto& slot = scattered_[scatters_++ % scattered_.size()];
       settle(slot);
-      slot.request = backend_->start_reduce_scatter(split, static_cast<T const*>(data_of<T>(g.memory)),
-                                                    data_of<T>(part), static_cast<std::size_t>(way[0].elements_out));
+      slot.request = backend_->start(
+          collective::reduce_scatter(split, element_of<T>, static_cast<std::size_t>(way[0].elements_out)),
+          data_of<T>(g.memory), data_of<T>(part));
       slot.terms = g.memory;
       slot.ours = ours;
       g.memory->sum.is(g.partial, part, split);
@@ -153,7 +154,8 @@ class completion {
       at += s.elements;
     });
     T* const p = data_of<T>(message);
-    backend_->all_reduce(axes, combine::sum, static_cast<T const*>(p), p, static_cast<std::size_t>(total));
+    backend_->communicate(collective::all_reduce(axes, combine::sum, element_of<T>, static_cast<std::size_t>(total)), p,
+                          p);
     at = 0;
     each([&](waiting& s) {
       s.memory->sum.is(axes, part_of<T>(message, at));

@@ -56,9 +56,9 @@ struct cross_entropy_operation {
       auto const count = static_cast<std::size_t>(n);
       auto const first = shard_offset(work->in[0], work->dim, f.mesh(), f.rank());
       f.run(primitives::row_max<T>{r, A(1), max, x});
-      f.backend.all_reduce(work->exchange, combine::max, static_cast<A const*>(max), max, count);
+      f.backend.communicate(collective::all_reduce(work->exchange, combine::max, element_of<A>, count), max, max);
       f.run(primitives::cross_entropy_local<T>{r, first, max, sum, x, label});
-      f.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(sum), sum, 2 * count);
+      f.backend.communicate(collective::all_reduce(work->exchange, combine::sum, element_of<A>, 2 * count), sum, sum);
       f.run(primitives::cross_entropy_finish<T>{n, classes, y, max, sum, label});
     }
     f.kept = {f.memory(), f.template memory<1>(), statistics};

@@ -74,12 +74,12 @@ struct norm_operation {
       auto const count = static_cast<std::size_t>(n);
       if constexpr (Centered) {
         f.run(primitives::row_sum<T>{r, mean, x});
-        f.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(mean), mean, count);
+        f.backend.communicate(collective::all_reduce(work->exchange, combine::sum, element_of<A>, count), mean, mean);
         loops<2> const flat{.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
         f.run(primitives::map<scaled_by<A>, A, A>{scaled_by<A>{A(1) / static_cast<A>(work->n)}, flat, mean, {mean}});
       }
       f.run(primitives::row_square_sum<T>{r, Centered ? mean : nullptr, rstd, x});
-      f.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(rstd), rstd, count);
+      f.backend.communicate(collective::all_reduce(work->exchange, combine::sum, element_of<A>, count), rstd, rstd);
       f.run(primitives::rows_statistics<A>{n, eps, work->n, rstd});
       f.run(primitives::norm_apply<Centered, T>{r, mean, rstd, y, x, gamma, beta});
     }
@@ -105,8 +105,9 @@ struct norm_operation {
       s1 = data_of<A>(sums);
       s2 = data_of<A>(sums, r.count());
       g.run(primitives::norm_vjp_sums<Centered, T>{r, s1, s2, g.dy(), x, gamma, mean, rstd});
-      g.backend.all_reduce(work->exchange, combine::sum, static_cast<A const*>(s1), s1,
-                           static_cast<std::size_t>(2 * r.count()));
+      g.backend.communicate(
+          collective::all_reduce(work->exchange, combine::sum, element_of<A>, static_cast<std::size_t>(2 * r.count())),
+          s1, s1);
     }
     g.run(primitives::norm_vjp<Centered, T>{r, dx, dgamma, dbeta, g.dy(), x, gamma, mean, rstd, adds, work->n, s1, s2});
   }

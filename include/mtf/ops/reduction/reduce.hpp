@@ -83,8 +83,9 @@ struct extreme_operation {
     T* const y = f.y();
     f.run(primitives::reduce<T>{op, work->forward, y, f.x()});
     if (work->exchange != 0)
-      f.backend.all_reduce(work->exchange, op, static_cast<T const*>(y), y,
-                           static_cast<std::size_t>(work->out.local_size(f.mesh())));
+      f.backend.communicate(collective::all_reduce(work->exchange, op, element_of<T>,
+                                                   static_cast<std::size_t>(work->out.local_size(f.mesh()))),
+                            y, y);
     f.kept = {f.memory(), f.out};
   }
   constexpr void backward(auto& g) const {
@@ -109,7 +110,8 @@ struct product_operation {
     A *const parts = data_of<A>(gathered), *const mine = data_of<A>(gathered, me * n);
     f.run(primitives::product<T>{work->forward, mine, f.x()});
     if (work->exchange != 0)
-      f.backend.all_gather(work->exchange, static_cast<A const*>(mine), parts, static_cast<std::size_t>(n));
+      f.backend.communicate(collective::all_gather(work->exchange, element_of<A>, static_cast<std::size_t>(n)), mine,
+                            parts);
     f.run(primitives::join_products<T>{n, ranks, me, f.y(), data_of<A>(others), parts});
     f.kept = {f.memory(), others};
   }

@@ -69,9 +69,9 @@ template <class T, class A>
 constexpr void exchange_statistics(auto& f, softmax_work const& w, A scale, visible_rows const& here, A* max, A* sum) {
   auto const n = static_cast<std::size_t>(w.r.count());
   f.run(primitives::row_max<T>{w.r, scale, max, f.x(), here});
-  f.backend.all_reduce(w.exchange, combine::max, static_cast<A const*>(max), max, n);
+  f.backend.communicate(collective::all_reduce(w.exchange, combine::max, element_of<A>, n), max, max);
   f.run(primitives::row_exp_sum<T>{w.r, scale, here, max, sum, f.x()});
-  f.backend.all_reduce(w.exchange, combine::sum, static_cast<A const*>(sum), sum, n);
+  f.backend.communicate(collective::all_reduce(w.exchange, combine::sum, element_of<A>, n), sum, sum);
 }
 /// Of softmax and log_softmax, from the result.
 template <class T>
@@ -86,7 +86,8 @@ constexpr void softmax_backward(auto& g, softmax_work const& w, compute_t<T> sca
   if (w.exchange != 0) {
     s = data_of<A>(sums = make_buffer<A>(g.backend, w.r.count()));
     is_log ? g.run(primitives::row_sum<T>{w.r, s, dy}) : g.run(primitives::row_dot<T>{w.r, s, y, dy});
-    g.backend.all_reduce(w.exchange, combine::sum, static_cast<A const*>(s), s, static_cast<std::size_t>(w.r.count()));
+    g.backend.communicate(
+        collective::all_reduce(w.exchange, combine::sum, element_of<A>, static_cast<std::size_t>(w.r.count())), s, s);
   }
   is_log ? g.run(primitives::log_softmax_vjp<T>{w.r, dx, y, dy, s})
          : g.run(primitives::softmax_vjp<T>{w.r, scale, dx, y, dy, s});

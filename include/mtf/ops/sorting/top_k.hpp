@@ -42,8 +42,10 @@ struct top_operation {
       T *const v = data_of<T>(values), *const all_v = data_of<T>(all_values);
       auto *const p = data_of<std::int32_t>(places), *const all_p = data_of<std::int32_t>(all_places);
       f.run(primitives::top_of_rows<T>{1, outer, n, inner, w.candidates, offset, v, p, f.x(), nullptr});
-      f.backend.all_gather(w.exchange, static_cast<T const*>(v), all_v, static_cast<std::size_t>(mine));
-      f.backend.all_gather(w.exchange, static_cast<std::int32_t const*>(p), all_p, static_cast<std::size_t>(mine));
+      f.backend.communicate(collective::all_gather(w.exchange, element_of<T>, static_cast<std::size_t>(mine)), v,
+                            all_v);
+      f.backend.communicate(
+          collective::all_gather(w.exchange, element_of<std::int32_t>, static_cast<std::size_t>(mine)), p, all_p);
       f.run(primitives::top_of_rows<T>{ranks, outer, w.candidates, inner, w.k, 0, largest, ids, all_v, all_p});
     }
     f.kept[0] = f.template result<1>();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/collective_call.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/core/error.hpp>
@@ -19,6 +20,7 @@ namespace mtf {
 namespace mpi {
 
 class mpi_operations;
+class mpi_request;
 class node_group;
 
 /// What is wrong if mpirun started another number of ranks than a mesh needs, and what to do.
@@ -55,24 +57,12 @@ class mpi_collectives final : public collectives {
   [[nodiscard]] std::string mesh_text() const override { return text_; }
   MTF_MPI_CODE void barrier() override;
   MTF_MPI_CODE bool any(bool mine) override;
+  [[nodiscard]] MTF_MPI_CODE bool takes_device_memory() const override;
 
  protected:
-  MTF_MPI_CODE void do_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
-                                  std::size_t count) override;
-  MTF_MPI_CODE handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
-                                          std::size_t count) override;
-  MTF_MPI_CODE void do_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
-                                      std::size_t count) override;
-  MTF_MPI_CODE handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
-                                              std::size_t count) override;
-  MTF_MPI_CODE void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override;
-  MTF_MPI_CODE handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out,
-                                          std::size_t count) override;
-  MTF_MPI_CODE void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override;
-  MTF_MPI_CODE void do_permute(axis_mask axes, element type, void const* in, void* out, std::size_t count, int to,
-                               int from) override;
-
-  MTF_MPI_CODE void check(collective kind, axis_mask axes, combine op, element type, std::size_t count) override;
+  MTF_MPI_CODE void do_communicate(collective const& c, void const* in, void* out) override;
+  MTF_MPI_CODE handle do_start(collective const& c, void const* in, void* out) override;
+  MTF_MPI_CODE void check(collective const& c) override;
 
  private:
   /// The ranks of a group make this call, in the same operation: else an exception that says what others call, or where
@@ -85,10 +75,16 @@ class mpi_collectives final : public collectives {
   MTF_MPI_CODE static void keep(MPI_Comm const& made, int code, mpi::mpi_place const& place);
 
   [[nodiscard]] mpi::mpi_place at(char const* call, axis_mask axes) const { return {call, text_, axes}; }
+  /// Where MPI makes a collective, in the text of errors.
+  [[nodiscard]] MTF_MPI_CODE mpi::mpi_place place_of(collective const& c, bool started) const;
   [[nodiscard]] bool alone(axis_mask axes) const { return (axes & wide_) == 0; }
+  // A permute's partners are MPI's to check.
+  [[nodiscard]] bool done_alone(collective const& c) const {
+    return alone(c.axes) && c.kind != collective_kind::permute;
+  }
   [[nodiscard]] MPI_Comm comm(axis_mask axes) const { return comms_[axes & wide_]; }
   // Libraries also count the elements of all blocks together in an int.
-  [[nodiscard]] bool many(axis_mask axes, std::size_t count) const { return count * group_size(axes) > largest_; }
+  [[nodiscard]] bool many(collective const& c) const { return c.count * group_size(c.axes) > largest_; }
 
   /// Which node each rank of the mesh runs on, told by the lowest rank there.
   MTF_MPI_CODE void find_nodes();
@@ -99,19 +95,24 @@ class mpi_collectives final : public collectives {
   /// shared.
   MTF_MPI_CODE mpi::node_group* node_of(axis_mask axes);
 
-  MTF_MPI_CODE void copy(element type, void const* in, void* out, std::size_t count);
-  /// An operation that has started, with the MPI requests that f(place, request) adds to it.
-  template <class F>
-  handle start(char const* call, axis_mask axes, element type, void const* in, void* out, std::size_t count,
-               F const& f);
+  /// Made through the group's shared memory; false: it is MPI's to make.
+  MTF_MPI_CODE bool made_in_node(collective const& c, bool started, void const* in, void* out);
+  /// Made by MPI: over when it returns, or, with `started`, when its requests are.
+  MTF_MPI_CODE void send(collective const& c, void const* in, void* out, mpi::mpi_request* started);
+  // send, by kinds
+  MTF_MPI_CODE void reduce_all(collective const& c, void const* in, void* out, mpi::mpi_request* started);
+  MTF_MPI_CODE void reduce_blocks(collective const& c, void const* in, void* out, mpi::mpi_request* started);
+  MTF_MPI_CODE void gather(collective const& c, void const* in, void* out, mpi::mpi_request* started);
+  MTF_MPI_CODE void exchange_blocks(collective const& c, void const* in, void* out, mpi::mpi_request* started);
+  MTF_MPI_CODE void exchange_counted(collective const& c, void const* in, void* out, mpi::mpi_request* started);
+  MTF_MPI_CODE void permute(collective const& c, void const* in, void* out, mpi::mpi_request* started);
+  MTF_MPI_CODE void sum_before(collective const& c, void const* in, void* out, mpi::mpi_request* started);
+
   /// `in` of an all-gather as MPI wants it: MPI_IN_PLACE if it is this rank's block of `out`.
-  MTF_MPI_CODE void const* own_block(axis_mask axes, element type, void const* in, void* out, std::size_t count) const;
+  MTF_MPI_CODE void const* own_block(collective const& c, void const* in, void* out) const;
   /// f(in, out, n) for pieces of at most `largest_` elements. All ranks split alike.
   template <class F>
-  void each_piece(element type, void const* in, void* out, std::size_t count, F const& f) const;
-  /// The same for each block of `in`, with the rank of the group that the block is for.
-  template <class F>
-  void each_block_piece(axis_mask axes, element type, void const* in, void* out, std::size_t count, F const& f) const;
+  void each_piece(collective const& c, void const* in, void* out, F const& f) const;
   /// f(n, datatype) for a block of `count` elements: elements as they are, or one large datatype.
   template <class F>
   void as_int(bool large, element type, std::size_t count, F const& f) const;

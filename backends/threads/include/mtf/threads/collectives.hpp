@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+#include <mtf/backend/collective.hpp>
+#include <mtf/backend/collective_call.hpp>
+#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/copy_alone.hpp>
 #include <mtf/backend/reduce_in_order.hpp>
 #include <mtf/threads/world.hpp>
 
@@ -30,76 +34,38 @@ class thread_collectives final : public collectives {
   }
 
  protected:
-  void do_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out, std::size_t count) override {
-    reduce_all(axes, {name_of(collective::all_reduce), op, type, count}, in, out);
-  }
-  void do_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    if (alone(axes)) return copy(out, in, count * backend::size_of(type));
-    auto const blocks = open(axes, {.name = name_of(collective::reduce_scatter), .type = type, .count = count}, in, out,
-                             count * group_size(axes));
-    backend::reduce_in_order(combine::sum, type, inputs(blocks), blocks.me * count, count,
-                             static_cast<std::byte*>(out));
-    close(blocks);
-  }
-  void do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    auto const bytes = count * backend::size_of(type);
-    if (alone(axes)) return copy(out, in, bytes);
-    auto const shards =
-        open(axes, {.name = name_of(collective::all_gather), .type = type, .count = count}, in, out, count);
-    for (std::size_t r = 0; r < shards.size(); ++r) copy(at(out, r * bytes), shards.of(r).in, bytes);
-    close(shards);
-  }
-  void do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    auto const bytes = count * backend::size_of(type);
-    if (alone(axes)) return copy(out, in, bytes);
-    auto const blocks = open(axes, {.name = name_of(collective::all_to_all), .type = type, .count = count}, in, out,
-                             count * group_size(axes));
-    for (std::size_t r = 0; r < blocks.size(); ++r)
-      copy(at(out, r * bytes), at(blocks.of(r).in, blocks.me * bytes), bytes);
-    close(blocks);
-  }
-  void do_permute(axis_mask, element type, void const* in, void* out, std::size_t count, int to, int from) override {
-    backend::collective_call const call{.name = name_of(collective::permute), .type = type, .count = count};
-    for (int const partner : {to, from})
-      if (partner < 0 || partner >= mesh().size())
-        throw std::logic_error("permute of mesh " + world_->text() + " with rank " + std::to_string(partner) +
-                               ", which it lacks");
-    auto& mine = world_->mail(rank());
-    auto& theirs = world_->mail(from);
-    mine.call = call;
-    mine.in = in;
-    mine.post(to);
-    try {
-      wait_for(from, theirs, call, [&](std::uint32_t state) { return theirs.claim(state, rank()); });
-      auto const sent = theirs.call;
-      if (sent == call) copy(out, theirs.in, count * backend::size_of(type));
-      theirs.release();
-      if (sent != call) disagree(call, sent, from, 0);
-      wait_for(to, mine, call, [&](std::uint32_t state) { return mine.empty(state); });
-    } catch (...) {
-      mine.withdraw();
-      throw;
+  void do_communicate(collective const& c, void const* in, void* out) override {
+    if (c.kind == collective_kind::permute) return exchange(c, in, out);
+    if (alone(c.axes)) return backend::copy_alone(c, in, out);
+    auto const call = backend::call_of(c);
+    auto const bytes = c.count * backend::size_of(c.type);
+    if (c.kind == collective_kind::all_reduce) return reduce_all(c.axes, call, in, out);
+    auto const all = open(c.axes, call, in, out, c.elements_in(mesh().size(c.axes)), c.sends);
+    switch (c.kind) {
+      case collective_kind::reduce_scatter:
+        backend::reduce_in_order(combine::sum, c.type, inputs(all, all.size()), all.me * c.count, c.count, out);
+        break;
+      case collective_kind::all_gather:
+        for (std::size_t r = 0; r < all.size(); ++r) copy(at(out, r * bytes), all.of(r).in, bytes);
+        break;
+      case collective_kind::all_to_all:
+        for (std::size_t r = 0; r < all.size(); ++r)
+          copy(at(out, r * bytes), at(all.of(r).in, all.me * bytes), sent_by(all, r, c) * backend::size_of(c.type));
+        break;
+      case collective_kind::exclusive_sum:
+        if (all.me == 0)
+          std::memset(out, 0, bytes);
+        else
+          backend::reduce_in_order(combine::sum, c.type, inputs(all, all.me), 0, c.count, out);
+        break;
+      case collective_kind::all_reduce:
+      case collective_kind::permute:
+        break;
     }
-  }
-
-  handle do_start_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
-                             std::size_t count) override {
-    do_all_reduce(axes, op, type, in, out, count);
-    return handle(new done);
-  }
-  handle do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    do_reduce_scatter(axes, type, in, out, count);
-    return handle(new done);
-  }
-  handle do_start_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) override {
-    do_all_gather(axes, type, in, out, count);
-    return handle(new done);
+    close(all);
   }
 
  private:
-  struct done final : request {
-    void wait() override {}
-  };
   // A collective that all ranks of the group have come to: what each shows.
   struct round {
     axis_mask axes;
@@ -118,18 +84,65 @@ class thread_collectives final : public collectives {
     if (to != from && bytes != 0) std::memcpy(to, from, bytes);
   }
 
-  /// Shows `in` and `out` to the group and waits until all have; `count`: the elements of `in`.
-  round open(axis_mask axes, backend::collective_call const& call, void const* in, void* out, std::size_t count) {
+  void exchange(collective const& c, void const* in, void* out) {
+    auto const call = backend::call_of(c);
+    for (int const partner : {c.to, c.from})
+      if (partner < collective::nobody || partner >= mesh().size())
+        throw std::logic_error("permute of mesh " + world_->text() + " with rank " + std::to_string(partner) +
+                               ", which it lacks");
+    auto& mine = world_->mail(rank());
+    mine.call = call;
+    mine.in = in;
+    if (c.to != collective::nobody) mine.post(c.to);
+    try {
+      if (c.from != collective::nobody)
+        take(c, call, out);
+      else if (c.count != 0)
+        std::memset(out, 0, c.count * backend::size_of(c.type));
+      if (c.to != collective::nobody)
+        wait_for(c.to, mine, call, [&](std::uint32_t state) { return mine.empty(state); });
+    } catch (...) {
+      mine.withdraw();
+      throw;
+    }
+  }
+  void take(collective const& c, backend::collective_call const& call, void* out) {
+    auto& theirs = world_->mail(c.from);
+    wait_for(c.from, theirs, call, [&](std::uint32_t state) { return theirs.claim(state, rank()); });
+    auto const sent = theirs.call;
+    if (sent == call) copy(out, theirs.in, c.count * backend::size_of(c.type));
+    theirs.release();
+    if (sent != call) disagree(call, sent, c.from, 0);
+  }
+
+  /// How many elements of its block for this rank another sends.
+  [[nodiscard]] std::size_t sent_by(round const& all, std::size_t r, collective const& c) const {
+    if (c.sends == nullptr) return c.count;
+    auto const sent = all.of(r).sends[all.me];
+    if (sent != c.receives[r] || sent > c.count) {
+      close(all);
+      throw std::logic_error(backend::place_text(name_of(c.kind), c.axes, world_->text()) + ": rank " +
+                             std::to_string(all.group->members[r].rank) + " sends " + std::to_string(sent) +
+                             " elements, of at most " + std::to_string(c.count) + ", where " +
+                             std::to_string(c.receives[r]) + " are expected");
+    }
+    return sent;
+  }
+
+  /// Shows `in` and `out` to the group and waits until all have; `count`: the elements of `in`. `sends`: shown too.
+  round open(axis_mask axes, backend::collective_call const& call, void const* in, void* out, std::size_t count,
+             std::size_t const* sends = nullptr) {
     axes &= world_->wide_;
     auto& group = world_->group(rank(), axes);
     auto const me = static_cast<std::size_t>(mesh().index_within(rank(), axes));
     auto& member = group.members[me];
     auto const bytes = count * backend::size_of(call.type);
-    round const now{axes, &group, me, member.turn++ % 2, bytes <= threads::shown::small};
+    round const now{axes, &group, me, member.turn++ % 2, sends == nullptr && bytes <= threads::shown::small};
     auto& mine = member.show[now.turn];
     mine.call = call;
     mine.in = in;
     mine.out = out;
+    mine.sends = sends;
     if (now.copied) {
       mine.in = mine.copy.get();
       copy(mine.copy.get(), in, bytes);
@@ -153,21 +166,23 @@ class thread_collectives final : public collectives {
     if (alone(axes)) return copy(out, in, call.count * size);
     auto const all = open(axes, call, in, out, call.count);
     if (all.copied)
-      return backend::reduce_in_order(call.op, call.type, inputs(all), 0, call.count, static_cast<std::byte*>(out));
+      return backend::reduce_in_order(call.op, call.type, inputs(all, all.size()), 0, call.count,
+                                      static_cast<std::byte*>(out));
     // Each rank reduces one part into its own output and then takes the other parts from the other outputs. In place
     // too: only the rank that reduces a part reads that part of the inputs.
     auto const part = [&](std::size_t r) { return call.count / all.size() * r + std::min(r, call.count % all.size()); };
     auto const begin = part(all.me);
-    backend::reduce_in_order(call.op, call.type, inputs(all), begin, part(all.me + 1) - begin,
+    backend::reduce_in_order(call.op, call.type, inputs(all, all.size()), begin, part(all.me + 1) - begin,
                              static_cast<std::byte*>(out) + begin * size);
     all.group->meet.wait_surely();
     for (std::size_t r = 0; r < all.size(); ++r)
       if (r != all.me) copy(at(out, part(r) * size), at(all.of(r).out, part(r) * size), (part(r + 1) - part(r)) * size);
     close(all);
   }
-  std::vector<void const*> const& inputs(round const& r) {
+  /// Of the first `n` ranks of the group.
+  std::vector<void const*> const& inputs(round const& r, std::size_t n) {
     inputs_.clear();
-    for (std::size_t i = 0; i < r.size(); ++i) inputs_.push_back(r.of(i).in);
+    for (std::size_t i = 0; i < n; ++i) inputs_.push_back(r.of(i).in);
     return inputs_;
   }
 

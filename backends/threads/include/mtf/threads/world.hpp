@@ -14,6 +14,7 @@
 
 #include <mtf/backend/between_ranks.hpp>
 #include <mtf/backend/collective_call.hpp>
+#include <mtf/backend/collectives.hpp>
 #include <mtf/threads/mailbox.hpp>
 #include <mtf/threads/meeting.hpp>
 
@@ -32,6 +33,7 @@ struct shown {
   backend::collective_call call;
   void const* in = nullptr;
   void* out = nullptr;
+  std::size_t const* sends = nullptr;
   std::unique_ptr<std::byte[]> copy{new std::byte[small]};
 };
 

@@ -6,11 +6,14 @@
 #include <utility>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/collectives.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/profile.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/watch.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/kokkos/gemm/contract.hpp>
 #include <mtf/kokkos/runtime/all_finite.hpp>
@@ -72,89 +75,41 @@ class kokkos_rank {
 
   // Collectives on device memory: as in class collectives. In groups of one rank they are copies, and not counted
 
-  /// True: MPI reads and writes device memory itself. False: data goes through pinned host memory.
-  bool device_aware = device_aware_by_default;
-
-  template <class T>
-  void all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
-    if (alone(axes, in, out, count)) return;
-    Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
-    auto const noted = sending(mtf::bytes_sent(collective::all_reduce, count * sizeof(T), size(axes)));
-    moved(in, count, out, count, [&](T const* i, T* o) { ranks_->all_reduce(axes, op, element_of<T>, i, o, count); });
+  void communicate(collective const& c, void const* in, void* out) {
+    if (alone(c, in, out)) return;
+    auto const noted = sending(c);
+    if (direct()) {
+      begin(c, out);
+      ranks_->communicate(placed(c), in, out);
+    } else {
+      fence();
+      auto const p = size(c.axes);
+      auto const each = static_cast<std::size_t>(bytes_of(c.type));
+      staged(on_.exec, staging_, in, c.elements_in(p) * each, out, c.elements_out(p) * each, c.sends != nullptr,
+             [&](void const* i, void* o) { ranks_->communicate(c, i, o); });
+    }
   }
   using request = mtf::collectives::handle;
-  template <class T>
-  request start_all_reduce(axis_mask axes, combine op, T const* in, T* out, std::size_t count) {
-    if (alone(axes, in, out, count)) return {};
-    if (!on_host && !device_aware) {
-      all_reduce(axes, op, in, out, count);
+  request start(collective const& c, void const* in, void* out) {
+    if (alone(c, in, out)) return {};
+    if (!direct()) {
+      communicate(c, in, out);
       return {};
     }
-    Kokkos::Profiling::ScopedRegion const region("mtf::all_reduce");
-    auto const noted = sending(mtf::bytes_sent(collective::all_reduce, count * sizeof(T), size(axes)));
-    fence();
-    return ranks_->start_all_reduce(axes, op, element_of<T>, in, out, count);
+    auto const noted = sending(c);
+    begin(c, out);
+    return ranks_->start(placed(c), in, out);
   }
   void wait(request const& r) {
     if (!r) return;
     Kokkos::Profiling::ScopedRegion const region("mtf::wait");
-    auto const noted = sending(0);
-    r->wait();
-  }
-  template <class T>
-  request start_reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
-    if (alone(axes, in, out, count)) return {};
-    if (!on_host && !device_aware) {
-      reduce_scatter(axes, in, out, count);
-      return {};
-    }
-    Kokkos::Profiling::ScopedRegion const region("mtf::reduce_scatter");
-    auto const noted =
-        sending(mtf::bytes_sent(collective::reduce_scatter, count * group(axes) * sizeof(T), size(axes)));
-    fence();
-    return ranks_->start_reduce_scatter(axes, element_of<T>, in, out, count);
-  }
-  template <class T>
-  void reduce_scatter(axis_mask axes, T const* in, T* out, std::size_t count) {
-    if (alone(axes, in, out, count)) return;
-    Kokkos::Profiling::ScopedRegion const region("mtf::reduce_scatter");
-    auto const noted =
-        sending(mtf::bytes_sent(collective::reduce_scatter, count * group(axes) * sizeof(T), size(axes)));
-    moved(in, count * group(axes), out, count,
-          [&](T const* i, T* o) { ranks_->reduce_scatter(axes, element_of<T>, i, o, count); });
-  }
-  template <class T>
-  void all_gather(axis_mask axes, T const* in, T* out, std::size_t count) {
-    if (alone(axes, in, out, count)) return;
-    Kokkos::Profiling::ScopedRegion const region("mtf::all_gather");
-    auto const noted = sending(mtf::bytes_sent(collective::all_gather, count * sizeof(T), size(axes)));
-    moved(in, count, out, count * group(axes),
-          [&](T const* i, T* o) { ranks_->all_gather(axes, element_of<T>, i, o, count); });
-  }
-  template <class T>
-  void all_to_all(axis_mask axes, T const* in, T* out, std::size_t count) {
-    if (alone(axes, in, out, count)) return;
-    Kokkos::Profiling::ScopedRegion const region("mtf::all_to_all");
-    auto const noted = sending(mtf::bytes_sent(collective::all_to_all, count * group(axes) * sizeof(T), size(axes)));
-    moved(in, count * group(axes), out, count * group(axes),
-          [&](T const* i, T* o) { ranks_->all_to_all(axes, element_of<T>, i, o, count); });
-  }
-  template <class T>
-  void permute(axis_mask axes, T const* in, T* out, std::size_t count, int to, int from) {
-    if (alone(axes, in, out, count)) return;
-    Kokkos::Profiling::ScopedRegion const region("mtf::permute");
-    auto const noted = sending(count * sizeof(T));
-    moved(in, count, out, count,
-          [&](T const* i, T* o) { ranks_->permute(axes, element_of<T>, i, o, count, to, from); });
+    auto const noted = timed_sending(0);
+    r.wait();
   }
 
  protected:
-  kokkos_rank(collectives& ranks, Exec exec) : ranks_(&ranks), on_{{std::move(exec)}, {}} {}
-
-  template <class Count>
-  [[nodiscard]] timed<Exec> sending(Count bytes) const {
-    return {profile_, on_.exec, pass_, limit::network, 0, static_cast<double>(bytes)};
-  }
+  kokkos_rank(collectives& ranks, Exec exec)
+      : ranks_(&ranks), on_{{std::move(exec)}, {}}, on_stream_(ranks.on_stream(stream_of(on_.exec))) {}
 
   collectives* ranks_;
   void const* thread_ = this_thread();
@@ -162,26 +117,47 @@ class kokkos_rank {
   profile_table* profile_ = nullptr;
   result_watch* watch_ = nullptr;
   resources<Exec> on_;
+  bool on_stream_;  // the ranks put collectives behind the work that is there
 
  private:
   [[nodiscard]] int size(axis_mask axes) const { return ranks_->mesh().size(axes); }
-  [[nodiscard]] std::size_t group(axis_mask axes) const { return static_cast<std::size_t>(size(axes)); }
+  /// Whether the ranks read and write this memory themselves; else what is sent goes through pinned memory of the host.
+  [[nodiscard]] bool direct() const { return on_host || ranks_->takes_device_memory(); }
 
-  template <class T>
-  bool alone(axis_mask axes, T const* in, T* out, std::size_t count) {
-    if (size(axes) > 1) return false;
-    if (in != out) copy_bytes(on_.exec, out, in, count * sizeof(T));
-    return true;
+  [[nodiscard]] timed<Exec> timed_sending(double bytes) const {
+    return {profile_, on_.exec, pass_, limit::network, 0, bytes};
   }
-
-  /// Calls `collective` with pointers that MPI can read and write.
-  template <class T, class Collective>
-  void moved(T const* in, std::size_t in_count, T* out, std::size_t out_count, Collective const& collective) {
-    fence();
-    if (on_host || device_aware)
-      collective(in, out);
-    else
-      staged(on_.exec, staging_, in, in_count, out, out_count, collective);
+  /// For profilers and the profile.
+  struct noted_sending {
+    Kokkos::Profiling::ScopedRegion region;
+    timed<Exec> time;
+  };
+  [[nodiscard]] noted_sending sending(collective const& c) const {
+    constexpr std::array<char const*, collective_kinds.size()> labels{"mtf::all_reduce", "mtf::reduce_scatter",
+                                                                      "mtf::all_gather", "mtf::all_to_all",
+                                                                      "mtf::permute",    "mtf::exclusive_sum"};
+    int const p = size(c.axes);
+    return {Kokkos::Profiling::ScopedRegion(labels[static_cast<std::size_t>(c.kind)]),
+            timed_sending(static_cast<double>(mtf::bytes_sent(c.kind, c.payload(p), p)))};
+  }
+  /// What is sent lies ready when this returns, or is ready by then in the order of the stream.
+  void begin(collective const& c, void* out) {
+    if constexpr (!on_host)
+      if (c.out_is_zero(ranks_->mesh().index_within(ranks_->rank(), c.axes) == 0)) zero(c, out);
+    if (!on_stream_) fence();
+  }
+  static collective placed(collective c) {
+    c.on_device = !on_host;
+    return c;
+  }
+  void zero(collective const& c, void* out) {
+    zero_bytes(on_.exec, out, c.count * static_cast<std::size_t>(bytes_of(c.type)));
+  }
+  bool alone(collective const& c, void const* in, void* out) {
+    if (size(c.axes) > 1) return false;
+    if (in != out) copy_bytes(on_.exec, out, in, c.kept_alone() * static_cast<std::size_t>(bytes_of(c.type)));
+    if (c.out_is_zero(true)) zero(c, out);
+    return true;
   }
 
   staging_memory<Exec> staging_;

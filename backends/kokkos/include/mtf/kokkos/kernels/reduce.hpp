@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <mtf/backend/collectives.hpp>
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/reduction.hpp>
 #include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/launch/nest.hpp>

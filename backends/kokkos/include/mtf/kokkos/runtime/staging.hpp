@@ -7,12 +7,6 @@
 
 namespace mtf::kokkos {
 
-#if defined(MTF_DEVICE_AWARE_MPI)
-inline constexpr bool device_aware_by_default = true;
-#else
-inline constexpr bool device_aware_by_default = false;
-#endif
-
 /// From device memory to device memory. Of bytes, whatever the elements are: one copy for a program to compile.
 template <class Exec>
 void copy_bytes(Exec const& exec, void* to, void const* from, std::size_t bytes) {
@@ -20,6 +14,23 @@ void copy_bytes(Exec const& exec, void* to, void const* from, std::size_t bytes)
   using target = Kokkos::View<std::byte*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
   Kokkos::deep_copy(exec, target(static_cast<std::byte*>(to), bytes),
                     source(static_cast<std::byte const*>(from), bytes));
+}
+
+template <class Exec>
+void zero_bytes(Exec const& exec, void* to, std::size_t bytes) {
+  using target = Kokkos::View<std::byte*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
+  Kokkos::deep_copy(exec, target(static_cast<std::byte*>(to), bytes), std::byte{0});
+}
+
+/// The stream of a device's work as its vendor knows it; null: it has none.
+template <class Exec>
+void* stream_of(Exec const& exec) {
+  if constexpr (requires { exec.cuda_stream(); })
+    return exec.cuda_stream();
+  else if constexpr (requires { exec.hip_stream(); })
+    return exec.hip_stream();
+  else
+    return nullptr;
 }
 
 template <class Exec>
@@ -50,15 +61,16 @@ struct staging_memory {
   memory_pool<space> memory;
 };
 
-/// Calls collective(in, out) on host copies of `in` and `out`. The device must be idle.
-template <class Exec, class T, class Collective>
-void staged(Exec const& exec, staging_memory<Exec>& staging, T const* in, std::size_t in_count, T* out,
-            std::size_t out_count, Collective const& collective) {
-  std::size_t const in_bytes = in_count * sizeof(T), out_bytes = out_count * sizeof(T);
-  auto* const host_in = static_cast<T*>(staging.memory.allocate(in_bytes));
-  auto* const host_out = static_cast<T*>(staging.memory.allocate(out_bytes));
+/// Calls send(in, out) on host copies of `in` and `out`. The device must be idle. `keeps`: parts of `out` stay as they
+/// are.
+template <class Exec, class Send>
+void staged(Exec const& exec, staging_memory<Exec>& staging, void const* in, std::size_t in_bytes, void* out,
+            std::size_t out_bytes, bool keeps, Send const& send) {
+  auto* const host_in = staging.memory.allocate(in_bytes);
+  auto* const host_out = staging.memory.allocate(out_bytes);
   to_host(exec, host_in, in, in_bytes);
-  collective(host_in, host_out);
+  if (keeps) to_host(exec, host_out, out, out_bytes);
+  send(host_in, host_out);
   from_host(exec, out, host_out, out_bytes);
   staging.memory.release(host_in, in_bytes);
   staging.memory.release(host_out, out_bytes);

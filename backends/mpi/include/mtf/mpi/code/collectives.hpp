@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <mtf/backend/between_ranks.hpp>
+#include <mtf/backend/copy_alone.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/mpi/collectives.hpp>
 #include <mtf/mpi/device.hpp>
@@ -71,8 +72,7 @@ mpi_collectives::mpi_collectives(mesh_shape const& mesh, std::string text, optio
   auto const* const asked = std::getenv("MTF_CHECKED");
   compares_ = any(asked != nullptr && std::string_view(asked) != "0" && *asked != '\0');
   checked(compares_);
-  // An MPI that takes device memory gets device pointers, which memcpy does not take.
-  if (chosen.shared_memory && !mpi_device_aware()) find_nodes();
+  if (chosen.shared_memory) find_nodes();
 }
 mpi_collectives::~mpi_collectives() {
   for (auto& c : comms_)
@@ -95,8 +95,10 @@ bool mpi_collectives::any(bool mine) {
   return theirs != 0;
 }
 
-void mpi_collectives::check(collective kind, axis_mask axes, combine op, element type, std::size_t count) {
-  if (!alone(axes)) compare({name_of(kind), op, type, count}, axes);
+bool mpi_collectives::takes_device_memory() const { return mpi_device_aware(); }
+
+void mpi_collectives::check(collective const& c) {
+  if (!alone(c.axes)) compare(backend::call_of(c), c.axes);
 }
 void mpi_collectives::compare(backend::collective_call const& call, axis_mask axes) const {
   struct told {
@@ -140,106 +142,181 @@ std::chrono::seconds mpi_collectives::checked_patience() {
   return std::chrono::seconds(seconds > 0 ? seconds : 60);
 }
 
-void mpi_collectives::do_all_reduce(axis_mask axes, combine op, element type, void const* in, void* out,
-                                    std::size_t count) {
-  if (alone(axes)) return copy(type, in, out, count);
-  mpi::rank_states::in_collective const here(axes & wide_);
-  if (auto* const node = node_of(axes)) return node->all_reduce(op, type, in, out, count);
-  each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
-    mpi::mpi_check(MPI_Allreduce(from, to, n, mpi::mpi_type(type), operations_->find(op, type), comm(axes)),
-                   at("MPI_Allreduce", axes));
-  });
+void mpi_collectives::do_communicate(collective const& c, void const* in, void* out) {
+  if (done_alone(c)) return backend::copy_alone(c, in, out);
+  mpi::rank_states::in_collective const here(c.axes & wide_);
+  if (!made_in_node(c, false, in, out)) send(c, in, out, nullptr);
 }
-collectives::handle mpi_collectives::do_start_all_reduce(axis_mask axes, combine op, element type, void const* in,
-                                                         void* out, std::size_t count) {
-  // Done at once: no other processor would do it meanwhile.
-  if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {
-    mpi::rank_states::in_collective const here(axes & wide_);
-    node->all_reduce(op, type, in, out, count);
-    return handle(new mpi::mpi_request(at("MPI_Iallreduce", axes)));
+collectives::handle mpi_collectives::do_start(collective const& c, void const* in, void* out) {
+  if (done_alone(c)) {
+    backend::copy_alone(c, in, out);
+    return {};
   }
-  return start("MPI_Iallreduce", axes, type, in, out, count, [&](mpi::mpi_place place, mpi::mpi_request& r) {
-    each_piece(type, in, out, count, [&](void const* from, void* to, int n) {
-      mpi::mpi_check(MPI_Iallreduce(from, to, n, mpi::mpi_type(type), operations_->find(op, type), comm(axes), r.add()),
-                     place);
-    });
-  });
+  {
+    mpi::rank_states::in_collective const here(c.axes & wide_);
+    if (made_in_node(c, true, in, out)) return {};
+  }
+  auto* const fresh = new mpi::mpi_request(place_of(c, true));
+  handle started(fresh);
+  send(c, in, out, fresh);
+  return started;
 }
 
+mpi::mpi_place mpi_collectives::place_of(collective const& c, bool started) const {
+  switch (c.kind) {
+    case collective_kind::all_reduce:
+      return at(started ? "MPI_Iallreduce" : "MPI_Allreduce", c.axes);
+    case collective_kind::reduce_scatter:
+      return at(started ? "MPI_Ireduce_scatter_block" : "MPI_Reduce_scatter_block", c.axes);
+    case collective_kind::all_gather:
+      return at(started ? "MPI_Iallgather" : "MPI_Allgather", c.axes);
+    case collective_kind::all_to_all:
+      if (c.sends != nullptr) return at("MPI_Irecv", c.axes);
+      return at(started ? "MPI_Ialltoall" : "MPI_Alltoall", c.axes);
+    case collective_kind::permute:
+      return at(started ? "MPI_Irecv" : "MPI_Sendrecv", c.axes);
+    case collective_kind::exclusive_sum:
+      return at(started ? "MPI_Iexscan" : "MPI_Exscan", c.axes);
+  }
+  return at("MPI", c.axes);
+}
+
+bool mpi_collectives::made_in_node(collective const& c, bool started, void const* in, void* out) {
+  if (c.on_device || alone(c.axes)) return false;
+  auto const bytes = c.count * backend::size_of(c.type);
+  // A started sum is done at once: no other processor would do it meanwhile.
+  bool const sums = c.kind == collective_kind::all_reduce || c.kind == collective_kind::reduce_scatter;
+  bool const moves = !started && ((c.kind == collective_kind::all_gather && bytes <= mpi::node_group::longest_move) ||
+                                  (c.kind == collective_kind::all_to_all && c.sends == nullptr &&
+                                   bytes * group_size(c.axes) <= mpi::node_group::longest_move));
+  auto* const node = sums || moves ? node_of(c.axes) : nullptr;
+  if (node == nullptr) return false;
+  if (c.kind == collective_kind::all_reduce) node->all_reduce(c.op, c.type, in, out, c.count);
+  if (c.kind == collective_kind::reduce_scatter) node->reduce_scatter(c.type, in, out, c.count);
+  if (c.kind == collective_kind::all_gather) node->all_gather(in, out, bytes);
+  if (c.kind == collective_kind::all_to_all) node->all_to_all(in, out, bytes);
+  return true;
+}
+
+void mpi_collectives::send(collective const& c, void const* in, void* out, mpi::mpi_request* started) {
+  switch (c.kind) {
+    case collective_kind::all_reduce:
+      return reduce_all(c, in, out, started);
+    case collective_kind::reduce_scatter:
+      return reduce_blocks(c, in, out, started);
+    case collective_kind::all_gather:
+      return gather(c, in, out, started);
+    case collective_kind::all_to_all:
+      return c.sends == nullptr ? exchange_blocks(c, in, out, started) : exchange_counted(c, in, out, started);
+    case collective_kind::permute:
+      return permute(c, in, out, started);
+    case collective_kind::exclusive_sum:
+      return sum_before(c, in, out, started);
+  }
+}
+
+void mpi_collectives::reduce_all(collective const& c, void const* in, void* out, mpi::mpi_request* started) {
+  auto const type = mpi::mpi_type(c.type);
+  auto const op = operations_->find(c.op, c.type);
+  each_piece(c, in, out, [&](void const* from, void* to, int n) {
+    mpi::mpi_check(started == nullptr ? MPI_Allreduce(from, to, n, type, op, comm(c.axes))
+                                      : MPI_Iallreduce(from, to, n, type, op, comm(c.axes), started->add()),
+                   place_of(c, started != nullptr));
+  });
+}
 // Reductions take no derived types, and a piece of every block is not contiguous: many elements go as one reduction
 // to each rank of the group.
-void mpi_collectives::do_reduce_scatter(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-  if (alone(axes)) return copy(type, in, out, count);
-  mpi::rank_states::in_collective const here(axes & wide_);
-  if (auto* const node = node_of(axes)) return node->reduce_scatter(type, in, out, count);
-  auto const mpi_type = mpi::mpi_type(type);
-  auto const sum = operations_->find(combine::sum, type);
-  if (!many(axes, count))
-    return mpi::mpi_check(MPI_Reduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes)),
-                          at("MPI_Reduce_scatter_block", axes));
-  each_block_piece(axes, type, in, out, count, [&](void const* from, void* to, int n, int root) {
-    mpi::mpi_check(MPI_Reduce(from, to, n, mpi_type, sum, root, comm(axes)), at("MPI_Reduce", axes));
-  });
-}
-collectives::handle mpi_collectives::do_start_reduce_scatter(axis_mask axes, element type, void const* in, void* out,
-                                                             std::size_t count) {
-  if (auto* const node = alone(axes) ? nullptr : node_of(axes)) {  // as for an all-reduce
-    mpi::rank_states::in_collective const here(axes & wide_);
-    node->reduce_scatter(type, in, out, count);
-    return handle(new mpi::mpi_request(at("MPI_Ireduce_scatter_block", axes)));
+void mpi_collectives::reduce_blocks(collective const& c, void const* in, void* out, mpi::mpi_request* started) {
+  auto const type = mpi::mpi_type(c.type);
+  auto const sum = operations_->find(combine::sum, c.type);
+  MPI_Comm const ranks = comm(c.axes);
+  if (!many(c)) {
+    auto const n = static_cast<int>(c.count);
+    return mpi::mpi_check(started == nullptr ? MPI_Reduce_scatter_block(in, out, n, type, sum, ranks)
+                                             : MPI_Ireduce_scatter_block(in, out, n, type, sum, ranks, started->add()),
+                          place_of(c, started != nullptr));
   }
-  return start("MPI_Ireduce_scatter_block", axes, type, in, out, count, [&](mpi::mpi_place place, mpi::mpi_request& r) {
-    auto const mpi_type = mpi::mpi_type(type);
-    auto const sum = operations_->find(combine::sum, type);
-    if (!many(axes, count))
-      return mpi::mpi_check(
-          MPI_Ireduce_scatter_block(in, out, static_cast<int>(count), mpi_type, sum, comm(axes), r.add()), place);
-    each_block_piece(axes, type, in, out, count, [&](void const* from, void* to, int n, int root) {
-      mpi::mpi_check(MPI_Ireduce(from, to, n, mpi_type, sum, root, comm(axes), r.add()), place);
+  auto const stride = c.count * backend::size_of(c.type);
+  for (std::size_t b = 0; b < group_size(c.axes); ++b)
+    each_piece(c, static_cast<std::byte const*>(in) + b * stride, out, [&](void const* from, void* to, int n) {
+      auto const root = static_cast<int>(b);
+      mpi::mpi_check(started == nullptr ? MPI_Reduce(from, to, n, type, sum, root, ranks)
+                                        : MPI_Ireduce(from, to, n, type, sum, root, ranks, started->add()),
+                     at(started == nullptr ? "MPI_Reduce" : "MPI_Ireduce", c.axes));
     });
+}
+void mpi_collectives::gather(collective const& c, void const* in, void* out, mpi::mpi_request* started) {
+  as_int(many(c), c.type, c.count, [&](int n, MPI_Datatype block) {
+    auto const* const from = own_block(c, in, out);
+    mpi::mpi_check(started == nullptr ? MPI_Allgather(from, n, block, out, n, block, comm(c.axes))
+                                      : MPI_Iallgather(from, n, block, out, n, block, comm(c.axes), started->add()),
+                   place_of(c, started != nullptr));
   });
 }
-
-void mpi_collectives::do_all_gather(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-  if (alone(axes)) return copy(type, in, out, count);
-  mpi::rank_states::in_collective const here(axes & wide_);
-  auto const bytes = count * backend::size_of(type);
-  if (auto* const node = bytes <= mpi::node_group::longest_move ? node_of(axes) : nullptr)
-    return node->all_gather(in, out, bytes);
-  as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-    mpi::mpi_check(MPI_Allgather(own_block(axes, type, in, out, count), n, block, out, n, block, comm(axes)),
-                   at("MPI_Allgather", axes));
+void mpi_collectives::exchange_blocks(collective const& c, void const* in, void* out, mpi::mpi_request* started) {
+  as_int(many(c), c.type, c.count, [&](int n, MPI_Datatype block) {
+    mpi::mpi_check(started == nullptr ? MPI_Alltoall(in, n, block, out, n, block, comm(c.axes))
+                                      : MPI_Ialltoall(in, n, block, out, n, block, comm(c.axes), started->add()),
+                   place_of(c, started != nullptr));
   });
 }
-collectives::handle mpi_collectives::do_start_all_gather(axis_mask axes, element type, void const* in, void* out,
-                                                         std::size_t count) {
-  return start("MPI_Iallgather", axes, type, in, out, count, [&](mpi::mpi_place place, mpi::mpi_request& r) {
-    as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-      mpi::mpi_check(
-          MPI_Iallgather(own_block(axes, type, in, out, count), n, block, out, n, block, comm(axes), r.add()), place);
+// Messages, as MPI_Alltoallv takes its counts and places in ints.
+void mpi_collectives::exchange_counted(collective const& c, void const* in, void* out, mpi::mpi_request* started) {
+  mpi::mpi_request here(place_of(c, true));
+  auto& open = started == nullptr ? here : *started;
+  auto const stride = c.count * backend::size_of(c.type);
+  for (std::size_t r = 0; r < group_size(c.axes); ++r)
+    if (c.sends[r] > c.count || c.receives[r] > c.count)
+      throw std::logic_error(backend::place_text(backend::call_of(c).name, c.axes, text_) + ": rank " +
+                             std::to_string(rank()) + " sends " + std::to_string(c.sends[r]) + " and receives " +
+                             std::to_string(c.receives[r]) + " elements, of at most " + std::to_string(c.count));
+  // Each begins with the block behind its own, so that not all send to one.
+  auto const p = group_size(c.axes), me = static_cast<std::size_t>(mesh().index_within(rank(), c.axes));
+  for (std::size_t i = 1; i <= p; ++i) {
+    auto const r = (me + p - i) % p;
+    as_int(c.receives[r] > largest_, c.type, c.receives[r], [&](int n, MPI_Datatype block) {
+      mpi::mpi_check(MPI_Irecv(static_cast<std::byte*>(out) + r * stride, n, block, static_cast<int>(r), 0,
+                               comm(c.axes), open.add()),
+                     at("MPI_Irecv", c.axes));
     });
-  });
+  }
+  for (std::size_t i = 1; i <= p; ++i) {
+    auto const r = (me + i) % p;
+    as_int(c.sends[r] > largest_, c.type, c.sends[r], [&](int n, MPI_Datatype block) {
+      mpi::mpi_check(MPI_Isend(static_cast<std::byte const*>(in) + r * stride, n, block, static_cast<int>(r), 0,
+                               comm(c.axes), open.add()),
+                     at("MPI_Isend", c.axes));
+    });
+  }
+  here.wait();
 }
-
-void mpi_collectives::do_all_to_all(axis_mask axes, element type, void const* in, void* out, std::size_t count) {
-  if (alone(axes)) return copy(type, in, out, count);
-  mpi::rank_states::in_collective const here(axes & wide_);
-  auto const bytes = count * backend::size_of(type);
-  if (auto* const node = bytes * group_size(axes) <= mpi::node_group::longest_move ? node_of(axes) : nullptr)
-    return node->all_to_all(in, out, bytes);
-  as_int(many(axes, count), type, count, [&](int n, MPI_Datatype block) {
-    mpi::mpi_check(MPI_Alltoall(in, n, block, out, n, block, comm(axes)), at("MPI_Alltoall", axes));
-  });
-}
-
-void mpi_collectives::do_permute(axis_mask axes, element type, void const* in, void* out, std::size_t count, int to,
-                                 int from) {
-  mpi::rank_states::in_collective const here(axes & wide_);
-  as_int(count > largest_, type, count, [&](int n, MPI_Datatype block) {
-    int const code = MPI_Sendrecv(in, n, block, to, 0, out, n, block, from, 0, world_, MPI_STATUS_IGNORE);
+void mpi_collectives::permute(collective const& c, void const* in, void* out, mpi::mpi_request* started) {
+  auto const partner = [](int r) { return r == collective::nobody ? MPI_PROC_NULL : r; };
+  if (c.from == collective::nobody && !c.on_device && c.count != 0)
+    std::memset(out, 0, c.count * backend::size_of(c.type));
+  as_int(c.count > largest_, c.type, c.count, [&](int n, MPI_Datatype block) {
+    int code = MPI_SUCCESS;
+    if (started == nullptr) {
+      code = MPI_Sendrecv(in, n, block, partner(c.to), 0, out, n, block, partner(c.from), 0, world_, MPI_STATUS_IGNORE);
+    } else {
+      code = MPI_Irecv(out, n, block, partner(c.from), 0, world_, started->add());
+      if (code == MPI_SUCCESS) code = MPI_Isend(in, n, block, partner(c.to), 0, world_, started->add());
+    }
     if (code == MPI_SUCCESS) return;
-    throw mpi_error("MPI_Sendrecv to rank " + std::to_string(to) + " and from rank " + std::to_string(from) +
+    throw mpi_error("MPI_Sendrecv to rank " + std::to_string(c.to) + " and from rank " + std::to_string(c.from) +
                     " of mesh " + text_ + " failed: " + mpi::mpi_text(code));
+  });
+}
+// The first rank's output is not MPI's to write.
+void mpi_collectives::sum_before(collective const& c, void const* in, void* out, mpi::mpi_request* started) {
+  if (mesh().index_within(rank(), c.axes) == 0 && !c.on_device && c.count != 0)
+    std::memset(out, 0, c.count * backend::size_of(c.type));
+  auto const type = mpi::mpi_type(c.type);
+  auto const sum = operations_->find(combine::sum, c.type);
+  each_piece(c, in, out, [&](void const* from, void* to, int n) {
+    mpi::mpi_check(started == nullptr ? MPI_Exscan(from, to, n, type, sum, comm(c.axes))
+                                      : MPI_Iexscan(from, to, n, type, sum, comm(c.axes), started->add()),
+                   place_of(c, started != nullptr));
   });
 }
 
@@ -282,48 +359,19 @@ mpi::node_group* mpi_collectives::node_of(axis_mask axes) {
   return made.shared.get();
 }
 
-// Memcpy does not take device memory; an MPI that does copies it.
-void mpi_collectives::copy(element type, void const* in, void* out, std::size_t count) {
-  if (in == out || count == 0) return;
-  if (mpi_device_aware()) return do_permute(0, type, in, out, count, rank(), rank());
-  std::memcpy(out, in, count * backend::size_of(type));
+void const* mpi_collectives::own_block(collective const& c, void const* in, void* out) const {
+  auto const me = static_cast<std::size_t>(mesh().index_within(rank(), c.axes));
+  return in == static_cast<std::byte*>(out) + me * c.count * backend::size_of(c.type) ? MPI_IN_PLACE : in;
 }
 
 template <class F>
-collectives::handle mpi_collectives::start(char const* call, axis_mask axes, element type, void const* in, void* out,
-                                           std::size_t count, F const& f) {
-  auto const place = at(call, axes);
-  auto* const fresh = new mpi::mpi_request(place);
-  handle started(fresh);
-  if (alone(axes))
-    copy(type, in, out, count);
-  else
-    f(place, *fresh);
-  return started;
-}
-
-void const* mpi_collectives::own_block(axis_mask axes, element type, void const* in, void* out,
-                                       std::size_t count) const {
-  auto const me = static_cast<std::size_t>(mesh().index_within(rank(), axes));
-  return in == static_cast<std::byte*>(out) + me * count * backend::size_of(type) ? MPI_IN_PLACE : in;
-}
-
-template <class F>
-void mpi_collectives::each_piece(element type, void const* in, void* out, std::size_t count, F const& f) const {
-  auto const size = backend::size_of(type);
-  for (std::size_t i = 0; i < count; i += largest_) {
+void mpi_collectives::each_piece(collective const& c, void const* in, void* out, F const& f) const {
+  auto const size = backend::size_of(c.type);
+  for (std::size_t i = 0; i < c.count; i += largest_) {
     void* const to = static_cast<std::byte*>(out) + i * size;
     void const* const from = in == out ? MPI_IN_PLACE : static_cast<std::byte const*>(in) + i * size;
-    f(from, to, static_cast<int>(std::min(largest_, count - i)));
+    f(from, to, static_cast<int>(std::min(largest_, c.count - i)));
   }
-}
-template <class F>
-void mpi_collectives::each_block_piece(axis_mask axes, element type, void const* in, void* out, std::size_t count,
-                                       F const& f) const {
-  auto const stride = count * backend::size_of(type);
-  for (std::size_t b = 0; b < group_size(axes); ++b)
-    each_piece(type, static_cast<std::byte const*>(in) + b * stride, out, count,
-               [&](void const* from, void* to, int n) { f(from, to, n, static_cast<int>(b)); });
 }
 template <class F>
 void mpi_collectives::as_int(bool large, element type, std::size_t count, F const& f) const {

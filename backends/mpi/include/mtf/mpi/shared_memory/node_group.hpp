@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <mtf/backend/collective.hpp>
 #include <mtf/backend/reduce_in_order.hpp>
 #include <mtf/mpi/shared_memory/segment.hpp>
 
