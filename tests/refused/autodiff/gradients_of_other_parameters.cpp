@@ -1,14 +1,7 @@
 // Gradients that lack a field of what the optimizer updates.
 // expect: error: static assertion failed.*mtf: an optimizer takes the gradients of its own parameters
 #include "names.hpp"
-
-template <template <class...> class Tensor>
-struct weights {
-  Tensor<hidden> w, b;
-  MTF_FIELDS(w, b);
-};
-using parameters = weights<tensor>;
-using gradients = mtf::gradients_t<parameters>;
+#include "autodiff/weights.hpp"
 
 template <template <class...> class Tensor>
 struct fewer {

@@ -199,6 +199,9 @@ bool mpi_collectives::made_in_node(collective const& c, bool started, void const
 }
 
 void mpi_collectives::send(collective const& c, void const* in, void* out, mpi::mpi_request* started) {
+  // MPI writes nothing there.
+  if (!c.on_device && c.count != 0 && c.out_is_zero(mesh().index_within(rank(), c.axes) == 0))
+    std::memset(out, 0, c.count * backend::size_of(c.type));
   switch (c.kind) {
     case collective_kind::all_reduce:
       return reduce_all(c, in, out, started);
@@ -292,8 +295,6 @@ void mpi_collectives::exchange_counted(collective const& c, void const* in, void
 }
 void mpi_collectives::permute(collective const& c, void const* in, void* out, mpi::mpi_request* started) {
   auto const partner = [](int r) { return r == collective::nobody ? MPI_PROC_NULL : r; };
-  if (c.from == collective::nobody && !c.on_device && c.count != 0)
-    std::memset(out, 0, c.count * backend::size_of(c.type));
   as_int(c.count > largest_, c.type, c.count, [&](int n, MPI_Datatype block) {
     int code = MPI_SUCCESS;
     if (started == nullptr) {
@@ -307,10 +308,7 @@ void mpi_collectives::permute(collective const& c, void const* in, void* out, mp
                     " of mesh " + text_ + " failed: " + mpi::mpi_text(code));
   });
 }
-// The first rank's output is not MPI's to write.
 void mpi_collectives::sum_before(collective const& c, void const* in, void* out, mpi::mpi_request* started) {
-  if (mesh().index_within(rank(), c.axes) == 0 && !c.on_device && c.count != 0)
-    std::memset(out, 0, c.count * backend::size_of(c.type));
   auto const type = mpi::mpi_type(c.type);
   auto const sum = operations_->find(combine::sum, c.type);
   each_piece(c, in, out, [&](void const* from, void* to, int n) {
