@@ -114,10 +114,10 @@ function(mtf_link_what_is_named target source)
   endif()
 endfunction()
 
-# What the preset sanitize builds and runs: the tests of one rank, but for those of the model and of numbers, and the readers
-# of files. mtf_sanitized(TEST TARGET LABEL) labels such a test so.
+# What the preset sanitize builds and runs: the tests of one rank, but for those of the model and of numbers, the readers
+# of files, and every operation on special values. mtf_sanitized(TEST TARGET LABEL) labels such a test so.
 set(mtf_sanitized_tests
-  "^local\\.(entries|fast_math|gradients|kernels[a-z_]*|laws|misuse|optimizers|special_values)$|^fuzz-files\\.")
+  "^local\\.(entries|fast_math|gradients|kernels[a-z_]*|laws|misuse|optimizers|special_values)$|^fuzz-files\\.|^sweep\\.float$")
 add_custom_target(mtf_sanitized_programs)
 
 function(mtf_sanitized test target label)

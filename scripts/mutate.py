@@ -85,7 +85,7 @@ MUTATIONS = [
     ("what is visible forgets where the shard's keys are", "reduction", f"{CORE}/ops/reduction/softmax.hpp",
      "first_key = shard_offset(in, w.dim, mesh, rank);", "first_key = index{0};"),
     ("masked_softmax forgets where the shard's keys are counted", "reduction", f"{CORE}/ops/reduction/masked_softmax.hpp",
-     "here.first_key = shard_offset(of.in[0], of.dim, f.mesh(), f.rank());", ""),
+     "rows.first_key = shard_offset(work->of.in[0], work->of.dim, mesh, rank);", ""),
     ("attention forgets that its queries are split", "nn", f"{CORE}/ops/nn/attention.hpp",
      "return split(q, Query::id) || split(k, Key::id)", "return split(k, Key::id)"),
     ("logsumexp's gradient is not completed", "reduction", f"{CORE}/ops/reduction/softmax.hpp",
@@ -288,7 +288,9 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     plain = {}
     # They see nothing of what is mutated.
-    for source in ("sweep/main", "sweep/problem", "sweep/shards", "sweep/forms", "sweep/movement_forms", "local/main", "fuzz/interpreter", "fuzz/shards"):
+    definitions = [f"definitions/{file.stem}" for file in sorted((ROOT / "tests/definitions").glob("*.cpp"))]
+    for source in ("sweep/main", "sweep/problem", "sweep/shards", "sweep/forms", "sweep/movement_forms", "local/main", "fuzz/shards",
+                   *definitions):
         plain[source] = work / f"{source.replace('/', '.')}.o"
         result = compile_one(source, plain[source], ROOT, "-O1")
         if result.returncode != 0:
@@ -299,7 +301,7 @@ def main():
              "several_results": ("threads/several_results_test",),
              "checkpoint_directories": ("threads/checkpoint_directories_test",), "loop": ("threads/loop_test",),
              "pieces": ("data/pieces_test", f"{PREPARE}/sources"),
-             "fuzz": [f"fuzz/{file.stem}" for file in sorted((ROOT / "tests/fuzz").glob("*.cpp"))]}
+             "fuzz": [f"fuzz/{file.stem}" for file in sorted((ROOT / "tests/fuzz").glob("*.cpp"))] + definitions}
 
     def outcome(tree, program):
         """A test, or the sweep of one family, against the headers of a tree: (verdict, text)."""
@@ -310,7 +312,7 @@ def main():
         else:
             to_compile = [("sweep/run", "-O1"), ("sweep/pass", "-O1"), (f"sweep/{program}_cases", "-O0"),
                           ("sweep/operations", "-O0")]
-            objects = [str(o) for source, o in plain.items() if source.startswith("sweep/")]
+            objects = [str(o) for source, o in plain.items() if source.startswith(("sweep/", "definitions/"))]
             arguments, sign = [], "FAILED"
         for source, optimize in to_compile:
             object_file = work / f"{source.replace('/', '.')}.mutant.o"

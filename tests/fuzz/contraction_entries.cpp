@@ -1,4 +1,5 @@
 // Contractions: of one, two and three tensors, outer and inner products, with a bias.
+#include "../definitions/contraction.hpp"
 #include "table.hpp"
 
 namespace fuzz {

@@ -58,7 +58,7 @@ constexpr double largest_number = 32, largest_integer = 1 << 20, coarsest = 0.02
 constexpr std::size_t most_numbers = 600000;
 
 bool is_moderate(tape const& t, kind const& of, array const& x) {
-  return std::ranges::all_of(x.at, [&](number i) {
+  return std::ranges::all_of(x.numbers, [&](number i) {
     double const v = std::abs(t[i].value);
     if (!is_floating(of.element)) return v <= largest_integer;
     return v <= largest_number && t[i].error <= coarsest * std::max(v, 1.0) && t[i].magnitude <= 64 * largest_number;
@@ -68,13 +68,13 @@ bool is_moderate(tape const& t, kind const& of, array const& x) {
 }  // namespace
 
 array numbers_of(tape& t, given const& g, mtf::mesh_shape const& mesh) {
-  array x(g.of.dims);
+  array x(g.of.dims, extents);
   bool const integers = !is_floating(g.of.element);
   double const terms = mesh.size(g.partial);
-  for (std::size_t i = 0; i < x.at.size(); ++i) {
+  for (std::size_t i = 0; i < x.numbers.size(); ++i) {
     double const v = drawn(g.salt, i, g.low, g.high, integers ? 1 : 32);
     double const magnitude = terms > 1 ? 4 * terms + std::abs(v) : 0;
-    x.at[i] = t.constant(v, magnitude, terms > 1 ? stores_to(g.of.element) : 0);
+    x.numbers[i] = t.constant(v, magnitude, terms > 1 ? stores_to(g.of.element) : 0);
   }
   return x;
 }
@@ -90,9 +90,10 @@ bool interpret(meaning& m, entry const& e, std::vector<std::size_t> const& from)
   auto& t = m.numbers;
   t.round_by(inside, stored);
   auto const before = t.size();
-  auto y = e.define(t, x, e.out.dims);
+  array y(e.out.dims, extents);
+  e.means(t, x, y);
   if (is_floating(e.out.element))
-    for (number& i : y.at) i = t.store(i);
+    for (number& i : y.numbers) i = t.store(i);
   if (t.undecided() || !is_moderate(t, e.out, y)) {
     t.back_to(before);
     return false;
@@ -120,7 +121,8 @@ meaning meaning_of(program const& p) {
     auto const& x = m.tensors[w.of];
     auto const weights = numbers_of(t, {.of = of, .partial = w.partial, .salt = weight_salt(p, w)}, mesh);
     std::vector<number> products;
-    for (std::size_t i = 0; i < x.at.size(); ++i) products.push_back(t.store(t.multiply(x.at[i], weights.at[i])));
+    for (std::size_t i = 0; i < x.numbers.size(); ++i)
+      products.push_back(t.store(t.multiply(x.numbers[i], weights.numbers[i])));
     number const sum = t.store(t.sum(products));
     t.round_by(computes_to(p.of), stores_to(p.of));
     terms.push_back(t.store(sum));

@@ -1,7 +1,19 @@
 // What moves, splits, names or converts elements.
+#include "../definitions/movement.hpp"
+#include "../definitions/reduction.hpp"
+#include "../support/to_double.hpp"
 #include "table.hpp"
 
 namespace fuzz {
+
+namespace {
+
+template <class T>
+double round_to(double x) {
+  return tests::to_double(tests::from_double<T>(x));
+}
+
+}  // namespace
 
 template <class T>
 void add_movements(table& all) {
@@ -40,8 +52,7 @@ void add_movements(table& all) {
   if constexpr (more<T>) FUZZ_OF_ONE((arg<T, b>), define::same(), mtf::broadcast<a, b, c>(x));
   FUZZ_OF_ONE((bc), define::same(), mtf::broadcast<a, b, c>(x));
   FUZZ_OF_ONE((arg<T, a>), define::same(), mtf::broadcast<a, one>(x));
-  FUZZ_OF_ONE((arg<T, a, one>), define::reduction([](tape& t, numbers_of_one const& x) { return t.sum(x); }),
-              mtf::sum<one>(x));
+  FUZZ_OF_ONE((arg<T, a, one>), define::sum(), mtf::sum<one>(x));
   if constexpr (more<T>) FUZZ_OF_ONE((arg<T>), define::same(), mtf::broadcast<a>(x));
   FUZZ_OF_ONE((ab), define::stopped(), mtf::stop_gradient(x));
   if constexpr (more<T>) FUZZ_OF_ONE((bc), define::stopped(), mtf::stop_gradient(x));
@@ -52,14 +63,14 @@ void add_movements(table& all) {
     FUZZ_OF_ONE((arg<T>), define::same(), mtf::cast<double>(x));
   }
   if constexpr (!std::is_same_v<T, float>) {
-    FUZZ_OF_ONE((ab), define::same(), mtf::cast<float>(x));
-    FUZZ_OF_ONE((bc), define::same(), mtf::cast<float>(x));
-    FUZZ_OF_ONE((arg<T>), define::same(), mtf::cast<float>(x));
+    FUZZ_OF_ONE((ab), define::rounded(round_to<float>), mtf::cast<float>(x));
+    FUZZ_OF_ONE((bc), define::rounded(round_to<float>), mtf::cast<float>(x));
+    FUZZ_OF_ONE((arg<T>), define::rounded(round_to<float>), mtf::cast<float>(x));
   }
   if constexpr (!std::is_same_v<T, mtf::bfloat16>) {
-    FUZZ_OF_ONE((ab), define::same(), mtf::cast<mtf::bfloat16>(x));
-    FUZZ_OF_ONE((bc), define::same(), mtf::cast<mtf::bfloat16>(x));
-    FUZZ_OF_ONE((arg<T>), define::same(), mtf::cast<mtf::bfloat16>(x));
+    FUZZ_OF_ONE((ab), define::rounded(round_to<mtf::bfloat16>), mtf::cast<mtf::bfloat16>(x));
+    FUZZ_OF_ONE((bc), define::rounded(round_to<mtf::bfloat16>), mtf::cast<mtf::bfloat16>(x));
+    FUZZ_OF_ONE((arg<T>), define::rounded(round_to<mtf::bfloat16>), mtf::cast<mtf::bfloat16>(x));
   }
   FUZZ_OF_ONE((ab), define::truncated(), mtf::cast<std::int32_t>(x));
   FUZZ_OF_ONE((arg<std::int32_t, a>), define::same(), mtf::cast<T>(x)).text =

@@ -10,4 +10,4 @@ mtf_check_names("${FUZZ}" WHERE tests/fuzz INCLUDE "${INCLUDE}"
   "for_each_tensor"  # walks a structure; so the ranks see parameters and gradients
   "from_rows"        # from_global by parts, which programs call between operations: tests/sweep/create_cases.cpp
   "scan"             # calls the user's layers, one after the other: an entry has one call (tests of it: local.scan, mesh.scan)
-  ADVICE "An entry is a line of a family's file: operands, a definition (tests/fuzz/interpreter.hpp), the call")
+  ADVICE "An entry is a line of a family's file: operands, its definition (tests/definitions), the call")

@@ -1,5 +1,7 @@
 // Attention, norms, the loss, embeddings, dropout; and tensors from nothing.
-#include "../sweep/philox.hpp"
+#include "../definitions/indexing.hpp"
+#include "../definitions/movement.hpp"
+#include "../definitions/nn.hpp"
 #include "table.hpp"
 #include "through_host.hpp"
 
@@ -7,20 +9,6 @@
 #include <mtf/ops/sorting.hpp>
 
 namespace fuzz {
-
-namespace {
-
-/// Numbers whose logarithm and cosine the library computes to about 1e-13 of the largest
-/// (tests/local/fast_math_test.cpp).
-definition normal(std::function<double(std::uint64_t)> f) {
-  return [f = std::move(f)](tape& t, operands const&, dim_list const& out) {
-    array y(out);
-    for (std::size_t i = 0; i < y.at.size(); ++i) y.at[i] = t.constant(f(i), 8, 0x1p-43);
-    return y;
-  };
-}
-
-}  // namespace
 
 template <class T>
 void add_nn(table& all) {
@@ -45,7 +33,7 @@ void add_nn(table& all) {
   using starts = arg<std::int32_t, a>;
   FUZZ_OF_TWO((ac, starts), define::slice(0, 1), mtf::slice<a, b>(x, mtf::reduce_max<a>(y)));
   FUZZ_OF_THREE((ac, bc, starts), define::update(0, 1), mtf::update<a, b>(x, y, mtf::reduce_max<a>(z)));
-  FUZZ_OF_ONE((ac), define::largest(0, 1), std::get<0>(mtf::top_k<a, b>(x)));
+  FUZZ_OF_ONE((ac), define::top_k(0, 1), std::get<0>(mtf::top_k<a, b>(x)));
   FUZZ_OF_ONE((ab), define::dropout(0.4, mtf::random_key(5).bits()), mtf::dropout(x, 0.4, mtf::random_key(5)));
   FUZZ_OF_ONE((abc), define::dropout(0.25, mtf::random_key(6).bits()), mtf::dropout(x, 0.25, mtf::random_key(6)));
   if constexpr (std::is_same_v<T, double>) {  // of what is large
@@ -62,30 +50,29 @@ template <class T>
 void add_created(table& all) {
   using ab = arg<T, a, b>;
   using bc = arg<T, b, c>;
-  FUZZ_OF_ONE((ab), define::constant([](std::size_t, position const&) { return 0.5; }),
+  FUZZ_OF_ONE((ab), define::constant([](std::size_t, define::position const&) { return 0.5; }),
               mtf::full<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend(), 0.5));
-  FUZZ_OF_ONE((arg<T, b>), define::constant([](std::size_t, position const&) { return 1; }),
+  FUZZ_OF_ONE((arg<T, b>), define::constant([](std::size_t, define::position const&) { return 1; }),
               mtf::ones<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend()));
-  FUZZ_OF_ONE((ab), define::constant([](std::size_t, position const& p) { return p[0]; }),
+  FUZZ_OF_ONE((ab), define::constant([](std::size_t, define::position const& p) { return p[0]; }),
               mtf::iota<a, first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend()));
-  FUZZ_OF_ONE((arg<T, a, k>), define::constant([](std::size_t, position const& p) { return p[4] <= p[0] ? 1 : 0; }),
+  FUZZ_OF_ONE((arg<T, a, k>),
+              define::constant([](std::size_t, define::position const& p) { return p[4] <= p[0] ? 1 : 0; }),
               mtf::attention_mask<a, k, mtf::any_layout<0>>(x.backend(), mtf::visible::causal()));
   FUZZ_OF_ONE(
-      (arg<T, a, k>), define::constant([](std::size_t, position const& p) {
+      (arg<T, a, k>), define::constant([](std::size_t, define::position const& p) {
         return (p[4] <= p[0] + 1 && p[4] > p[0] - 1) || p[4] < 1 ? 1 : 0;
       }),
       mtf::attention_mask<a, k, mtf::any_layout<0>>(x.backend(), mtf::visible::window(2, 1) | mtf::visible::prefix(1)));
-  FUZZ_OF_ONE((bc), define::constant([](std::size_t, position const&) { return 0; }),
+  FUZZ_OF_ONE((bc), define::constant([](std::size_t, define::position const&) { return 0; }),
               mtf::zeros<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend()));
-  FUZZ_OF_ONE((arg<T, a, c>), define::constant([](std::size_t i, position const&) {
-                return sweep::uniform_at(mtf::random_key(8).bits(), i);
-              }),
+  FUZZ_OF_ONE((arg<T, a, c>), define::uniform(mtf::random_key(8).bits()),
               mtf::random_uniform<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend(), mtf::random_key(8)));
   FUZZ_OF_ONE(
-      (ab), normal([](std::uint64_t i) { return 0.5 + 0.25 * sweep::normal_at(mtf::random_key(9).bits(), i); }),
+      (ab), define::normal(mtf::random_key(9).bits(), 0.5, 0.25),
       mtf::random_normal<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend(), mtf::random_key(9), 0.5, 0.25));
   FUZZ_OF_ONE(
-      (bc), normal([](std::uint64_t i) { return sweep::truncated_normal_at(mtf::random_key(10).bits(), i); }),
+      (bc), define::truncated_normal(mtf::random_key(10).bits()),
       mtf::random_truncated_normal<first_layout<std::remove_cvref_t<decltype(x)>>>(x.backend(), mtf::random_key(10)));
   // To the host and back, under another layout; alike on all ranks.
   FUZZ_OF_ONE((ab), define::stopped(), through_host<0>(x));

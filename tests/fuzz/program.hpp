@@ -104,7 +104,7 @@ std::vector<kind> const& all_kinds();
 
 // What it means ------------------------------------------------------------------------------------------------------
 
-/// By the naive interpreter: the numbers of every tensor, the loss, and, by the tape, derivatives.
+/// By the definitions: the numbers of every tensor, the loss, and derivatives.
 struct meaning {
   tape numbers;
   std::vector<array> tensors;

@@ -346,7 +346,7 @@ verdict runner::run_on(program const& p, meaning const& what) {
     auto const name = "result " + std::to_string(l) + ", " + entries()[p.lines[l].entry].text;
     for (auto const& r : ranks)
       if (!(r.seen.lies[l] == lies) || !(plan.seen.lies[l] == lies)) is.fail(name + ": lies otherwise than planned");
-    auto const& numbers = what.tensors[first + l].at;
+    auto const& numbers = what.tensors[first + l].numbers;
     is.compare(
         name, lies, [&](outcome const& r) -> auto const& { return r.seen.shards[l]; },
         [&](std::size_t i) { return t[numbers[i]].value; }, [&](std::size_t i) { return t[numbers[i]].error; });
@@ -362,7 +362,7 @@ verdict runner::run_on(program const& p, meaning const& what) {
   auto const& parameters = parameters_of(p);
   double squares = 0, squares_error = 0;
   for (std::size_t i = 0; i < parameters.size() && !is.failed(); ++i) {
-    auto const& numbers = what.tensors[i].at;
+    auto const& numbers = what.tensors[i].numbers;
     auto const gradient = [&](std::size_t at) { return t[numbers[at]].derivative; };
     auto const error = [&](std::size_t at) { return t[numbers[at]].derivative_error; };
     for (std::size_t at = 0; at < numbers.size(); ++at) {

@@ -12,7 +12,7 @@ struct entry {
   std::string text;  // C++, of operands x, y, z
   std::vector<kind> in;
   kind out;
-  definition define;
+  definition means;
   erased (*on_ranks)(erased const*) = nullptr;
   erased (*in_plan)(erased const*) = nullptr;
 };
@@ -57,13 +57,13 @@ erased call(erased const* x) {
 }
 
 template <class... Arg, class F>
-entry& add(table& all, std::string text, F, definition define) {
+entry& add(table& all, std::string text, F, definition means) {
   using out = decltype(F{}(std::declval<typename Arg::template on<counted> const&>()...));
   static_assert(!std::is_same_v<out, mtf::refused>);
   return all.emplace_back(entry{.text = std::move(text),
                                 .in = {kind_of<typename Arg::element, typename Arg::shape>()...},
                                 .out = kind_of<typename out::element_type, typename out::shape_type>(),
-                                .define = std::move(define),
+                                .means = std::move(means),
                                 .on_ranks = &call<counted, F, Arg...>,
                                 .in_plan = &call<mtf::trace, F, Arg...>});
 }

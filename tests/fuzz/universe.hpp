@@ -12,11 +12,17 @@
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 
+#include "../definitions/definition.hpp"
 #include "../support/counted_backend.hpp"
 #include "../support/number_of.hpp"
-#include "interpreter.hpp"
 
 namespace fuzz {
+
+using define::array, define::definition, define::number, define::tape, define::dim_list, define::operands;
+
+inline constexpr int dim_count = 6;
+inline constexpr std::array<char const*, dim_count> dim_names{"a", "b", "c", "one", "k", "wide"};
+inline constexpr define::extents extents{8, 4, 6, 1, 8, 1032};
 
 struct a : mtf::dim<"a", extents[0]> {};
 struct b : mtf::dim<"b", extents[1]> {};

@@ -1,5 +1,5 @@
-// Gradients of every operation against central differences, in double.
-#include <cmath>
+// What flows to tensors that a function keeps, returns, stops or does not use; and what a profile says of both passes.
+// (The gradients of operations: tests/sweep.)
 #include <string_view>
 #include <utility>
 
@@ -7,76 +7,29 @@
 
 #include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
-#include <mtf/train/first_not_finite.hpp>
-
-#include "support/operation_cases.hpp"
+#include <mtf/mtf.hpp>
 
 namespace {
 
 using backend = mtf::kokkos_backend<>;
 using here = mtf::place<double, mtf::layout<mtf::mesh<>>, backend>;
 
-struct check_gradients {
-  backend& machine;
-
-  template <template <template <class...> class> class Structure, class F>
-  void operator()(char const* name, F f) const {
-    std::string const operation(name);
-    CAPTURE(operation);
-    using parameters = Structure<here::tensor>;
-    cases::surroundings<here, backend> const env{machine};
-    auto const loss = [&](auto const& p) { return cases::weighted_sum(f(p, env)); };
-    auto const p = cases::inputs<parameters>(machine);
-    auto const [value, gradients] = mtf::value_and_grad(loss)(p);
-    REQUIRE(mtf::item(value) == doctest::Approx(mtf::item(loss(p))));
-    CHECK(mtf::first_not_finite(machine, p, [&] { mtf::value_and_grad(loss)(p); }) == "");
-
-    double worst = 0, largest = 0;
-    auto moved = p;
-    mtf::for_each_tensor(
-        [&](auto, auto const& x, auto& y, auto const& g) {
-          using X = std::remove_cvref_t<decltype(x)>;
-          auto const exact = g.complete().local();
-          auto const at = x.local();
-          for (std::size_t i = 0; i < at.size(); ++i) {
-            double const h = 1e-5;
-            std::array<double, 2> side{};
-            for (int s = 0; s < 2; ++s) {
-              auto shifted = at;
-              shifted[i] += s == 0 ? -h : h;
-              y = mtf::from_global<X>(machine, shifted);
-              side[static_cast<std::size_t>(s)] = mtf::item(loss(moved));
-            }
-            y = x;
-            worst = std::max(worst, std::abs((side[1] - side[0]) / (2 * h) - exact[i]));
-            largest = std::max(largest, std::abs(exact[i]));
-          }
-        },
-        p, moved, gradients);
-    CHECK(worst <= 1e-6 * std::max(1.0, largest));
-    CHECK(largest > 0);
-  }
+struct a : mtf::dim<"a", 4> {};
+struct b : mtf::dim<"b", 6> {};
+template <template <class...> class Tensor>
+struct two {
+  Tensor<a, b> x, y;
+  MTF_FIELDS(x, y);
 };
-
-/// stop_gradient is where differences and gradients are meant to disagree.
-struct check_all_but_stop {
-  check_gradients check;
-  template <template <template <class...> class> class Structure, class F>
-  void operator()(char const* name, F f) const {
-    if (std::string_view(name) != "stop_gradient") check.template operator()<Structure>(name, f);
-  }
-};
-
-TEST_CASE("gradients equal central differences") {
-  mtf::single_rank alone;
-  backend machine(alone);
-  cases::all(check_all_but_stop{{machine}});
+two<here::tensor> drawn(backend& machine) {
+  return {mtf::random_uniform<here::tensor<a, b>>(machine, mtf::random_key(7), -1, 1),
+          mtf::random_uniform<here::tensor<a, b>>(machine, mtf::random_key(8), -1, 1)};
 }
 
 TEST_CASE("nothing flows through stop_gradient") {
   mtf::single_rank alone;
   backend machine(alone);
-  auto const p = cases::inputs<cases::two<here::tensor>>(machine);
+  auto const p = drawn(machine);
   auto const [value, gradients] =
       mtf::value_and_grad([](auto const& q) { return mtf::sum(q.x * mtf::stop_gradient(q.x * q.y)); })(p);
   CHECK(gradients.y.is_zero());
@@ -103,7 +56,7 @@ struct one_matrix {
 TEST_CASE("gradients of tensors that are kept, returned, unused") {
   mtf::single_rank alone;
   backend machine(alone);
-  auto const p = cases::inputs<cases::two<here::tensor>>(machine);
+  auto const p = drawn(machine);
   for (auto const when : {mtf::completed_gradients::later, mtf::completed_gradients::overlapped}) {
     std::remove_cvref_t<decltype(p.x)> kept;
     auto const [value, gradients] = mtf::value_and_grad(

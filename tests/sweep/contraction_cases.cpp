@@ -1,5 +1,6 @@
 // Contractions.
-#include "define.hpp"
+#include "../definitions/contraction.hpp"
+#include "entry.hpp"
 
 namespace sweep {
 
@@ -44,176 +45,33 @@ documentation const linear{
     .partial = "as for the two"};
 
 template <class Op>
-operation entry(std::string name, std::function<numbers(std::vector<numbers> const&)> define, closed_form sends,
-                documentation const& text = einsum) {
-  operation op = with_cases<Op>(std::move(name), text);
-  op.define = std::move(define);
-  op.sends = std::move(sends);
-  op.sums = true;
-  op.chained = op.in.size() > 2 || std::is_same_v<Op, alone>;
-  return op;
+operation product(std::string name, closed_form sends) {
+  return adding<Op>(std::move(name), einsum, define::contraction(), std::move(sends));
+}
+template <class Op>
+operation product_and_bias(std::string name, closed_form sends) {
+  return adding<Op>(std::move(name), linear, define::contraction(true), std::move(sends)).chains();
 }
 
 }  // namespace
 
 std::vector<operation> contraction_operations() {
-  using all = std::vector<numbers> const&;
+  constexpr auto linear_in_each = forms::through::multiplicative;
   return {
-      entry<matrix>(
-          "einsum<a, c>(x[a, b], y[b, c])",
-          [](all x) {
-            numbers y(A * C);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t k = 0; k < C; ++k)
-                for (std::size_t j = 0; j < B; ++j) y[i * C + k] += x[0][i * B + j] * x[1][j * C + k];
-            return y;
-          },
-          forms::contraction({0, 2})),
-      entry<turned>(
-          "einsum<c, a>(x[a, b], y[c, b])",
-          [](all x) {
-            numbers y(C * A);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t k = 0; k < C; ++k)
-                for (std::size_t j = 0; j < B; ++j) y[k * A + i] += x[0][i * B + j] * x[1][k * B + j];
-            return y;
-          },
-          forms::contraction({2, 0})),
-      entry<batched>(
-          "einsum<c, b, e>(x[c, b, d], y[c, d, e])",
-          [](all x) {
-            numbers y(C * B * E);
-            for (std::size_t k = 0; k < C; ++k)
-              for (std::size_t j = 0; j < B; ++j)
-                for (std::size_t m = 0; m < E; ++m)
-                  for (std::size_t l = 0; l < D; ++l)
-                    y[(k * B + j) * E + m] += x[0][(k * B + j) * D + l] * x[1][(k * D + l) * E + m];
-            return y;
-          },
-          forms::contraction({2, 1, 4})),
-      entry<two_contracted>(
-          "einsum<a, d>(x[a, b, c], y[c, d, b])",
-          [](all x) {
-            numbers y(A * D);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t l = 0; l < D; ++l)
-                for (std::size_t j = 0; j < B; ++j)
-                  for (std::size_t k = 0; k < C; ++k)
-                    y[i * D + l] += x[0][(i * B + j) * C + k] * x[1][(k * D + l) * B + j];
-            return y;
-          },
-          forms::contraction({0, 3})),
-      entry<to_scalar>(
-          "einsum<>(x[a, b], y[b, a])",
-          [](all x) {
-            numbers y(1);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t j = 0; j < B; ++j) y[0] += x[0][i * B + j] * x[1][j * A + i];
-            return y;
-          },
-          forms::contraction({})),
-      entry<alone>(
-          "einsum<a, d>(x[a, b, c], y[b, d])",
-          [](all x) {
-            numbers y(A * D);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t l = 0; l < D; ++l)
-                for (std::size_t j = 0; j < B; ++j)
-                  for (std::size_t k = 0; k < C; ++k) y[i * D + l] += x[0][(i * B + j) * C + k] * x[1][j * D + l];
-            return y;
-          },
-          forms::contraction({0, 3})),
-      entry<pointwise_product>(
-          "einsum<c, b, a>(x[a, b], y[c, b])",
-          [](all x) {
-            numbers y(C * B * A);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t j = 0; j < B; ++j)
-                for (std::size_t k = 0; k < C; ++k) y[(k * B + j) * A + i] = x[0][i * B + j] * x[1][k * B + j];
-            return y;
-          },
-          forms::elementwise(forms::through::multiplicative, {2, 1, 0})),
-      entry<outer>(
-          "einsum<b, a>(x[a], y[b])",
-          [](all x) {
-            numbers y(B * A);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t j = 0; j < B; ++j) y[j * A + i] = x[0][i] * x[1][j];
-            return y;
-          },
-          forms::elementwise(forms::through::multiplicative, {1, 0})),
-      entry<of_one>(
-          "einsum<c, a>(x[a, b, c])",
-          [](all x) {
-            numbers y(C * A);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t j = 0; j < B; ++j)
-                for (std::size_t k = 0; k < C; ++k) y[k * A + i] += x[0][(i * B + j) * C + k];
-            return y;
-          },
-          forms::sum(bit(1), {2, 0})),
-      entry<of_three>(
-          "einsum<a, d>(x[a, b], y[b, c], z[c, d])",
-          [](all x) {
-            numbers y(A * D);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t l = 0; l < D; ++l)
-                for (std::size_t j = 0; j < B; ++j)
-                  for (std::size_t k = 0; k < C; ++k)
-                    y[i * D + l] += x[0][i * B + j] * x[1][j * C + k] * x[2][k * D + l];
-            return y;
-          },
-          forms::contractions({0, 3})),
-      entry<of_three_batched>(
-          "einsum<b>(x[b, c], y[c, d, b], z[d])",
-          [](all x) {
-            numbers y(B);
-            for (std::size_t j = 0; j < B; ++j)
-              for (std::size_t k = 0; k < C; ++k)
-                for (std::size_t l = 0; l < D; ++l) y[j] += x[0][j * C + k] * x[1][(k * D + l) * B + j] * x[2][l];
-            return y;
-          },
-          forms::contractions({1})),
-      entry<biased>(
-          "linear<a, c>(x[a, b], y[b, c], z[c])",
-          [](all x) {
-            numbers y(A * C);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t k = 0; k < C; ++k) {
-                y[i * C + k] = x[2][k];
-                for (std::size_t j = 0; j < B; ++j) y[i * C + k] += x[0][i * B + j] * x[1][j * C + k];
-              }
-            return y;
-          },
-          forms::linear({0, 2}), linear),
-      entry<biased_parts_of_rows>(
-          "linear<a, c, d>(x[a, b], y[b, c, d], z[d])",
-          [](all x) {
-            numbers y(A * C * D);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t k = 0; k < C; ++k)
-                for (std::size_t l = 0; l < D; ++l) {
-                  double& to = y[(i * C + k) * D + l];
-                  to = x[2][l];
-                  for (std::size_t j = 0; j < B; ++j) to += x[0][i * B + j] * x[1][(j * C + k) * D + l];
-                }
-            return y;
-          },
-          forms::linear({0, 2, 3}), linear),
-      entry<biased_batches>(
-          "linear<b, a, c>(x[a, b, d], y[d, c], z[b])",
-          [](all x) {
-            numbers y(B * A * C);
-            for (std::size_t j = 0; j < B; ++j)
-              for (std::size_t i = 0; i < A; ++i)
-                for (std::size_t k = 0; k < C; ++k) {
-                  double& to = y[(j * A + i) * C + k];
-                  to = x[2][j];
-                  for (std::size_t l = 0; l < D; ++l) to += x[0][(i * B + j) * D + l] * x[1][l * C + k];
-                }
-            return y;
-          },
-          forms::linear({1, 0, 2}), linear),
+      product<matrix>("einsum<a, c>(x[a, b], y[b, c])", forms::contraction({0, 2})),
+      product<turned>("einsum<c, a>(x[a, b], y[c, b])", forms::contraction({2, 0})),
+      product<batched>("einsum<c, b, e>(x[c, b, d], y[c, d, e])", forms::contraction({2, 1, 4})),
+      product<two_contracted>("einsum<a, d>(x[a, b, c], y[c, d, b])", forms::contraction({0, 3})),
+      product<to_scalar>("einsum<>(x[a, b], y[b, a])", forms::contraction({})),
+      product<alone>("einsum<a, d>(x[a, b, c], y[b, d])", forms::contraction({0, 3})).chains(),
+      product<pointwise_product>("einsum<c, b, a>(x[a, b], y[c, b])", forms::elementwise(linear_in_each, {2, 1, 0})),
+      product<outer>("einsum<b, a>(x[a], y[b])", forms::elementwise(linear_in_each, {1, 0})),
+      product<of_one>("einsum<c, a>(x[a, b, c])", forms::sum(bit(1), {2, 0})),
+      product<of_three>("einsum<a, d>(x[a, b], y[b, c], z[c, d])", forms::contractions({0, 3})).chains(),
+      product<of_three_batched>("einsum<b>(x[b, c], y[c, d, b], z[d])", forms::contractions({1})).chains(),
+      product_and_bias<biased>("linear<a, c>(x[a, b], y[b, c], z[c])", forms::linear({0, 2})),
+      product_and_bias<biased_parts_of_rows>("linear<a, c, d>(x[a, b], y[b, c, d], z[d])", forms::linear({0, 2, 3})),
+      product_and_bias<biased_batches>("linear<b, a, c>(x[a, b, d], y[d, c], z[b])", forms::linear({1, 0, 2})),
   };
 }
 

@@ -1,6 +1,7 @@
 // Tensors from nothing: numbers, positions, random numbers; to and from the host.
-#include "define.hpp"
-#include "philox.hpp"
+#include "../definitions/movement.hpp"
+#include "../definitions/nn.hpp"
+#include "entry.hpp"
 
 namespace sweep {
 
@@ -73,24 +74,12 @@ struct item {
   }
 };
 
-using all = std::vector<numbers> const&;
-
-/// One number an element, of its position in the global tensor.
-template <class F>
-definition by_position(std::size_t n, F f) {
-  return [=](all) {
-    numbers y;
-    for (std::size_t i = 0; i < n; ++i) y.push_back(f(i));
-    return y;
-  };
-}
-
 template <class Op>
-operation created(std::string name, documentation text, std::vector<int> out, definition define) {
-  operation op = with_cases<Op>(std::move(name), std::move(text));
-  op.define = std::move(define);
-  op.sends = forms::created(std::move(out));
-  return op;
+operation created(std::string name, documentation text, std::vector<int> out, define::definition definition) {
+  return entry<Op>(std::move(name), std::move(text), std::move(definition), forms::created(std::move(out)));
+}
+define::definition filled(double n) {
+  return define::constant([n](std::size_t, define::position const&) { return n; });
 }
 
 documentation text_of(std::vector<std::string> names, std::string call, std::string meaning) {
@@ -105,7 +94,6 @@ documentation text_of(std::vector<std::string> names, std::string call, std::str
 }  // namespace
 
 std::vector<operation> create_operations() {
-  constexpr std::size_t n = A * B * C;
   auto const numbers_text =
       text_of({"full", "zeros", "ones"}, "full<X>(backend, n), zeros<X>(backend), ones<X>(backend)",
               "Every element is the number.");
@@ -117,36 +105,34 @@ std::vector<operation> create_operations() {
   auto const mask_text = text_of({"attention_mask"}, "attention_mask<query, key, layout>(backend, seen)",
                                  "Whether a query sees a key, of their positions: a tensor of bool.");
   std::vector<int> const dims{0, 1, 2};
+  using define::constant, define::position;
+  auto const given_at = [](std::size_t i, position const&) { return to_double(given()[i]); };
   auto const key = [](std::uint64_t seed) { return mtf::random_key(seed).bits(); };
   std::vector<operation> ops{
-      created<full>("full<X>(2.5)", numbers_text, dims, by_position(n, [](std::size_t) { return 2.5; })),
-      created<zeros>("zeros<X>()", numbers_text, dims, by_position(n, [](std::size_t) { return 0.0; })),
-      created<ones>("ones<X>()", numbers_text, dims, by_position(n, [](std::size_t) { return 1.0; })),
+      created<full>("full<X>(2.5)", numbers_text, dims, filled(2.5)),
+      created<zeros>("zeros<X>()", numbers_text, dims, filled(0)),
+      created<ones>("ones<X>()", numbers_text, dims, filled(1)),
       created<iota>("iota<b, X>()", text_of({"iota"}, "iota<dim, X>(backend)", "The position along the dimension."),
-                    dims, by_position(n, [](std::size_t i) { return static_cast<double>(i / C % B); })),
+                    dims, constant([](std::size_t, position const& p) { return p[1]; })),
       created<mask>("attention_mask<b, e, layout>(causal)", mask_text, {1, 4},
-                    by_position(B * E, [](std::size_t i) { return i % E <= i / E ? 1.0 : 0.0; })),
+                    constant([](std::size_t, position const& p) { return p[4] <= p[1] ? 1 : 0; })),
       created<band>("attention_mask<b, e, layout>(window, prefix)", mask_text, {1, 4},
-                    by_position(B * E,
-                                [](std::size_t i) {
-                                  std::size_t const q = i / E, k = i % E;
-                                  return (k <= q + 2 && k + 3 > q) || k < 3 ? 1.0 : 0.0;
-                                })),
+                    constant([](std::size_t, position const& p) {
+                      return (p[4] <= p[1] + 2 && p[4] + 3 > p[1]) || p[4] < 3 ? 1 : 0;
+                    })),
       created<from_global>("from_global<X>(numbers)",
                            text_of({"from_global"}, "from_global<X>(backend, numbers)",
                                    "The global tensor whose elements, row-major, are given alike on every rank."),
-                           dims, by_position(n, [](std::size_t i) { return to_double(given()[i]); })),
+                           dims, constant(given_at)),
       created<from_rows>(
           "from_rows<X>(fill)",
           text_of({"from_rows"}, "from_rows<X>(backend, fill)",
                   "The tensor whose rows a function fills; each rank calls it for its own shard's alone."),
-          dims, by_position(n, [](std::size_t i) { return to_double(given()[i]); })),
-      created<uniform>("random_uniform<X>(key, -1, 3)", random_text, dims,
-                       by_position(n, [=](std::size_t i) { return -1 + 4 * uniform_at(key(3), i); })),
-      created<normal>("random_normal<X>(key, 1, 2)", random_text, dims,
-                      by_position(n, [=](std::size_t i) { return 1 + 2 * normal_at(key(4), i); })),
+          dims, constant(given_at)),
+      created<uniform>("random_uniform<X>(key, -1, 3)", random_text, dims, define::uniform(key(3), -1, 3)),
+      created<normal>("random_normal<X>(key, 1, 2)", random_text, dims, define::normal(key(4), 1, 2)),
       created<truncated>("random_truncated_normal<X>(key, 1, 2)", random_text, dims,
-                         by_position(n, [=](std::size_t i) { return 1 + 2 * truncated_normal_at(key(6), i); })),
+                         define::truncated_normal(key(6), 1, 2)),
       entry<to_global>("to_global(x)",
                        {.names = {"to_global"},
                         .call = "to_global(x)",
@@ -154,7 +140,7 @@ std::vector<operation> create_operations() {
                         .forward = "one all-gather over all axes that split a dimension",
                         .backward = "has no gradient",
                         .partial = "reduced"},
-                       unchanged, forms::gathered()),
+                       define::same(), forms::gathered()),
       entry<item>("item(x)",
                   {.names = {"item"},
                    .call = "item(x)",
@@ -162,7 +148,7 @@ std::vector<operation> create_operations() {
                    .forward = "nothing",
                    .backward = "has no gradient",
                    .partial = "reduced"},
-                  unchanged, forms::complete()),
+                  define::same(), forms::complete()),
   };
   for (auto& op : ops) op.differentiable = false;
   return ops;

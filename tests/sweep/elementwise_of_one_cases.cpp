@@ -1,7 +1,8 @@
 // Functions of one tensor, element by element.
-#include <cmath>
+#include <functional>
 
-#include "define.hpp"
+#include "../definitions/elementwise.hpp"
+#include "entry.hpp"
 
 namespace sweep {
 
@@ -75,92 +76,55 @@ documentation const comparisons{
     .partial = "reduced"};
 
 template <class Op>
-operation entry(std::string name, documentation const& text, double (*f)(double), double low = -1, double high = 1,
+operation entry(std::string name, documentation const& text, define::definition definition,
                 forms::through how = forms::through::none) {
-  operation op = with_cases<Op>(std::move(name), text);
-  op.in[0].low = low;
-  op.in[0].high = high;
-  op.in[0].grid = 1.0 / 512;
-  pointwise({0, 1, 2}, {{0, 1, 2}}, [f](std::vector<double> const& x) { return f(x[0]); }).define(op);
-  op.sends = forms::elementwise(how, {0, 1, 2});
-  return op;
+  return sweep::entry<Op>(std::move(name), text, std::move(definition), forms::elementwise(how, {0, 1, 2}));
 }
 template <class Op>
-operation comparison(std::string name, double (*f)(double), bool integers) {
-  operation op = entry<Op>(std::move(name), comparisons, f, integers ? 0 : -1, integers ? 3 : 1);
-  op.in[0].integers = integers;
-  op.in[0].grid = 0;
-  op.differentiable = false;
-  return op;
-}
-
-template <class Op>
-operation integers(std::string name, documentation const& text, double (*f)(double)) {
-  operation op = entry<Op>(std::move(name), text, f, -20, 20);
-  op.in[0].grid = 0;
-  op.differentiable = false;
-  return op;
+operation comparison(std::string name, define::definition definition) {
+  return entry<Op>(std::move(name), comparisons, std::move(definition)).without_gradient();
 }
 
 }  // namespace
 
 std::vector<operation> elementwise_of_one_operations() {
-  constexpr auto scaled = forms::through::multiplicative;
+  using define::pointwise, define::compared, define::shifted, define::scaled;
+  constexpr auto linear = forms::through::multiplicative;
   return {
-      entry<negate>(
-          "-x", scalings, [](double x) { return -x; }, -1, 1, scaled),
-      entry<exp>("exp(x)", functions, [](double x) { return std::exp(x); }),
-      entry<log>(
-          "log(x)", functions, [](double x) { return std::log(x); }, 0.5, 2),
-      entry<sqrt>(
-          "sqrt(x)", functions, [](double x) { return std::sqrt(x); }, 0.5, 2),
-      entry<rsqrt>(
-          "rsqrt(x)", functions, [](double x) { return 1 / std::sqrt(x); }, 0.5, 2),
-      entry<tanh>("tanh(x)", functions, [](double x) { return std::tanh(x); }),
-      entry<sigmoid>("sigmoid(x)", functions, [](double x) { return 1 / (1 + std::exp(-x)); }),
-      entry<softplus>("softplus(x)", functions, [](double x) { return std::log1p(std::exp(x)); }),
-      entry<relu>("relu(x)", functions, [](double x) { return x <= 0 ? 0 : x; }),
-      entry<gelu>("gelu(x)", functions,
-                  [](double x) {
-                    return x / 2 * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
-                  }),
-      entry<silu>("silu(x)", functions, [](double x) { return x / (1 + std::exp(-x)); }),
-      entry<square>("square(x)", functions, [](double x) { return x * x; }),
-      entry<abs>("abs(x)", functions, [](double x) { return std::fabs(x); }),
-      entry<power>(
-          "pow(x, 1.5)", shifts, [](double x) { return std::pow(x, 1.5); }, 0.5, 2),
-      entry<whole_power>(
-          "pow(x, -3)", shifts, [](double x) { return 1 / (x * x * x); }, -2, -0.5),
-      integers<divide_integers>("x / 3 of integers", shifts, [](double x) { return std::trunc(x / 3); }),
-      entry<clip>("clip(x, -0.5, 0.25)", functions, [](double x) { return x < -0.5   ? -0.5
-                                                                          : x > 0.25 ? 0.25
-                                                                                     : x; }),
-      entry<add_number>("x + 0.75", shifts, [](double x) { return x + 0.75; }),
-      entry<number_add>("0.75 + x", shifts, [](double x) { return x + 0.75; }),
-      entry<subtract_number>("x - 0.75", shifts, [](double x) { return x - 0.75; }),
-      entry<number_subtract>("0.75 - x", shifts, [](double x) { return 0.75 - x; }),
-      entry<multiply_number>(
-          "x * 0.75", scalings, [](double x) { return x * 0.75; }, -1, 1, scaled),
-      entry<number_multiply>(
-          "0.75 * x", scalings, [](double x) { return x * 0.75; }, -1, 1, scaled),
-      entry<divide_number>(
-          "x / 0.75", scalings, [](double x) { return x / 0.75; }, -1, 1, scaled),
-      entry<number_divide>(
-          "0.75 / x", shifts, [](double x) { return 0.75 / x; }, 0.5, 2),
-      comparison<less_number>(
-          "x < 0.25", [](double x) { return x < 0.25 ? 1.0 : 0.0; }, false),
-      comparison<greater_number>(
-          "x > 0.25", [](double x) { return x > 0.25 ? 1.0 : 0.0; }, false),
-      comparison<less_equal_number>(
-          "x <= 1", [](double x) { return x <= 1 ? 1.0 : 0.0; }, true),
-      comparison<greater_equal_number>(
-          "x >= 1", [](double x) { return x >= 1 ? 1.0 : 0.0; }, true),
-      comparison<equal_number>(
-          "x == 1", [](double x) { return x == 1 ? 1.0 : 0.0; }, true),
-      comparison<not_equal_number>(
-          "x != 1", [](double x) { return x != 1 ? 1.0 : 0.0; }, true),
-      comparison<negation>(
-          "!x", [](double x) { return x == 0 ? 1.0 : 0.0; }, true),
+      entry<negate>("-x", scalings, define::negated(), linear),
+      entry<exp>("exp(x)", functions, pointwise(&define::tape::exp)),
+      entry<log>("log(x)", functions, pointwise(define::log)).drawn(0.5, 2),
+      entry<sqrt>("sqrt(x)", functions, pointwise(define::sqrt)).drawn(0.5, 2),
+      entry<rsqrt>("rsqrt(x)", functions, pointwise(define::rsqrt)).drawn(0.5, 2),
+      entry<tanh>("tanh(x)", functions, pointwise(&define::tape::tanh)),
+      entry<sigmoid>("sigmoid(x)", functions, pointwise(&define::tape::sigmoid)),
+      entry<softplus>("softplus(x)", functions, pointwise(define::softplus)),
+      entry<relu>("relu(x)", functions, pointwise(define::relu)),
+      entry<gelu>("gelu(x)", functions, pointwise(define::gelu)),
+      entry<silu>("silu(x)", functions, pointwise(define::silu)),
+      entry<square>("square(x)", functions, pointwise(define::square)),
+      entry<abs>("abs(x)", functions, pointwise(&define::tape::abs)),
+      entry<power>("pow(x, 1.5)", shifts, define::raised(1.5)).drawn(0.5, 2),
+      entry<whole_power>("pow(x, -3)", shifts, define::raised(-3)).drawn(-2, -0.5),
+      entry<divide_integers>("x / 3 of integers", shifts, define::divided_as_integers(3))
+          .drawn(-20, 20)
+          .without_gradient(),
+      entry<clip>("clip(x, -0.5, 0.25)", functions, define::clipped(-0.5, 0.25)),
+      entry<add_number>("x + 0.75", shifts, shifted(0.75)),
+      entry<number_add>("0.75 + x", shifts, shifted(0.75)),
+      entry<subtract_number>("x - 0.75", shifts, shifted(-0.75)),
+      entry<number_subtract>("0.75 - x", shifts, define::subtracted_from(0.75)),
+      entry<multiply_number>("x * 0.75", scalings, scaled(0.75), linear),
+      entry<number_multiply>("0.75 * x", scalings, scaled(0.75), linear),
+      entry<divide_number>("x / 0.75", scalings, scaled(1 / 0.75), linear),
+      entry<number_divide>("0.75 / x", shifts, define::divided_into(0.75)).drawn(0.5, 2),
+      comparison<less_number>("x < 0.25", compared(std::less<>{}, 0.25)),
+      comparison<greater_number>("x > 0.25", compared(std::greater<>{}, 0.25)),
+      comparison<less_equal_number>("x <= 1", compared(std::less_equal<>{}, 1)).drawn(0, 3).integers(),
+      comparison<greater_equal_number>("x >= 1", compared(std::greater_equal<>{}, 1)).drawn(0, 3).integers(),
+      comparison<equal_number>("x == 1", compared(std::equal_to<>{}, 1)).drawn(0, 3).integers(),
+      comparison<not_equal_number>("x != 1", compared(std::not_equal_to<>{}, 1)).drawn(0, 3).integers(),
+      comparison<negation>("!x", compared(std::equal_to<>{}, 0)).drawn(0, 3).integers(),
   };
 }
 

@@ -1,7 +1,8 @@
 // Functions of two or three tensors, element by element, with broadcasting by name.
-#include <cmath>
+#include <functional>
 
-#include "define.hpp"
+#include "../definitions/elementwise.hpp"
+#include "entry.hpp"
 
 namespace sweep {
 
@@ -83,40 +84,27 @@ documentation const comparisons{
     .backward = "has no gradient",
     .partial = "reduced"};
 
-using two = double (*)(double, double);
-
 template <class Op>
-operation entry(std::string name, documentation const& text, std::vector<int> out, two f,
+operation entry(std::string name, documentation const& text, std::vector<int> out, define::definition definition,
                 forms::through how = forms::through::none) {
-  operation op = with_cases<Op>(std::move(name), text);
-  pointwise(out, {op.in[0].dims, op.in[1].dims}, [f](std::vector<double> const& x) {
-    return f(x[0], x[1]);
-  }).define(op);
-  op.sends = forms::elementwise(how, out);
-  return op;
+  return sweep::entry<Op>(std::move(name), text, std::move(definition), forms::elementwise(how, std::move(out)));
 }
-/// Values on two grids that do not meet, so that no difference steps over a kink.
-operation off_kinks(operation op) {
-  op.in[0].grid = 1.0 / 256;
-  for (std::size_t i = 1; i < op.in.size(); ++i) op.in[i].grid = 1.0 / 512;
-  return op;
+template <class Op>
+operation comparison(std::string name, define::definition definition) {
+  return entry<Op>(std::move(name), comparisons, {0, 1}, std::move(definition)).without_gradient();
 }
-operation without_gradient(operation op, bool integers) {
-  op.differentiable = false;
-  for (auto& o : op.in) {
-    o.integers = integers;
-    if (integers) o.low = 0, o.high = 3;
-  }
-  return op;
+template <class Op>
+operation comparison_of_integers(std::string name, define::definition definition) {
+  return comparison<Op>(std::move(name), std::move(definition)).drawn(0, 3).integers().drawn(0, 3, 1).integers(1);
 }
+
 }  // namespace
 
 std::vector<operation> elementwise_of_several_operations() {
   using enum forms::through;
-  auto const plus = [](double x, double y) { return x + y; };
-  auto const minus = [](double x, double y) { return x - y; };
-  auto const times = [](double x, double y) { return x * y; };
-  auto const over = [](double x, double y) { return x / y; };
+  using define::pointwise, define::compared, define::tape, define::number;
+  auto const plus = pointwise(&tape::add), minus = pointwise(&tape::subtract), times = pointwise(&tape::multiply),
+             over = pointwise(define::quotient);
   std::vector<operation> all{
       entry<add>("x + y", sums, {0, 1, 2}, plus, additive),
       entry<add_row>("x + row", sums, {0, 1, 2}, plus, additive),
@@ -129,62 +117,36 @@ std::vector<operation> elementwise_of_several_operations() {
       entry<multiply_scalar>("scalar * x", products, {0, 1}, times, multiplicative),
       entry<divide>("x / y", quotients, {0, 1}, over, first).drawn(0.5, 2, 1),
       entry<divide_row>("x / row", quotients, {0, 1, 2}, over, first).drawn(0.5, 2, 1),
-      off_kinks(entry<max>("max(x, row)", others, {0, 1, 2}, larger)),
-      off_kinks(entry<min>("min(x, y)", others, {0, 1}, smaller)),
-
-      entry<pow>("pow(x, row)", others, {0, 1}, [](double x, double y) { return std::pow(x, y); })
-          .drawn(0.5, 2)
-          .drawn(0.25, 2, 1),
-      entry<logaddexp>("logaddexp(x, turned)", others, {0, 1},
-                       [](double x, double y) { return std::log(std::exp(x) + std::exp(y)); }),
-      without_gradient(
-          entry<less>("x < row", comparisons, {0, 1}, [](double x, double y) { return x < y ? 1.0 : 0.0; }), false),
-      without_gradient(
-          entry<greater>("x > y", comparisons, {0, 1}, [](double x, double y) { return x > y ? 1.0 : 0.0; }), false),
-      without_gradient(
-          entry<less_equal>("x <= y", comparisons, {0, 1}, [](double x, double y) { return x <= y ? 1.0 : 0.0; }),
-          true),
-      without_gradient(
-          entry<greater_equal>("row >= x", comparisons, {0, 1}, [](double x, double y) { return x >= y ? 1.0 : 0.0; }),
-          true),
-      without_gradient(
-          entry<equal>("x == y", comparisons, {0, 1}, [](double x, double y) { return x == y ? 1.0 : 0.0; }), true),
-      without_gradient(
-          entry<not_equal>("x != row", comparisons, {0, 1}, [](double x, double y) { return x != y ? 1.0 : 0.0; }),
-          true),
+      entry<max>("max(x, row)", others, {0, 1, 2}, pointwise(&tape::larger)),
+      entry<min>("min(x, y)", others, {0, 1}, pointwise(&tape::smaller)),
+      entry<pow>("pow(x, row)", others, {0, 1}, pointwise(define::pow)).drawn(0.5, 2).drawn(0.25, 2, 1),
+      entry<logaddexp>("logaddexp(x, turned)", others, {0, 1}, pointwise(define::logaddexp)),
+      comparison<less>("x < row", compared(std::less<>{})),
+      comparison<greater>("x > y", compared(std::greater<>{})),
+      comparison_of_integers<less_equal>("x <= y", compared(std::less_equal<>{})),
+      comparison_of_integers<greater_equal>("row >= x", compared(std::greater_equal<>{})),
+      comparison_of_integers<equal>("x == y", compared(std::equal_to<>{})),
+      comparison_of_integers<not_equal>("x != row", compared(std::not_equal_to<>{})),
+      // One tensor in several places: reduced once, its gradients added before anything is sent.
+      sweep::entry<used_thrice>("x * x + x", products,
+                                pointwise([](tape& t, number x) { return t.add(t.multiply(x, x), x); }),
+                                forms::complete()),
   };
-  {
-    // One tensor in several places: reduced once, its gradients added before anything is sent.
-    operation op = with_cases<used_thrice>("x * x + x", products);
-    pointwise({0, 1}, {{0, 1}}, [](std::vector<double> const& x) { return x[0] * x[0] + x[0]; }).define(op);
-    op.sends = forms::complete();
-    all.push_back(std::move(op));
-  }
   operation never = entry<outer>("x[a] * y[b]", products, {0, 1}, times, multiplicative);
   never.never_works = true;
   all.push_back(std::move(never));
-  {
-    operation op = with_cases<where>("where(x > 0, y, row)", others);
-    op.in[0].grid = 1.0 / 256;
-    pointwise({0, 1, 2}, {{0, 1}, {0, 1, 2}, {2}}, [](std::vector<double> const& x) {
-      return x[0] > 0 ? x[1] : x[2];
-    }).define(op);
-    op.sends = [form = forms::elementwise(none, {0, 1, 2})](situation const& s) {
-      answer a = form(s);
-      a.gradients[0] = 0;  // nothing flows into a condition
-      return a;
-    };
-    all.push_back(std::move(op));
-  }
-  {
-    operation op = with_cases<map>("map(f, x, row, turned)", others);
-    pointwise({0, 1, 2}, {{0, 1, 2}, {2}, {1, 0}}, [](std::vector<double> const& x) {
-      double const p = x[0] * x[1];
-      return p / (1 + std::exp(-p)) + std::tanh(x[2]) * x[0];
-    }).define(op);
-    op.sends = forms::elementwise(none, {0, 1, 2});
-    all.push_back(std::move(op));
-  }
+  all.push_back(
+      sweep::entry<where>("where(x > 0, y, row)", others,
+                          pointwise([](tape& t, number x, number y, number z) { return t.sign(x) > 0 ? y : z; }),
+                          [form = forms::elementwise(none, {0, 1, 2})](situation const& s) {
+                            answer a = form(s);
+                            a.gradients[0] = 0;  // nothing flows into a condition
+                            return a;
+                          }));
+  all.push_back(
+      entry<map>("map(f, x, row, turned)", others, {0, 1, 2}, pointwise([](tape& t, number x, number y, number z) {
+                   return t.add(define::silu(t, t.multiply(x, y)), t.multiply(t.tanh(z), x));
+                 })));
   return all;
 }
 

@@ -1,5 +1,6 @@
 // The same values elsewhere: split, ordered, named, repeated or stored differently.
-#include "define.hpp"
+#include "../definitions/movement.hpp"
+#include "entry.hpp"
 
 namespace sweep {
 
@@ -7,6 +8,7 @@ namespace {
 
 /// What a cast rounds to.
 using narrower = std::conditional_t<std::is_same_v<element, double>, float, mtf::bfloat16>;
+double round_to_narrower(double x) { return to_double(from_double<narrower>(x)); }
 
 SWEEP_OF_ONE(complete, (real<a, b>), mtf::complete(x))
 struct relayout {
@@ -37,8 +39,6 @@ SWEEP_OF_ONE(transpose, (real<a, b, c>), mtf::transpose<c, a, b>(x))
 SWEEP_OF_ONE(cast, (real<a, b, c>), mtf::cast<element>(mtf::cast<narrower>(x)))
 SWEEP_OF_ONE(cast_wider, (whole<a, b>), mtf::cast<element>(x))
 SWEEP_OF_ONE(stop_gradient, (real<a, b>), mtf::stop_gradient(x))
-
-using all = std::vector<numbers> const&;
 
 }  // namespace
 
@@ -84,48 +84,22 @@ std::vector<operation> movement_operations() {
                        .forward = "nothing",
                        .backward = "nothing",
                        .partial = "one all-reduce over the axes over which it is partial"},
-                      unchanged, forms::complete()),
-      entry<relayout>("relayout<layout>(x)", moves, unchanged, forms::relayout()),
-      entry<rename>("rename<b, e>(x)", renames, unchanged, forms::rename(1, 4)),
-      entry<broadcast>(
-          "broadcast<a, b, c>(x[b])", repeats,
-          [](all x) {
-            numbers y;
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t j = 0; j < B; ++j) y.insert(y.end(), C, x[0][j]);
-            return y;
-          },
-          forms::broadcast({0, 1, 2})),
-      entry<transpose>(
-          "transpose<c, a, b>(x)",
-          {.names = {"transpose"},
-           .call = "transpose<dims...>(x)",
-           .meaning = "The same tensor stored in another order.",
-           .forward = "nothing",
-           .backward = "nothing",
-           .partial = "stays partial"},
-          [](all x) {
-            numbers y;
-            for (std::size_t k = 0; k < C; ++k)
-              for (std::size_t i = 0; i < A; ++i)
-                for (std::size_t j = 0; j < B; ++j) y.push_back(x[0][(i * B + j) * C + k]);
-            return y;
-          },
-          forms::same({2, 0, 1})),
-      entry<cast>(
-          "cast<double>(cast<float>(x))", casts,
-          [](all x) {
-            numbers y;
-            for (double const v : x[0]) y.push_back(to_double(from_double<narrower>(v)));
-            return y;
-          },
-          forms::narrowed())
-          .with_gradient([](all, numbers const& weights, std::size_t) {
-            numbers g;
-            for (double const w : weights) g.push_back(to_double(from_double<narrower>(w)));
-            return g;
-          }),
-      entry<cast_wider>("cast<double>(ids)", casts, unchanged, forms::complete()).drawn(-100, 100).without_gradient(),
+                      define::same(), forms::complete()),
+      entry<relayout>("relayout<layout>(x)", moves, define::same(), forms::relayout()),
+      entry<rename>("rename<b, e>(x)", renames, define::renamed(1, 4), forms::rename(1, 4)),
+      entry<broadcast>("broadcast<a, b, c>(x[b])", repeats, define::same(), forms::broadcast({0, 1, 2})),
+      entry<transpose>("transpose<c, a, b>(x)",
+                       {.names = {"transpose"},
+                        .call = "transpose<dims...>(x)",
+                        .meaning = "The same tensor stored in another order.",
+                        .forward = "nothing",
+                        .backward = "nothing",
+                        .partial = "stays partial"},
+                       define::same(), forms::same({2, 0, 1})),
+      entry<cast>("cast<double>(cast<float>(x))", casts, define::rounded(round_to_narrower), forms::narrowed()),
+      entry<cast_wider>("cast<double>(ids)", casts, define::same(), forms::complete())
+          .drawn(-100, 100)
+          .without_gradient(),
       entry<stop_gradient>("stop_gradient(x)",
                            {.names = {"stop_gradient"},
                             .call = "stop_gradient(x)",
@@ -133,8 +107,7 @@ std::vector<operation> movement_operations() {
                             .forward = "nothing",
                             .backward = "nothing",
                             .partial = "stays partial"},
-                           unchanged, forms::constant())
-          .with_gradient([](all x, numbers const&, std::size_t) { return numbers(x[0].size()); }),
+                           define::stopped(), forms::constant()),
   };
   return ops;
 }

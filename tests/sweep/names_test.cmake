@@ -9,4 +9,4 @@ mtf_check_names("${SWEEP}" WHERE tests/sweep INCLUDE "${INCLUDE}" ONLY_OPERATION
   "global_norm"      # optimizers.hpp: a number, of a structure of gradients
   "for_each_tensor"  # params.hpp: walks a structure
   "scan"             # scan.hpp: calls the user's layers, one after the other
-  ADVICE "An entry is a typed call, a definition in plain loops, a closed form of what it sends, and its row of docs/operations.md: see tests/sweep/define.hpp")
+  ADVICE "An entry is a typed call, a definition (tests/definitions), a closed form of what it sends, and its row of docs/operations.md: see tests/sweep/entry.hpp")

@@ -1,7 +1,7 @@
 #pragma once
-// What the sweep holds the library to: for every operation its documentation, its definition in plain loops over
-// doubles, and in closed form what it sends. Nothing here calls the library; of its headers only the plain record of a
-// collective is used.
+// What the sweep holds the library to: for every operation its documentation, its definition
+// (tests/definitions), and in closed form what it sends. Nothing here calls the library; of its headers only the plain
+// record of a collective is used.
 #include <functional>
 #include <span>
 #include <string>
@@ -12,6 +12,7 @@
 #include <mtf/backend/collective.hpp>
 #include <mtf/backend/collectives.hpp>
 
+#include "../definitions/definition.hpp"
 #include "places.hpp"
 
 namespace sweep {
@@ -91,7 +92,6 @@ struct operand_info {
   kind elements = kind::real;
   double low = -1, high = 1;  // its values are drawn from here
   bool integers = false;      // and rounded down
-  double grid = 0;            // and put halfway between multiples of this: away from the kinks of the function
 };
 
 /// A row of docs/operations.md.
@@ -108,17 +108,13 @@ struct operation {
   std::string name;    // as in C++
   documentation text;  // several instances may share one
   std::vector<operand_info> in;
-  std::function<numbers(std::vector<numbers> const&)> define;
+  define::definition definition;
   closed_form sends;
   bool differentiable = true;
   bool sums = false;         // it adds elements up, or multiplies by what it added up
   bool masks = false;        // it multiplies by 0 what it hides
   bool chained = false;      // it multiplies what may still be partial, or in several orders
   bool never_works = false;  // the dimensions of its operands do not go together under any layout
-  /// Gradients in another way than by differences of all of define(): of elementwise functions element by element, by
-  /// hand where differences do not see them (a rounded value, a stopped gradient). Of operand i for the weights of the
-  /// result.
-  std::function<numbers(std::vector<numbers> const&, numbers const& weights, std::size_t i)> gradient;
   signature form;
   int phase = 0;                                   // which cases of a family are chosen, where not all are
   std::vector<std::span<typed_case const>> cases;  // typed
@@ -146,10 +142,6 @@ struct operation {
   }
   operation hides() && {
     masks = true;
-    return std::move(*this);
-  }
-  operation with_gradient(std::function<numbers(std::vector<numbers> const&, numbers const&, std::size_t)> by_hand) && {
-    gradient = std::move(by_hand);
     return std::move(*this);
   }
 };

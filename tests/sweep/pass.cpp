@@ -85,7 +85,7 @@ outcome pass_of(problem const& q, typed_case const& t, situation const& s, answe
   };
   for (std::size_t o = 0; o < x.size(); ++o) {
     bool const real = q.op->in[o].elements == kind::real;
-    if (real && q.op->differentiable) x[o].slot = mtf::backend::ref(new slot(tape, *x[o].spec));
+    if (real && q.op->differentiable) x[o].slot = mtf::detail::make_ref<slot>(on, tape, *x[o].spec);
     if (!x[o].slot || before.empty()) continue;
     auto const& b = before[o];
     bool const over_others =
@@ -94,7 +94,7 @@ outcome pass_of(problem const& q, typed_case const& t, situation const& s, answe
     auto memory = to_device<element>(on, earlier(o, axes));
     if (b.what == content::known) mtf::detail::completed<element>(*x[o].spec, axes, memory);
     if (b.what == content::shared) {
-      others[o].slot = mtf::backend::ref(new slot(tape, *x[o].spec));
+      others[o].slot = mtf::detail::make_ref<slot>(on, tape, *x[o].spec);
       others[o].slot->add({memory, axes});
     }
     x[o].slot->add({std::move(memory), axes});
@@ -106,10 +106,14 @@ outcome pass_of(problem const& q, typed_case const& t, situation const& s, answe
   on.ranks().record(nullptr);
   r.spec = *y.spec;
   r.out = from_device(on, t.element, y.memory, static_cast<std::size_t>(shard_size(s.mesh, want.out)));
-  if (y.slot) {
+  if (y.slot || y.float_slot) {
     place seed = want.out;
     seed.partial = s.seed;
-    y.slot->add({to_device<element>(on, share(s.mesh, seed, kind::real, q.salt + 77, q.weights, rank)), s.seed});
+    numbers const mine = share(s.mesh, seed, kind::real, q.salt + 77, q.weights, rank);
+    if (y.slot)
+      y.slot->add({to_device<element>(on, mine), s.seed});
+    else
+      y.float_slot->add({to_device<float>(on, mine), s.seed});
     on.ranks().record(&r.backward);
     tape.run();
     on.ranks().record(nullptr);

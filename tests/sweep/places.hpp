@@ -9,7 +9,7 @@
 namespace sweep {
 
 /// Dimensions are numbered a b c d e. 24 is divided by all meshes, 4 and 6 are not: the sweep meets both. e is b under
-/// another name. The total is small, so that a central difference may run over all elements.
+/// another name.
 /// With MTF_SWEEP_EXTENTS it is the sweep of special values (special.hpp), which has its own, some of them 1.
 inline constexpr int dim_count = 5;
 #ifdef MTF_SWEEP_EXTENTS

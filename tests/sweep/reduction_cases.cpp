@@ -1,8 +1,6 @@
 // Reductions along dimensions, and softmax.
-#include <cmath>
-#include <type_traits>
-
-#include "define.hpp"
+#include "../definitions/reduction.hpp"
+#include "entry.hpp"
 
 namespace sweep {
 
@@ -125,267 +123,76 @@ closed_form product(set gone) {
   };
 }
 
-using all = std::vector<numbers> const&;
-
-/// As by_rows, one number of n.
-template <class F>
-definition one_a_row(std::size_t n, std::size_t inner, F f) {
-  return [=](all x) {
-    numbers y, row(n);
-    for (std::size_t r = 0; r < x[0].size() / n; ++r) {
-      for (std::size_t j = 0; j < n; ++j) row[j] = x[0][r / inner * inner * n + r % inner + j * inner];
-      y.push_back(f(row));
-    }
-    return y;
-  };
-}
-
-double product_of(numbers const& x) {
-  double y = 1;
-  for (double const v : x) y *= v;
-  return y;
-}
-double sum_exp(numbers const& x, double scale) {
-  double s = 0;
-  for (double const v : x) s += std::exp(scale * v);
-  return s;
-}
-void softmax_of(numbers const& x, numbers& y, double scale) {
-  double const s = sum_exp(x, scale);
-  for (std::size_t j = 0; j < x.size(); ++j) y[j] = std::exp(scale * x[j]) / s;
-}
-void log_softmax_of(numbers const& x, numbers& y, all) {
-  double const s = sum_exp(x, 1);
-  for (std::size_t j = 0; j < x.size(); ++j) y[j] = x[j] - std::log(s);
-}
-/// x[i, j, k] for attention scores: i over blocks, q the query, k the key, which it sees if it should.
-template <class Sees>
-numbers masked_of(numbers const& x, double scale, std::array<std::size_t, 3> stride, Sees sees) {
-  numbers y(x.size());
-  auto const shows = [&](std::size_t q, std::size_t k, [[maybe_unused]] std::size_t i) {
-    if constexpr (std::is_invocable_v<Sees, std::size_t, std::size_t>)
-      return sees(q, k);
-    else
-      return sees(q, k, i);
-  };
-  for (std::size_t i = 0; i < C; ++i)
-    for (std::size_t q = 0; q < B; ++q) {
-      double s = 0;
-      auto const at = [&](std::size_t k) { return i * stride[0] + q * stride[1] + k * stride[2]; };
-      for (std::size_t k = 0; k < E; ++k) s += shows(q, k, i) ? std::exp(scale * x[at(k)]) : 0;
-      for (std::size_t k = 0; k < E; ++k) y[at(k)] = shows(q, k, i) ? std::exp(scale * x[at(k)]) / s : 0;
-    }
-  return y;
-}
-bool before(std::size_t q, std::size_t k) { return k <= q; }
+bool is_causal(int query, int key) { return key <= query; }
 
 }  // namespace
 
 std::vector<operation> reduction_operations() {
+  auto const rows = [](int dim) { return forms::rows(dim, {1, 1}, {1}, false); };
+  auto const masked = [](define::sees shows, double scale = 1) {
+    return define::masked_softmax(1, 4, std::move(shows), scale);
+  };
   std::vector<operation> ops{
-      adding<sum_b>("sum<b>(x[a, b, c])", sums,
-                    one_a_row(B, C,
-                              [](numbers const& x) {
-                                double s = 0;
-                                for (double const v : x) s += v;
-                                return s;
-                              }),
-                    forms::sum(bit(1))),
-      adding<sum_ac>(
-          "sum<c, a>(x[a, b, c])", sums,
-          [](all x) {
-            numbers y(B);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t j = 0; j < B; ++j)
-                for (std::size_t k = 0; k < C; ++k) y[j] += x[0][(i * B + j) * C + k];
-            return y;
-          },
-          forms::sum(bit(0) | bit(2))),
-      adding<sum_all>(
-          "sum(x[a, b])", sums,
-          [](all x) {
-            double s = 0;
-            for (double const v : x[0]) s += v;
-            return numbers{s};
-          },
-          forms::sum(bit(0) | bit(1))),
-      adding<mean_a>("mean<a>(x[a, b, c])", sums,
-                     one_a_row(A, B * C,
-                               [](numbers const& x) {
-                                 double s = 0;
-                                 for (double const v : x) s += v;
-                                 return s / A;
-                               }),
-                     forms::sum(bit(0))),
-      adding<mean_all>(
-          "mean(x[a, b])", sums,
-          [](all x) {
-            double s = 0;
-            for (double const v : x[0]) s += v;
-            return numbers{s / (A * B)};
-          },
-          forms::sum(bit(0) | bit(1))),
-      adding<mean_integers>("mean<c>(x[a, c]) of integers", sums,
-                            one_a_row(C, 1,
-                                      [](numbers const& x) {
-                                        double s = 0;
-                                        for (double const v : x) s += v;
-                                        return s / static_cast<double>(C);
-                                      }),
-                            completed_sum(bit(2)))
+      adding<sum_b>("sum<b>(x[a, b, c])", sums, define::sum(), forms::sum(bit(1))),
+      adding<sum_ac>("sum<c, a>(x[a, b, c])", sums, define::sum(), forms::sum(bit(0) | bit(2))),
+      adding<sum_all>("sum(x[a, b])", sums, define::sum(), forms::sum(bit(0) | bit(1))),
+      adding<mean_a>("mean<a>(x[a, b, c])", sums, define::mean(), forms::sum(bit(0))),
+      adding<mean_all>("mean(x[a, b])", sums, define::mean(), forms::sum(bit(0) | bit(1))),
+      adding<mean_integers>("mean<c>(x[a, c]) of integers", sums, define::mean(), completed_sum(bit(2)))
           .drawn(-20, 20)
           .without_gradient(),
-      adding<weighted_b>(
-          "weighted_mean<b>(x[a, b], weights[b, a])", weighted_means,
-          [](all x) {
-            numbers y(A);
-            for (std::size_t i = 0; i < A; ++i) {
-              double s = 0, w = 0;
-              for (std::size_t j = 0; j < B; ++j) {
-                s += x[0][i * B + j] * x[1][j * A + i];
-                w += x[1][j * A + i];
-              }
-              y[i] = s / w;
-            }
-            return y;
-          },
-          composed(bit(1)))
+      adding<weighted_b>("weighted_mean<b>(x[a, b], weights[b, a])", weighted_means, define::weighted_mean(),
+                         composed(bit(1)))
           .drawn(0.5, 3, 1),
-      adding<weighted_all>(
-          "weighted_mean(x[a, c], weights[a, c]), integers", weighted_means,
-          [](all x) {
-            double s = 0, w = 0;
-            for (std::size_t i = 0; i < A * C; ++i) s += x[0][i] * x[1][i], w += x[1][i];
-            return numbers{s / w};
-          },
-          composed(bit(0) | bit(2)))
+      adding<weighted_all>("weighted_mean(x[a, c], weights[a, c]), integers", weighted_means, define::weighted_mean(),
+                           composed(bit(0) | bit(2)))
           .drawn(0, 3, 1),
-      entry<max_b>("reduce_max<b>(x[a, b, c])", extremes,
-                   one_a_row(B, C,
-                             [](numbers const& x) {
-                               double m = x[0];
-                               for (double const v : x) m = larger(m, v);
-                               return m;
-                             }),
-                   forms::extreme(bit(1)))
-          .drawn(-3, 3),
-      entry<max_tied>("reduce_max<a>(x[a, b, c]), with ties", extremes,
-                      one_a_row(A, B * C,
-                                [](numbers const& x) {
-                                  double m = x[0];
-                                  for (double const v : x) m = larger(m, v);
-                                  return m;
-                                }),
-                      forms::extreme(bit(0)))
+      entry<max_b>("reduce_max<b>(x[a, b, c])", extremes, define::largest(), forms::extreme(bit(1))).drawn(-3, 3),
+      entry<max_tied>("reduce_max<a>(x[a, b, c]), with ties", extremes, define::largest(), forms::extreme(bit(0)))
           .drawn(-3, 3)
-          .integers()
-          .with_gradient([](all x, numbers const& weights, std::size_t) {
-            numbers g(x[0].size());
-            for (std::size_t r = 0; r < B * C; ++r) {
-              double m = x[0][r];
-              for (std::size_t i = 0; i < A; ++i) m = larger(m, x[0][i * B * C + r]);
-              for (std::size_t i = 0; i < A; ++i) g[i * B * C + r] = x[0][i * B * C + r] == m ? weights[r] : 0;
-            }
-            return g;
-          }),
-      entry<min_ac>(
-          "reduce_min<a, c>(x[a, b, c])", extremes,
-          [](all x) {
-            numbers y(B, HUGE_VAL);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t j = 0; j < B; ++j)
-                for (std::size_t k = 0; k < C; ++k) y[j] = smaller(y[j], x[0][(i * B + j) * C + k]);
-            return y;
-          },
-          forms::extreme(bit(0) | bit(2)))
+          .integers(),
+      entry<min_ac>("reduce_min<a, c>(x[a, b, c])", extremes, define::smallest(), forms::extreme(bit(0) | bit(2)))
           .drawn(-3, 3),
-      adding<prod_b>("reduce_prod<b>(x[a, b, c])", products, one_a_row(B, C, product_of), product(bit(1)))
+      adding<prod_b>("reduce_prod<b>(x[a, b, c])", products, define::product(), product(bit(1)))
           .drawn(0.75, 1.25)
           .chains(),
-      adding<prod_ac>(
-          "reduce_prod<c, a>(x[a, b, c])", products,
-          [](all x) {
-            numbers y(B, 1.0);
-            for (std::size_t i = 0; i < A; ++i)
-              for (std::size_t j = 0; j < B; ++j)
-                for (std::size_t k = 0; k < C; ++k) y[j] *= x[0][(i * B + j) * C + k];
-            return y;
-          },
-          product(bit(0) | bit(2)))
+      adding<prod_ac>("reduce_prod<c, a>(x[a, b, c])", products, define::product(), product(bit(0) | bit(2)))
           .drawn(0.75, 1.25)
           .chains(),
-      adding<prod_all>(
-          "reduce_prod(x[b, a])", products, [](all x) { return numbers{product_of(x[0])}; }, product(bit(0) | bit(1)))
+      adding<prod_all>("reduce_prod(x[b, a])", products, define::product(), product(bit(0) | bit(1)))
           .drawn(0.75, 1.25)
           .chains(),
-      adding<prod_zeros>("reduce_prod<c>(x[a, c, b]), with zeros", products, one_a_row(C, B, product_of),
-                         product(bit(2)))
+      adding<prod_zeros>("reduce_prod<c>(x[a, c, b]), with zeros", products, define::product(), product(bit(2)))
           .drawn(-1, 3)
           .integers()
           .chains(),
-      adding<prod_integers>("reduce_prod<c>(x[a, c]) of integers", products, one_a_row(C, 1, product_of),
-                            product(bit(2)))
+      adding<prod_integers>("reduce_prod<c>(x[a, c]) of integers", products, define::product(), product(bit(2)))
           .drawn(-1, 2)
           .without_gradient()
           .chains(),
-      adding<softmax_a>("softmax<a>(x[a, b, c], 1.5)", softmaxes,
-                        by_rows(A, B * C, [](numbers const& x, numbers& y, all) { softmax_of(x, y, 1.5); }),
-                        forms::rows(0, {1, 1}, {1}, false)),
-      adding<softmax_c>("softmax<c>(x[a, b, c])", softmaxes,
-                        by_rows(C, 1, [](numbers const& x, numbers& y, all) { softmax_of(x, y, 1); }),
-                        forms::rows(2, {1, 1}, {1}, false)),
-      adding<log_softmax_b>("log_softmax<b>(x[a, b, c])", softmaxes, by_rows(B, C, log_softmax_of),
-                            forms::rows(1, {1, 1}, {1}, false)),
-      adding<log_softmax_c>("log_softmax<c>(x[a, c])", softmaxes, by_rows(C, 1, log_softmax_of),
-                            forms::rows(2, {1, 1}, {1}, false)),
-      adding<logsumexp_b>("logsumexp<b>(x[a, b, c])", logsumexps,
-                          one_a_row(B, C, [](numbers const& x) { return std::log(sum_exp(x, 1)); }),
+      adding<softmax_a>("softmax<a>(x[a, b, c], 1.5)", softmaxes, define::softmax(0, 1.5), rows(0)),
+      adding<softmax_c>("softmax<c>(x[a, b, c])", softmaxes, define::softmax(2), rows(2)),
+      adding<log_softmax_b>("log_softmax<b>(x[a, b, c])", softmaxes, define::log_softmax(1), rows(1)),
+      adding<log_softmax_c>("log_softmax<c>(x[a, c])", softmaxes, define::log_softmax(2), rows(2)),
+      adding<logsumexp_b>("logsumexp<b>(x[a, b, c])", logsumexps, define::logsumexp(),
                           forms::rows(1, {1, 1}, {}, true)),
-      adding<logsumexp_a>("logsumexp<a>(x[b, a])", logsumexps,
-                          one_a_row(A, 1, [](numbers const& x) { return std::log(sum_exp(x, 1)); }),
-                          forms::rows(0, {1, 1}, {}, true)),
-      adding<causal>(
-          "masked_softmax<b, e>(x[c, b, e], causal, 1.5)", softmaxes,
-          [](all x) { return masked_of(x[0], 1.5, {B * E, E, 1}, before); }, forms::rows(4, {1, 1}, {1}, false))
+      adding<logsumexp_a>("logsumexp<a>(x[b, a])", logsumexps, define::logsumexp(), forms::rows(0, {1, 1}, {}, true)),
+      adding<causal>("masked_softmax<b, e>(x[c, b, e], causal, 1.5)", softmaxes, masked(is_causal, 1.5), rows(4))
           .drawn(-3, 3),
-      adding<causal_turned>(
-          "masked_softmax<b, e>(x[e, c, b], causal)", softmaxes,
-          [](all x) { return masked_of(x[0], 1, {B, 1, C * B}, before); }, forms::rows(4, {1, 1}, {1}, false))
+      adding<causal_turned>("masked_softmax<b, e>(x[e, c, b], causal)", softmaxes, masked(is_causal), rows(4))
           .drawn(-3, 3),
       // The first queries see nothing.
-      adding<band>(
-          "masked_softmax<b, e>(x[c, b, e], window)", softmaxes,
-          [](all x) {
-            return masked_of(x[0], 1, {B * E, E, 1},
-                             [](std::size_t q, std::size_t k) { return k + 2 <= q && q < k + 6; });
-          },
-          forms::rows(4, {1, 1}, {1}, false))
+      adding<band>("masked_softmax<b, e>(x[c, b, e], window)", softmaxes,
+                   masked([](int q, int k) { return k + 2 <= q && q < k + 6; }), rows(4))
           .drawn(-3, 3),
-      adding<band_turned>(
-          "masked_softmax<b, e>(x[e, c, b], window and prefix, -0.5)", softmaxes,
-          [](all x) {
-            return masked_of(x[0], -0.5, {B, 1, C * B},
-                             [](std::size_t q, std::size_t k) { return (k <= q + 1 && q < k + 2) || k < 2; });
-          },
-          forms::rows(4, {1, 1}, {1}, false))
+      adding<band_turned>("masked_softmax<b, e>(x[e, c, b], window and prefix, -0.5)", softmaxes,
+                          masked([](int q, int k) { return (k <= q + 1 && q < k + 2) || k < 2; }, -0.5), rows(4))
           .drawn(-3, 3),
-      adding<lengths>(
-          "masked_softmax<b, e>(x[c, b, e], causal, lengths[c], 1.5)", softmaxes,
-          [](all x) {
-            return masked_of(x[0], 1.5, {B * E, E, 1}, [&](std::size_t q, std::size_t k, std::size_t i) {
-              return k <= q + 2 && static_cast<double>(k) < x[1][i];
-            });
-          },
-          forms::rows(4, {1, 1}, {1}, false))
+      adding<lengths>("masked_softmax<b, e>(x[c, b, e], causal, lengths[c], 1.5)", softmaxes,
+                      masked([](int q, int k) { return k <= q + 2; }, 1.5), rows(4))
           .drawn(-1, E + 2, 1),
-      adding<lengths_of_queries>(
-          "masked_softmax<b, e>(x[e, c, b], window and prefix, lengths[b, c])", softmaxes,
-          [](all x) {
-            return masked_of(x[0], 1, {B, 1, C * B}, [&](std::size_t q, std::size_t k, std::size_t i) {
-              return ((k <= q + 3 && q < k + 3) || k < 2) && static_cast<double>(k) < x[1][q * C + i];
-            });
-          },
-          forms::rows(4, {1, 1}, {1}, false))
+      adding<lengths_of_queries>("masked_softmax<b, e>(x[e, c, b], window and prefix, lengths[b, c])", softmaxes,
+                                 masked([](int q, int k) { return (k <= q + 3 && q < k + 3) || k < 2; }), rows(4))
           .drawn(-1, E + 2, 1),
   };
   return ops;

@@ -105,6 +105,7 @@ using whole = arg<std::int32_t, D...>;
 struct erased {
   mtf::backend::buffer<backend> memory;
   mtf::backend::ref<mtf::detail::gradient_slot<backend, element>> slot{};
+  mtf::backend::ref<mtf::detail::gradient_slot<backend, float>> float_slot{};  // of sums of bfloat16
   mtf::sharding const* spec = nullptr;
   mtf::backend::arrangement const* where = nullptr;  // by value
 };
@@ -118,7 +119,10 @@ mtf::detail::value<backend, T> restored(erased const& x) {
 template <class X>
 erased without_type(X const& x) {
   erased e{.memory = x.value().memory, .spec = &mtf::detail::place_of(x).spec()};
-  if constexpr (std::is_same_v<typename X::element_type, element>) e.slot = x.value().slot;
+  if constexpr (std::is_same_v<typename X::element_type, element>)
+    e.slot = x.value().slot;
+  else if constexpr (std::is_same_v<typename X::element_type, float>)
+    e.float_slot = x.value().slot;
   return e;
 }
 

@@ -27,7 +27,8 @@ struct softmax {
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
 };
 
-/// dx = scale * y * (dy - sum(y dy)). dot: these sums, row_dot of the whole rows, where these are only parts of them.
+/// dx = scale * y * (dy - sum(y dy)) over the visible elements; hidden ones are 0, whatever dy is there. dot: these
+/// sums, row_dot of the whole rows, where these are only parts of them.
 template <class T>
 struct softmax_vjp {
   static constexpr char const* name = "mtf::softmax_vjp";
@@ -38,6 +39,7 @@ struct softmax_vjp {
   T const* y;
   T const* dy;
   A const* dot = nullptr;
+  visible_rows seen{};
 
   [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<T>(of); }
 };
@@ -71,7 +73,7 @@ struct row_exp_sum {
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of); }
 };
 
-/// out = sum(y dy) of each row.
+/// out = sum(y dy) over the visible elements of each row.
 template <class T>
 struct row_dot {
   static constexpr char const* name = "mtf::row_dot";
@@ -80,6 +82,7 @@ struct row_dot {
   A* out;
   T const* y;
   T const* dy;
+  visible_rows seen{};
 
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of); }
 };

@@ -51,28 +51,34 @@ struct masked_softmax_operation {
   masked_softmax_work const* work;
   A scale;
   visible seen;
-  static constexpr std::size_t kept = 1;  // y
+  static constexpr std::size_t kept = 2;  // y; the length of each row
   static constexpr char const* name() { return "masked_softmax"; }
 
+  [[nodiscard]] constexpr visible_rows here(mesh_shape const& mesh, int rank, std::int32_t const* lengths) const {
+    auto rows = visible_here(work->of, seen, mesh, rank);
+    rows.lengths = lengths;
+    rows.first_key = shard_offset(work->of.in[0], work->of.dim, mesh, rank);
+    return rows;
+  }
   constexpr void forward(auto& f) const {
     auto const& of = work->of;
     auto const lengths = make_buffer<std::int32_t>(f.backend, of.r.count());
     auto* const of_rows = data_of<std::int32_t>(lengths);
     f.run(primitives::copy<std::int32_t, std::int32_t>{work->of_lengths, of_rows, f.template x<1>()});
-    auto here = visible_here(of, seen, f.mesh(), f.rank());
-    here.lengths = of_rows;
-    here.first_key = shard_offset(of.in[0], of.dim, f.mesh(), f.rank());
+    auto const rows = here(f.mesh(), f.rank(), of_rows);
     std::remove_cvref_t<decltype(f.out)> statistics;
     A *max = nullptr, *sum = nullptr;
     if (of.exchange != 0) {
       max = data_of<A>(statistics = make_buffer<A>(f.backend, 2 * of.r.count()));
       sum = data_of<A>(statistics, of.r.count());
-      exchange_statistics<T>(f, of, scale, here, max, sum);
+      exchange_statistics<T>(f, of, scale, rows, max, sum);
     }
-    f.run(primitives::softmax<T>{of.r, scale, here, f.y(), f.x(), max, sum});
-    f.kept[0] = f.out;
+    f.run(primitives::softmax<T>{of.r, scale, rows, f.y(), f.x(), max, sum});
+    f.kept = {f.out, lengths};
   }
-  constexpr void backward(auto& g) const { softmax_backward<T>(g, work->of, scale); }
+  constexpr void backward(auto& g) const {
+    softmax_backward<T>(g, work->of, scale, here(g.mesh(), g.rank(), data_of<std::int32_t>(g.kept[1])));
+  }
 };
 
 template <class Query, class Key>

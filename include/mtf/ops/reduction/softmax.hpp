@@ -75,7 +75,7 @@ constexpr void exchange_statistics(auto& f, softmax_work const& w, A scale, visi
 }
 /// Of softmax and log_softmax, from the result.
 template <class T>
-constexpr void softmax_backward(auto& g, softmax_work const& w, compute_t<T> scale) {
+constexpr void softmax_backward(auto& g, softmax_work const& w, compute_t<T> scale, visible_rows const& here) {
   using A = compute_t<T>;
   T* const dx = g.dx();
   T const* const y = data_of<T>(g.kept[0]);
@@ -85,12 +85,12 @@ constexpr void softmax_backward(auto& g, softmax_work const& w, compute_t<T> sca
   A* s = nullptr;
   if (w.exchange != 0) {
     s = data_of<A>(sums = make_buffer<A>(g.backend, w.r.count()));
-    is_log ? g.run(primitives::row_sum<T>{w.r, s, dy}) : g.run(primitives::row_dot<T>{w.r, s, y, dy});
+    is_log ? g.run(primitives::row_sum<T>{w.r, s, dy}) : g.run(primitives::row_dot<T>{w.r, s, y, dy, here});
     g.backend.communicate(
         collective::all_reduce(w.exchange, combine::sum, element_of<A>, static_cast<std::size_t>(w.r.count())), s, s);
   }
   is_log ? g.run(primitives::log_softmax_vjp<T>{w.r, dx, y, dy, s})
-         : g.run(primitives::softmax_vjp<T>{w.r, scale, dx, y, dy, s});
+         : g.run(primitives::softmax_vjp<T>{w.r, scale, dx, y, dy, s, here});
 }
 
 template <class T>
@@ -134,7 +134,7 @@ struct softmax_operation {
     if (work->kind == soft::logsumexp)
       return g.run(primitives::logsumexp_vjp<T>{r, g.dx(), data_of<T>(g.kept[0]), data_of<A>(g.kept[1]),
                                                 data_of<A>(g.kept[1], r.count()), g.dy()});
-    softmax_backward<T>(g, *work, scale);
+    softmax_backward<T>(g, *work, scale, visible_here(*work, seen, g.mesh(), g.rank()));
   }
 };
 

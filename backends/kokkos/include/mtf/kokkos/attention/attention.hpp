@@ -119,7 +119,7 @@ void compute(resources<Exec>& on, primitives::attention_vjp<T> const& x) {
     with(attention_backward_in_blocks<T>(x.of, x.scale, workers, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out, x.max, x.sum,
                                          x.dout));
   } else {
-    using body = rows_body<softmax_vjp_row<T, visible_rows>, T, 2>;
+    using body = rows_body<softmax_vjp_row<T>, T, 2>;
     attention_products const w{x.of};
     workspace<T, Exec> const weights(on, w.rows() * x.of.keys), gradient(on, w.rows() * x.of.keys);
     T *const p = weights.get(), *const g = gradient.get();

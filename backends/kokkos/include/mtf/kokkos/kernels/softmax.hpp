@@ -116,28 +116,32 @@ struct softmax_row {
   }
 };
 
-/// Rows of which everything is visible.
-struct all_visible {
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION constexpr visible_range operator()(index, index n) const {
-    return {0, 0, n};
+/// The sum of y dy over the visible elements.
+struct dot_row {
+  visible_rows seen;
+
+  template <class Team, class T>
+  KOKKOS_FUNCTION compute_t<T> operator()(Team const& team, index r, index n, T const* y, T const* dy) const {
+    return over_runs<sum_op, compute_t<T>>(seen(r, n), [=](index begin, index count) MTF_INLINE_LAMBDA {
+      return dot_of(team, count, y + begin, dy + begin);
+    });
   }
 };
+
 /// dx = scale * y * (dy - dot), dot = sum(y dy); 0 where y is, in what is hidden, which need not be read.
-template <class T, class Seen = all_visible>
+template <class T>
 struct softmax_vjp_row {
   using A = compute_t<T>;
   A scale;
   A const* dot = nullptr;
-  Seen seen{};
+  visible_rows seen;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* y, T const* dy) const {
     visible_range const range = seen(r, n);
     hide(team, range, n, out);
     A const s = scale;
-    A const d = dot != nullptr ? dot[r] : over_runs<sum_op, A>(range, [=](index begin, index count) MTF_INLINE_LAMBDA {
-      return dot_of(team, count, y + begin, dy + begin);
-    });
+    A const d = dot != nullptr ? dot[r] : dot_row{seen}(team, r, n, y, dy);
     each_run(range, [=](index begin, index count) MTF_INLINE_LAMBDA {
       T* const to = out + begin;
       T const *const p = y + begin, *const g = dy + begin;
@@ -152,7 +156,7 @@ void compute(device<Exec>& on, primitives::softmax<T> const& p) {
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::softmax_vjp<T> const& p) {
-  write_rows(on, p.name, p.of, softmax_vjp_row<T>{p.scale, p.dot}, p.dx, p.y, p.dy);
+  write_rows(on, p.name, p.of, softmax_vjp_row<T>{p.scale, p.dot, p.seen}, p.dx, p.y, p.dy);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::row_max<T> const& p) {
@@ -164,7 +168,7 @@ void compute(device<Exec>& on, primitives::row_exp_sum<T> const& p) {
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::row_dot<T> const& p) {
-  number_rows(on, p.name, p.of, dot_row{}, p.out, p.y, p.dy);
+  number_rows(on, p.name, p.of, dot_row{p.seen}, p.out, p.y, p.dy);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::row_sum<T> const& p) {

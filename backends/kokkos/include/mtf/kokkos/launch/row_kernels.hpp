@@ -78,11 +78,4 @@ struct sum_row {
   }
 };
 
-struct dot_row {
-  template <class Team, class T>
-  KOKKOS_FUNCTION compute_t<T> operator()(Team const& team, index, index n, T const* a, T const* b) const {
-    return dot_of(team, n, a, b);
-  }
-};
-
 }  // namespace mtf::kokkos

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sweep {
+namespace define {
 
 inline std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter, std::uint32_t draw) {
   std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32U), draw,
@@ -41,4 +41,4 @@ inline double truncated_normal_at(std::uint64_t key, std::uint64_t counter) {
   return z;
 }
 
-}  // namespace sweep
+}  // namespace define

@@ -1,0 +1,31 @@
+#pragma once
+#include "definition.hpp"
+
+namespace define {
+
+// Along the dimensions that the result lacks.
+definition sum();
+definition mean();
+/// The second operand's are the weights.
+definition weighted_mean();
+/// Their gradients go to every element that equals the result.
+definition largest();
+definition smallest();
+definition product();
+definition logsumexp();
+
+// Of rows along a dimension.
+definition softmax(int dim, double scale = 1);
+definition log_softmax(int dim);
+
+/// Whether the query at a position sees the key at another.
+using sees = std::function<bool(int query, int key)>;
+/// 0 for keys that the query does not see, or that are not below its length, where a second operand has lengths.
+definition masked_softmax(int query, int key, sees shows, double scale = 1);
+
+// Of rows, for other definitions.
+row softmax_of(tape&, row x);
+number logsumexp_of(tape&, row x);
+number mean_of(tape&, row const& x);
+
+}  // namespace define
