@@ -1,6 +1,7 @@
 // Nanoseconds for an operation on tensors of one element: forward without gradients, and forward and backward, as a
 // program with many such operations takes longer than one with none; how often it allocates. On a backend whose kernels
-// do nothing, which is the library's own cost, with layouts that are types and values, and on Kokkos'.
+// do nothing, which is the library's own cost, with layouts that are types and values, and on Kokkos'. And an
+// operation where tensors of many lengths were seen.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -42,6 +43,7 @@ namespace {
 struct batch : mtf::dim<"batch", 1> {};
 struct width : mtf::dim<"width", 1> {};
 struct hidden : mtf::dim<"hidden", 1> {};
+struct length : mtf::dim<"length"> {};
 struct one : mtf::axis<"one", 1> {};
 using whole = mtf::layout<mtf::mesh<one>>;
 using split = mtf::layout<mtf::mesh<one>, mtf::split<batch, one>>;
@@ -166,6 +168,25 @@ void each_operation(Backend& b, F const& f) {
   f("relayout", costs<L, x>(b, [](auto const& p) { return mtf::relayout<Split>(p); }));
 }
 
+/// A softmax of tensors in turn, of so many lengths.
+double of_lengths(std::size_t lengths) {
+  mtf::single_rank ranks(mtf::mesh<one>::shape());
+  overhead::idle_backend<Kokkos::Serial> idle(ranks);
+  idle.layouts().add(mtf::value_of<whole>);
+  using X = mtf::place<float, mtf::any_layout<>, overhead::idle_backend<Kokkos::Serial>>::tensor<length, width>;
+  std::vector<X> x, out(together);
+  for (std::size_t i = 0; i < lengths; ++i) {
+    idle.layouts().give({{"length", static_cast<std::int64_t>(i + 1)}});
+    x.push_back(mtf::full<X>(idle, 0.5F));
+    out[0] = mtf::softmax<width>(x.back());
+  }
+  return of_one(cost_of([&] {
+           for (std::size_t i = 0, at = 0; i < together; ++i, at = (at + 31) % lengths)
+             out[i] = mtf::softmax<width>(x[at]);
+         }))
+      .nanoseconds;
+}
+
 struct line {
   char const* name;
   std::array<std::array<cost, 2>, 4>
@@ -213,6 +234,8 @@ int table() {
                 r.on[0][0].nanoseconds, r.on[0][1].nanoseconds, r.on[0][0].allocations, r.on[0][1].allocations,
                 r.on[1][0].nanoseconds, r.on[1][1].nanoseconds, r.on[2][0].nanoseconds, r.on[2][1].nanoseconds,
                 r.on[3][0].nanoseconds, r.on[3][1].nanoseconds);
+  for (std::size_t const lengths : {1U, 16U, 256U, 2048U})
+    std::printf("a softmax of tensors of %4zu lengths: %5.1f ns\n", lengths, of_lengths(lengths));
   std::printf("the pool asked the system %llu times for all of Serial's\n",
               static_cast<unsigned long long>(serial.memory().system_allocations - before));
   return 0;

@@ -72,6 +72,7 @@
 #include <mtf/plan/plan.hpp>
 #include <mtf/plan/plan_of.hpp>
 #include <mtf/plan/without_communication.hpp>
+#include <mtf/tensor/extent.hpp>
 #include <mtf/tensor/params.hpp>
 #include <mtf/tensor/place.hpp>
 #include <mtf/tensor/tensor.hpp>

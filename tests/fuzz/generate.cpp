@@ -28,6 +28,12 @@ table const& entries() {
   return all;
 }
 
+mtf::extents_value given_extents(define::extents const& extents) {
+  mtf::extents_value all;
+  for (std::size_t d = 0; d < dim_names.size(); ++d) all.give(dim_names[d], extents[d]);
+  return all;
+}
+
 given const* given_at(program const& p, std::size_t tensor) {
   auto const& parameters = parameters_of(p);
   if (tensor < parameters.size()) return &parameters[tensor].as;
@@ -67,7 +73,7 @@ bool is_moderate(tape const& t, kind const& of, array const& x) {
 
 }  // namespace
 
-array numbers_of(tape& t, given const& g, mtf::mesh_shape const& mesh) {
+array numbers_of(tape& t, given const& g, define::extents const& extents, mtf::mesh_shape const& mesh) {
   array x(g.of.dims, extents);
   bool const integers = !is_floating(g.of.element);
   double const terms = mesh.size(g.partial);
@@ -90,7 +96,7 @@ bool interpret(meaning& m, entry const& e, std::vector<std::size_t> const& from)
   auto& t = m.numbers;
   t.round_by(inside, stored);
   auto const before = t.size();
-  array y(e.out.dims, extents);
+  array y(e.out.dims, m.extents);
   e.means(t, x, y);
   if (is_floating(e.out.element))
     for (number& i : y.numbers) i = t.store(i);
@@ -104,9 +110,11 @@ bool interpret(meaning& m, entry const& e, std::vector<std::size_t> const& from)
 
 meaning meaning_of(program const& p) {
   meaning m;
+  m.extents = p.extents;
   auto& t = m.numbers;
   auto const& mesh = p.mesh.shape;
-  for (std::size_t i = 0; i < first_result(p); ++i) m.tensors.push_back(numbers_of(t, *given_at(p, i), mesh));
+  for (std::size_t i = 0; i < first_result(p); ++i)
+    m.tensors.push_back(numbers_of(t, *given_at(p, i), p.extents, mesh));
   for (std::size_t l = 0; l < p.lines.size(); ++l) {
     if (p.refused && l + 1 == p.lines.size()) break;
     if (!interpret(m, entries()[p.lines[l].entry], p.lines[l].operands)) {
@@ -119,7 +127,7 @@ meaning meaning_of(program const& p) {
     auto const& of = kind_at(p, w.of);
     t.round_by(computes_to(of.element), stores_to(of.element));
     auto const& x = m.tensors[w.of];
-    auto const weights = numbers_of(t, {.of = of, .partial = w.partial, .salt = weight_salt(p, w)}, mesh);
+    auto const weights = numbers_of(t, {.of = of, .partial = w.partial, .salt = weight_salt(p, w)}, p.extents, mesh);
     std::vector<number> products;
     for (std::size_t i = 0; i < x.numbers.size(); ++i)
       products.push_back(t.store(t.multiply(x.numbers[i], weights.numbers[i])));
@@ -148,11 +156,13 @@ class writer {
     constexpr std::array types{mtf::element::f64, mtf::element::f64, mtf::element::f32, mtf::element::bf16};
     p_.of = p_.is_large ? mtf::element::f64 : types[below(types.size())];
     shares_ = p_.is_large && below(2) == 0;
+    choose_extents();
     do {
       choose_mesh();
       choose_layouts();
     } while (!parameters_fit() || (shares_ && p_.layouts[0].split_of(b::id).size == 0));
     mtf::trace on(p_.mesh.shape);
+    on.layouts().give(given_extents(p_.extents));
     for (auto const& layout : p_.layouts) on.layouts().add(layout);
     for (auto const& x : parameters_of(p_)) give(on, x.as);
     for (std::size_t n = 2 + below(5); p_.inputs.size() < n;) choose_input(on);
@@ -182,6 +192,15 @@ class writer {
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
   bool in_ten(std::size_t n) { return below(10) < n; }
 
+  /// In half of the programs others than the usual ones.
+  void choose_extents() {
+    constexpr std::array<int, 8> some{1, 2, 4, 6, 8, 12, 16, 24};
+    auto& e = p_.extents;
+    if (random_blocks_() % 2 == 0)
+      for (std::size_t const d : {0, 1, 2}) e[d] = some[random_blocks_() % some.size()];
+    e[4] = e[0];
+    m_.extents = e;
+  }
   void choose_mesh() {
     constexpr std::array<int, 6> sizes{2, 2, 2, 4, 3, 1};
     auto const wanted = below(20);
@@ -204,7 +223,7 @@ class writer {
     auto const add = [&](std::size_t d, int axis) {
       auto wider = split[d];
       wider.push(axis);
-      if (extents[d] % p_.mesh.shape.size(wider.mask()) == 0) split[d] = wider;
+      if (p_.extents[d] % p_.mesh.shape.size(wider.mask()) == 0) split[d] = wider;
     };
     std::vector<int> axes;
     for (int x = 0; x < p_.mesh.shape.ndim; ++x) axes.push_back(x);
@@ -250,7 +269,7 @@ class writer {
   }
   void give(mtf::trace& on, given const& g) {
     tensors_.push_back(calls_for<mtf::trace>(g.of).make(on, g));
-    m_.tensors.push_back(numbers_of(m_.numbers, g, p_.mesh.shape));
+    m_.tensors.push_back(numbers_of(m_.numbers, g, p_.extents, p_.mesh.shape));
     uses_.push_back(0);
     kinds_.push_back(g.of);
   }

@@ -107,6 +107,7 @@ void show(std::vector<mtf::layout_value> const& layouts) {
   pool.run(layouts[0].mesh.shape, [&](mtf::collectives& ranks) {
     backend on = backend::one_of_many(ranks);
     for (auto const& layout : layouts) on.layouts().add(layout);
+    on.layouts().give(mtf::extents_from(extents));
     parameters<mtf::place<real, mtf::any_layout<>, backend>::tensor> p;
     std::uint64_t n = 0;
     mtf::for_each_tensor(
@@ -239,7 +240,8 @@ std::string as_cpp(program const& p, std::string const& failure) {
   std::ostringstream s;
   s << "// Program " << p.seed << " of tests/fuzz" << (failure.empty() ? "" : ": " + failure) << "\n" << prelude;
   for (std::size_t d = 0; d < dim_names.size(); ++d)
-    s << "struct " << dim_names[d] << " : mtf::dim<\"" << dim_names[d] << "\", " << extents[d] << "> {};\n";
+    s << "struct " << dim_names[d] << " : mtf::dim<\"" << dim_names[d] << "\"> {};\n";
+  s << "constexpr char const* extents = \"" << given_extents(p.extents).text() << "\";\n";
   s << structure_of(p) << "\n"
     << text_of_draw << "\n"
     << helpers << text_of_through_host << "\n"
@@ -255,7 +257,7 @@ std::string as_cpp(program const& p, std::string const& failure) {
   else
     run += "double const norm = mtf::global_norm(on, gradients);";
   std::string const plan = "mtf::plan_under<" + when + ", " + split + (updated ? ", mtf::updated_by<mtf::sgd>" : "") +
-                           ">(loss_of{}, layouts, mtf::parameters<parameters, real>{})";
+                           ">(loss_of{}, layouts, mtf::extents_from(extents), mtf::parameters<parameters, real>{})";
   s << replaced(replaced(closing, "PLAN", plan), "RUN", run);
   return s.str();
 }

@@ -46,6 +46,7 @@ struct program {
   std::uint64_t seed = 0;
   mtf::mesh_value mesh;
   std::array<mtf::layout_value, layout_count> layouts;
+  define::extents extents{8, 4, 6, 1, 8, 1032};
   mtf::element of = mtf::element::f64;  // the parameters and the loss
   bool is_large = false;
   std::vector<given> inputs;
@@ -57,6 +58,9 @@ struct program {
   bool again = false;    // the ranks' backends ran it under other layouts before
   bool refused = false;  // the last operation, which the loss does not use: its operands lie wrongly
 };
+
+/// As a backend is given them.
+mtf::extents_value given_extents(define::extents const&);
 
 /// A parameter: its name, kind and layout.
 struct parameter {
@@ -106,13 +110,14 @@ std::vector<kind> const& all_kinds();
 
 /// By the definitions: the numbers of every tensor, the loss, and derivatives.
 struct meaning {
+  define::extents extents;
   tape numbers;
   std::vector<array> tensors;
   number loss = 0;
   bool usable = true;  // no decision that rounding could change, numbers of moderate size
 };
 /// The given tensor's numbers, as the ranks' terms have them.
-array numbers_of(tape&, given const&, mtf::mesh_shape const&);
+array numbers_of(tape&, given const&, define::extents const&, mtf::mesh_shape const&);
 /// Adds the results of a line. False: not usable.
 bool interpret(meaning&, entry const&, std::vector<std::size_t> const& operands);
 meaning meaning_of(program const&);

@@ -111,11 +111,14 @@ void run_types(Types, counted& on, program const& p, outcome& r) {
   }
 }
 
-/// The program under its layouts in another order: what a backend derived then must not matter afterwards. All ranks
-/// refuse it, or none does.
+/// The program under its layouts in another order, and with other extents: what a backend derived then must not matter
+/// afterwards. All ranks refuse it, or none does.
 template <class Types>
 void run_under_others(Types types, counted& on, program p) {
   std::rotate(p.layouts.begin(), p.layouts.begin() + 1, p.layouts.end());
+  auto const extents = given_extents(p.extents);
+  for (int& n : p.extents) n *= 2;
+  on.layouts().give(given_extents(p.extents));
   for (auto const& layout : p.layouts) on.layouts().add(layout);
   for (auto& t : p.terms) t.partial = 0;  // tensors are split otherwise
   try {
@@ -126,6 +129,7 @@ void run_under_others(Types types, counted& on, program p) {
     on.ranks().barrier();
   }
   on.layouts().clear();
+  on.layouts().give(extents);
   on.forget_peak();
 }
 
@@ -133,11 +137,13 @@ template <mtf::completed_gradients When, class Split, class Update, class Types>
 void plan_so(Types, program const& p, planned& r) {
   using loss = loss_of<typename Types::element>;
   using stands = typename Types::stands;
-  r.sends = mtf::plan_under<When, Split, Update>(loss{&p, &r.seen}, p.layouts, stands{}).unrolled();
+  r.sends =
+      mtf::plan_under<When, Split, Update>(loss{&p, &r.seen}, p.layouts, given_extents(p.extents), stands{}).unrolled();
   for (int rank = 0; rank < p.mesh.shape.size(); ++rank) {
     observer ignored;
     mtf::trace b(p.mesh.shape, rank);
-    mtf::detail::trace_under<When, Split, Update, loss, stands>(b, loss{&p, &ignored}, p.layouts);
+    mtf::detail::trace_under<When, Split, Update, loss, stands>(b, loss{&p, &ignored}, p.layouts,
+                                                                given_extents(p.extents));
     r.peaks.push_back(b.peak_bytes());
   }
 }
@@ -306,6 +312,7 @@ verdict runner::run_on(program const& p, meaning const& what) {
   auto const ended = machines_->pool.try_run(mesh, [&](mtf::collectives& on_ranks) {
     auto& r = ranks[static_cast<std::size_t>(on_ranks.rank())];
     counted on(on_ranks, machines_->spaces[static_cast<std::size_t>(on_ranks.rank())]);
+    on.layouts().give(given_extents(p.extents));
     if (p.again) with_types(p.of, p.is_large, [&](auto types) { run_under_others(types, on, p); });
     for (auto const& layout : p.layouts) on.layouts().add(layout);
     try {

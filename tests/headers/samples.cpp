@@ -10,6 +10,12 @@
 
 namespace samples {
 
+namespace first {  // dim.hpp
+struct batch : mtf::dim<"batch", 64> {};
+struct length : mtf::dim<"length"> {};  // known when the program runs
+struct data : mtf::axis<"data", 2> {};
+}  // namespace first
+
 // dim.hpp, notation.hpp
 struct batch : mtf::dim<"batch", 64> {};
 struct data : mtf::axis<"data", 2> {};

@@ -207,7 +207,7 @@ void check(F const& f, mtf::layout_value const& layout, In...) {
   using enum mtf::alike_layers;
   auto const planned = [&](mtf::alike_layers taken, bool& differ) {
     mtf::trace b(layout.mesh.shape, 0, taken);
-    mtf::detail::trace_under<When, Split, Update, F, In...>(b, f, std::span(&layout, 1));
+    mtf::detail::trace_under<When, Split, Update, F, In...>(b, f, std::span(&layout, 1), {});
     differ = b.layers_differ();
     return mtf::detail::plan_from<F>(b, layout.mesh);
   };

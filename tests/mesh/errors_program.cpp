@@ -4,8 +4,12 @@
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include <mtf/backend/layout_table.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh.hpp>
 #include <mtf/mpi.hpp>
 #include <mtf/threads.hpp>
@@ -113,6 +117,17 @@ int act(std::string const& how, mtf::collectives& c) {
   return sum == c.mesh().size() ? 0 : 9;
 }
 
+struct sized_backend {
+  using session = backend::session;
+  explicit sized_backend(mtf::collectives& c) : collectives_(c) {}
+  mtf::collectives& ranks() { return collectives_; }
+  mtf::backend::layout_table& layouts() { return layouts_; }
+
+ private:
+  mtf::collectives& collectives_;
+  mtf::backend::layout_table layouts_;
+};
+
 template <class Mesh, class Backend, class F>
 int run(bool threads, int& argc, char**& argv, F const& f) {
   return threads ? mtf::run_threads<Mesh, Backend>(argc, argv, f) : mtf::run<Mesh, Backend>(argc, argv, f);
@@ -126,6 +141,17 @@ int main(int argc, char** argv) {
   using square = mtf::mesh<rows, cols>;
   if (how == "lone")
     return run<mtf::mesh<lone>, backend>(threads, argc, argv, [](backend& b) { act("none", b.ranks); });
+  if (how == "same-sizes" || how == "differ-sizes") {
+    auto const sizes = [&] {
+      int rank = 0;
+      MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+      std::vector<mtf::layout_value> const layouts{mtf::layout_from(mtf::mesh_from("rows:2;cols:2"), "batch:rows")};
+      return mtf::sized_layouts{layouts, {{"batch", how == "differ-sizes" && rank == 3 ? 8 : 6}}};
+    };
+    return mtf::run_under<sized_backend>(argc, argv, sizes, [](sized_backend& b) {
+      return b.layouts().extents().text() == "batch:6" && b.layouts().size() == 1 ? 0 : 9;
+    });
+  }
   if (how == "session") return run<square, session_fails>(threads, argc, argv, [](backend&) {});
   return run<square, backend>(threads, argc, argv, [&](backend& b) { return act(how, b.ranks); });
 }

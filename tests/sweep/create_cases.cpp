@@ -54,6 +54,7 @@ SWEEP_CREATES(uniform, (a, b, c), abc, mtf::random_uniform<X>(on, mtf::random_ke
 SWEEP_CREATES(normal, (a, b, c), abc, mtf::random_normal<X>(on, mtf::random_key(4), 1, 2))
 SWEEP_CREATES(truncated, (a, b, c), abc, mtf::random_truncated_normal<X>(on, mtf::random_key(6), 1, 2))
 
+#ifndef MTF_SWEEP_VALUES
 /// What arrives on the host of every rank, as a tensor again.
 struct to_global {
   SWEEP_HEAD(to_global, (real<a, b, c>))
@@ -73,6 +74,7 @@ struct item {
     return mtf::full<whole_tensor>(on, to_double(mtf::item(x)));
   }
 };
+#endif
 
 template <class Op>
 operation created(std::string name, documentation text, std::vector<int> out, define::definition definition) {
@@ -133,6 +135,7 @@ std::vector<operation> create_operations() {
       created<normal>("random_normal<X>(key, 1, 2)", random_text, dims, define::normal(key(4), 1, 2)),
       created<truncated>("random_truncated_normal<X>(key, 1, 2)", random_text, dims,
                          define::truncated_normal(key(6), 1, 2)),
+#ifndef MTF_SWEEP_VALUES  // their results' layout is a type
       entry<to_global>("to_global(x)",
                        {.names = {"to_global"},
                         .call = "to_global(x)",
@@ -149,6 +152,7 @@ std::vector<operation> create_operations() {
                    .backward = "has no gradient",
                    .partial = "reduced"},
                   define::same(), forms::complete()),
+#endif
   };
   for (auto& op : ops) op.differentiable = false;
   return ops;

@@ -10,8 +10,14 @@ namespace sweep {
 
 /// Dimensions are numbered a b c d e. 24 is divided by all meshes, 4 and 6 are not: the sweep meets both. e is b under
 /// another name.
-/// With MTF_SWEEP_EXTENTS it is the sweep of special values (special.hpp), which has its own, some of them 1.
+/// With MTF_SWEEP_VALUES their extents are values, and so are all layouts. With MTF_SWEEP_EXTENTS it is the sweep of
+/// special values (special.hpp), which has its own, some of them 1.
 inline constexpr int dim_count = 5;
+#ifdef MTF_SWEEP_VALUES
+inline constexpr bool typed_calls = false;
+#else
+inline constexpr bool typed_calls = true;
+#endif
 #ifdef MTF_SWEEP_EXTENTS
 inline constexpr bool special = true;
 inline constexpr std::array<int, dim_count> extent_of{MTF_SWEEP_EXTENTS};
@@ -320,7 +326,7 @@ struct chosen {
 /// How many cases an operation gets on a mesh, typed: a sample.
 constexpr budget typed_budget(int mesh) {
   auto const& m = mesh_of[static_cast<std::size_t>(mesh)];
-  if (special) return {};
+  if (special || !typed_calls) return {};
   if (m.inside_node != 0) return {0, 1, 0, 0};
   switch (m.axes) {
     case 0:

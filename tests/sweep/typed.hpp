@@ -37,11 +37,19 @@ using element = MTF_SWEEP_ELEMENT;
 
 using tests::from_double, tests::to_double;
 
+#ifdef MTF_SWEEP_VALUES
+struct a : mtf::dim<"a"> {};
+struct b : mtf::dim<"b"> {};
+struct c : mtf::dim<"c"> {};
+struct d : mtf::dim<"d"> {};
+struct e : mtf::dim<"e"> {};
+#else
 struct a : mtf::dim<"a", extent_of[0]> {};
 struct b : mtf::dim<"b", extent_of[1]> {};
 struct c : mtf::dim<"c", extent_of[2]> {};
 struct d : mtf::dim<"d", extent_of[3]> {};
 struct e : mtf::dim<"e", extent_of[4]> {};
+#endif
 struct p1 : mtf::axis<"p", 1> {};
 struct p2 : mtf::axis<"p", 2> {};
 struct p3 : mtf::axis<"p", 3> {};
@@ -208,7 +216,8 @@ struct by_value<Op, mtf::detail::list<Arg...>, std::index_sequence<I...>> {
     auto const& under = on.layouts()[static_cast<int>(k) == t.code.other_operand ? 1 : 0];
     auto const split_of = [&](std::uint64_t dim, std::uint64_t kin) { return under.split_of(dim, kin); };
     auto const spec = mtf::detail::sharding_from(static_cast<typename A::shape const*>(nullptr), split_of,
-                                                 t.code.partial_of(static_cast<int>(k)));
+                                                 t.code.partial_of(static_cast<int>(k)),
+                                                 mtf::detail::extents_here{on.layouts().extents()});
     x.where = &on.layouts().arranged(mtf::detail::checked_sharding(spec, under), under);
     x.spec = &x.where->spec;
   }
@@ -244,6 +253,7 @@ struct by_value<Op, mtf::detail::list<Arg...>, std::index_sequence<I...>> {
   }
   static void add_layouts(backend& on, typed_case const& t) {
     auto const& m = mesh_of[static_cast<std::size_t>(t.mesh)];
+    for (std::size_t k = 0; k < extent_of.size(); ++k) on.layouts().give({{name_of_dim[k], extent_of[k]}});
     on.layouts().add(layout_from(m, t.code.layout));
     on.layouts().add(layout_from(m, t.code.other));
   }

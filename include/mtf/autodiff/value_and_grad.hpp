@@ -304,6 +304,8 @@ constexpr void run_both_ways(completed_gradients when, double weight, F const& f
               recorded.template parameter<U>(place.spec(), state_axes<Split>(place), name.names(), widens)));
           s.at = t.value().slot.get();
           if (b.is_zero()) return;
+          check_extents<typename std::remove_cvref_t<decltype(p)>::shape_type>("value_and_grad", name, place.spec(),
+                                                                               b.place().spec());
           if constexpr (std::is_same_v<U, typename std::remove_cvref_t<decltype(b)>::element_type>)
             s.at->add(b.take());
           else

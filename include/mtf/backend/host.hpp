@@ -59,7 +59,7 @@ class host {
 
   collectives* ranks_;
   object_pool objects_;
-  layout_table layouts_;
+  layout_table layouts_{most_bytes_of_works};
   pass pass_ = pass::forward;
 };
 

@@ -1,12 +1,16 @@
 #pragma once
 // What a backend knows of layouts that are values: those that it was given, the shardings of tensors under them, and
-// what rules derived for these. Each is kept once, until the backend's end, so that nodes on a tape can point to it.
-// (Lists by hand: they are short, and including this is to be cheap.)
+// what rules derived for these. Each is kept once, so that nodes on a tape can point to it: until the backend's end,
+// but for what was derived, which goes where lengths vary so much that it would fill the memory. (Tables by hand:
+// including this is to be cheap. In constant expressions, where addresses have no hash, lists.)
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/sharding.hpp>
@@ -19,15 +23,76 @@ namespace mtf::backend {
 class derivation {
  public:
   void const* rule;
-  derivation* next = nullptr;  // of the same first operand
+  derivation* next = nullptr;  // in constant expressions: of the same first operand
+  std::size_t bytes;           // of memory
+  std::size_t hash = 0;
 
   /// Its end.
   constexpr virtual void destroy() = 0;
 
  protected:
-  constexpr explicit derivation(void const* by) : rule(by) {}
+  constexpr derivation(void const* by, std::size_t size) : rule(by), bytes(size) {}
   constexpr ~derivation() = default;
 };
+
+/// Pointers to what has a hash, found by it: open addressing, at most half full. They are owned elsewhere.
+template <class T>
+class hash_table {
+ public:
+  constexpr hash_table() = default;
+  hash_table(hash_table const&) = delete;
+  hash_table& operator=(hash_table const&) = delete;
+  constexpr ~hash_table() { delete[] at_; }
+
+  /// The one with this hash of which is(it) holds; null if there is none.
+  template <class Is>
+  [[nodiscard]] T* find(std::size_t hash, Is const& is) const {
+    if (at_ == nullptr) return nullptr;
+    for (std::size_t i = hash & mask_; at_[i] != nullptr; i = (i + 1) & mask_)
+      if (at_[i]->hash == hash && is(*at_[i])) return at_[i];
+    return nullptr;
+  }
+  /// It is not there yet.
+  void add(T* one) {
+    if (at_ == nullptr || 2 * size_ > mask_) grow();
+    put(one);
+    ++size_;
+  }
+  /// f(one), of each; then it is empty.
+  template <class F>
+  constexpr void clear(F const& f) {
+    if (at_ == nullptr) return;
+    for (std::size_t i = 0; i <= mask_; ++i)
+      if (at_[i] != nullptr) f(at_[i]);
+    delete[] at_;
+    at_ = nullptr;
+    size_ = 0;
+  }
+
+ private:
+  void put(T* one) {
+    std::size_t i = one->hash & mask_;
+    while (at_[i] != nullptr) i = (i + 1) & mask_;
+    at_[i] = one;
+  }
+  void grow() {
+    auto** const before = at_;
+    std::size_t const count = before != nullptr ? mask_ + 1 : 0;
+    mask_ = count != 0 ? 2 * count - 1 : 63;
+    at_ = new T*[mask_ + 1]();
+    for (std::size_t i = 0; i < count; ++i)
+      if (before[i] != nullptr) put(before[i]);
+    delete[] before;
+  }
+
+  T** at_ = nullptr;
+  std::size_t mask_ = 0, size_ = 0;
+};
+/// A hash of what `hash` is of, and of one value more.
+constexpr std::size_t mixed(std::size_t hash, std::uint64_t value) {
+  auto const h = (static_cast<std::uint64_t>(hash) ^ value) * 0x9E3779B97F4A7C15U;
+  return static_cast<std::size_t>(h ^ (h >> 32U));
+}
 
 /// The sharding of a tensor whose layout is a value. Two arrangements of one table are equal if their addresses are.
 struct arrangement {
@@ -37,15 +102,23 @@ struct arrangement {
   /// mutable member in a constant expression.)
   derivation** derived = nullptr;
   arrangement* next = nullptr;  // of the table
+  std::size_t hash = 0;
 };
+
+/// So much memory takes what rules derived on a backend that holds data, before it is forgotten: thousands of works, or
+/// hundreds of lengths of a Transformer.
+inline constexpr std::size_t most_bytes_of_works = std::size_t{32} << 20U;
 
 /// The layouts of one backend.
 class layout_table {
  public:
-  constexpr layout_table() = default;
+  /// `most_works`: bytes of works, beyond which they are forgotten where no tape has nodes; 0: never.
+  constexpr explicit layout_table(std::size_t most_works = 0) : most_bytes_(most_works) {}
   layout_table(layout_table const&) = delete;
   layout_table& operator=(layout_table const&) = delete;
   constexpr ~layout_table() {
+    works_.clear([](derivation* w) { w->destroy(); });
+    forgotten_.clear([](derivation* w) { w->destroy(); });
     while (arrangements_ != nullptr) {
       auto* const a = arrangements_;
       arrangements_ = a->next;
@@ -86,6 +159,12 @@ class layout_table {
     return *given_[i];
   }
 
+  /// Extents of dimensions that have none in their types: of the tensors that are made from here on. Tensors that are
+  /// there keep theirs.
+  constexpr void give(extents_value const& extents) { extents_.give(extents); }
+  /// All that were given.
+  [[nodiscard]] constexpr extents_value const& extents() const { return extents_; }
+
   /// The layout, kept.
   constexpr layout_value const& keep(layout_value const& layout) {
     for (auto const* l = layouts_; l != nullptr; l = l->next)
@@ -95,13 +174,62 @@ class layout_table {
   }
   /// The arrangement of this sharding; `layout` is kept by this table.
   constexpr arrangement const& arranged(sharding const& spec, layout_value const& layout) {
-    for (auto const* a = arrangements_; a != nullptr; a = a->next)
-      if (a->layout == &layout && a->spec == spec) return *a;
-    arrangements_ = new arrangement{spec, &layout, new derivation*(nullptr), arrangements_};
+    std::size_t hash = 0;
+    if (std::is_constant_evaluated()) {
+      for (auto const* a = arrangements_; a != nullptr; a = a->next)
+        if (a->layout == &layout && a->spec == spec) return *a;
+    } else {
+      hash = hash_of(spec, layout);
+      if (auto const* const a =
+              by_hash_.find(hash, [&](arrangement const& x) { return x.layout == &layout && x.spec == spec; }))
+        return *a;
+    }
+    arrangements_ = new arrangement{spec, &layout, new derivation*(nullptr), arrangements_, hash};
+    if (!std::is_constant_evaluated()) by_hash_.add(arrangements_);
     return *arrangements_;
   }
 
+  /// What was derived with this hash, of which is(it) holds.
+  template <class Is>
+  [[nodiscard]] derivation const* find_work(std::size_t hash, Is const& is) const {
+    return works_.find(hash, is);
+  }
+  /// Keeps it.
+  void keep_work(derivation* work) {
+    if (tapes_ == 0) forget_too_many();
+    bytes_ += work->bytes;
+    works_.add(work);
+  }
+  /// Another limit than most_bytes_of_works.
+  void limit_works(std::size_t bytes) { most_bytes_ = bytes; }
+  /// Bytes of what is found.
+  [[nodiscard]] std::size_t bytes_of_works() const { return bytes_; }
+  /// A tape begins, whose nodes will refer to works.
+  constexpr void begin_tape() { ++tapes_; }
+  /// It has no nodes any more.
+  constexpr void end_tape() {
+    if (--tapes_ == 0 && !std::is_constant_evaluated()) forget_too_many();
+  }
+
  private:
+  /// If works take too much memory, while no node of a tape refers to any. They are found no more, and end when this
+  /// happens again, since an operation that runs may still look at some.
+  void forget_too_many() {
+    if (most_bytes_ == 0 || bytes_ <= most_bytes_) return;
+    forgotten_.clear([](derivation* w) { w->destroy(); });
+    works_.clear([&](derivation* w) { forgotten_.add(w); });
+    bytes_ = 0;
+  }
+  static std::size_t hash_of(sharding const& s, layout_value const& layout) {
+    std::size_t h = mixed(s.partial, reinterpret_cast<std::uintptr_t>(&layout));
+    for (int d = 0; d < s.ndim; ++d) {
+      h = mixed(h, s[d].id);
+      h = mixed(h, static_cast<std::uint64_t>(s[d].extent));
+      for (int i = 0; i < s[d].split.size; ++i) h = mixed(h, static_cast<std::uint64_t>(s[d].split[i]) + 1);
+    }
+    return h;
+  }
+
   struct kept_layout {
     layout_value value;
     kept_layout* next;
@@ -110,6 +238,11 @@ class layout_table {
   std::array<layout_value const*, max_layouts> given_{};
   std::size_t size_ = 0;
   arrangement* arrangements_ = nullptr;
+  extents_value extents_;
+  hash_table<arrangement> by_hash_;
+  hash_table<derivation> works_, forgotten_;
+  std::size_t bytes_ = 0, most_bytes_ = 0;
+  int tapes_ = 0;
 };
 
 }  // namespace mtf::backend

@@ -1,8 +1,9 @@
 #pragma once
 // Dimensions of tensors and axes of the machine: a name and a size each.
 //
-//   struct batch : mtf::dim<"batch", 64> {};
-//   struct data  : mtf::axis<"data", 2> {};
+//   struct batch  : mtf::dim<"batch", 64> {};
+//   struct length : mtf::dim<"length"> {};  // known when the program runs
+//   struct data   : mtf::axis<"data", 2> {};
 //
 // Deriving a tag makes every compiler print `batch` in its messages.
 #include <concepts>
@@ -16,6 +17,7 @@ namespace mtf {
 namespace detail {
 struct dim_base {};
 struct axis_base {};
+inline constexpr std::int64_t extent_is_a_value = -1;
 
 // In functions, for the reason that verdict.hpp gives.
 template <std::int64_t Extent>
@@ -29,8 +31,10 @@ auto check_size() {
 }  // namespace detail
 
 /// A named tensor dimension with its global extent. Two dimensions with one name are the same dimension; one operation
-/// refuses them if their extents differ.
-template <fixed_string Name, std::int64_t Extent>
+/// refuses them if their extents differ. Without an extent, `dim<"batch">`, it is a value: each tensor has its own,
+/// from the extents that its backend was given (core/extents_value.hpp) or from data, and layouts of such tensors are
+/// values too, any_layout.
+template <fixed_string Name, std::int64_t Extent = detail::extent_is_a_value>
 struct dim : detail::dim_base {
   using checked = decltype(detail::check_extent<Extent>());
   static constexpr std::string_view name = Name.view();
@@ -39,11 +43,33 @@ struct dim : detail::dim_base {
   static constexpr std::uint64_t kin = 0;
 };
 
+template <fixed_string Name>
+struct dim<Name, detail::extent_is_a_value> : detail::dim_base {
+  using checked = void;
+  static constexpr std::string_view name = Name.view();
+  static constexpr std::uint64_t id = detail::hash_of(Name.view());
+  static constexpr std::uint64_t kin = 0;
+};
+
+namespace detail {
+/// Whether the type of a dimension has its extent.
+template <class D>
+inline constexpr bool has_extent = requires { D::extent; };
+
+template <class D>
+constexpr std::int64_t extent_in_type() {
+  if constexpr (has_extent<D>)
+    return D::extent;
+  else
+    return extent_is_a_value;
+}
+}  // namespace detail
+
 /// A dimension under a second name, as the positions of keys are those of queries: as long as `Of`, and split as that
 /// is. A rule that a layout has for its own name comes first, also one without axes, `split<memory>` or "memory:".
 template <fixed_string Name, class Of>
   requires std::derived_from<Of, detail::dim_base>
-struct alias : dim<Name, Of::extent> {
+struct alias : dim<Name, detail::extent_in_type<Of>()> {
   static constexpr std::uint64_t kin = Of::kin != 0 ? Of::kin : Of::id;
 };
 

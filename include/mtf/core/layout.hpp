@@ -108,9 +108,17 @@ struct layout_verdict {
   static constexpr std::size_t twice() {
     return first_repeated(std::array<std::uint64_t, sizeof...(Split)>{Split::dim_type::id...});
   }
+  template <class S>
+  static constexpr bool divides() {
+    if constexpr (has_extent<typename S::dim_type>)
+      return S::dim_type::extent % S::processors == 0;
+    else
+      return false;
+  }
+  /// The first rule whose processors do not divide its dimension, or of which nobody knows yet.
   static constexpr std::size_t indivisible() {
     std::size_t at = sizeof...(Split), i = 0;
-    ((at = Split::dim_type::extent % Split::processors != 0 && at == sizeof...(Split) ? i : at, ++i), ...);
+    ((at = !divides<Split>() && at == sizeof...(Split) ? i : at, ++i), ...);
     return at;
   }
   static auto find() {
@@ -129,7 +137,10 @@ struct layout_verdict {
       return error_two_rules_for_dim<typename nth<t, Split...>::dim_type>{};
     } else if constexpr (constexpr auto i = indivisible(); i < sizeof...(Split)) {
       using S = nth<i, Split...>;
-      return not_divisible<typename S::dim_type, S::processors>{};
+      if constexpr (has_extent<typename S::dim_type>)
+        return not_divisible<typename S::dim_type, S::processors>{};
+      else
+        return error_extent_is_a_value<typename S::dim_type>{};
     } else {
       return ok{};
     }

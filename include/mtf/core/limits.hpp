@@ -1,6 +1,7 @@
 #pragma once
 // How large things may be. What exceeds a limit is refused by a sentence that names it.
 #include <cstddef>
+#include <cstdint>
 
 namespace mtf {
 
@@ -14,6 +15,10 @@ inline constexpr int max_ranks = 2'147'483'647;
 inline constexpr int max_rules = 32;
 /// Layouts of one program that are values: any_layout<0> to any_layout<7>.
 inline constexpr std::size_t max_layouts = 8;
+/// The extent of a dimension that a text gives.
+inline constexpr std::int64_t max_extent = std::int64_t{1} << 48;
+/// Dimensions whose extents are given when a program runs.
+inline constexpr std::size_t max_given_extents = 32;
 /// Collectives of a plan, equal layers counted once.
 inline constexpr int max_collectives = 512;
 

@@ -27,6 +27,17 @@ struct shape_verdict {
   using type = decltype(pick<first_repeated(std::array<std::uint64_t, sizeof...(D)>{D::id...})>());
 };
 
+/// What only extents that are in types tell.
+template <class... D>
+struct sizes_of {};
+template <class... D>
+  requires(has_extent<D> && ...)
+struct sizes_of<D...> {
+  /// The number of elements of the global tensor.
+  static constexpr std::int64_t size = (std::int64_t{1} * ... * D::extent);
+  static constexpr std::array<std::int64_t, sizeof...(D) + 1> extents{D::extent..., 1};
+};
+
 }  // namespace detail
 
 /// The verdict on these dimensions as those of one tensor.
@@ -34,15 +45,14 @@ template <class... Dims>
 using shape_verdict_t = typename detail::shape_verdict<Dims...>::type;
 
 /// The dimensions of a tensor; the last varies fastest in memory. Refused: a dimension twice, more than max_dims of
-/// them.
+/// them. Where each has its extent in its type, there is `size`, the number of elements, and `extents`.
 template <dimension... Dims>
-struct shape {
+struct shape : detail::sizes_of<Dims...> {
   using checked = checked_t<shape_verdict_t<Dims...>>;
   static constexpr int ndim = static_cast<int>(sizeof...(Dims));
-  /// The number of elements of the global tensor.
-  static constexpr std::int64_t size = (std::int64_t{1} * ... * Dims::extent);
+  /// Whether each extent is in its dimension's type.
+  static constexpr bool has_extents = (detail::has_extent<Dims> && ...);
   static constexpr std::array<std::uint64_t, sizeof...(Dims) + 1> ids{Dims::id..., 0};
-  static constexpr std::array<std::int64_t, sizeof...(Dims) + 1> extents{Dims::extent..., 1};
 
   /// The I-th dimension, from 0.
   template <std::size_t I>

@@ -43,6 +43,9 @@ struct error_dim_split_where_partial : detail::failed {};
 /// The number of ranks over which a dimension is split does not divide its extent; `Fitting` is a `nearest`.
 template <class Dim, std::int64_t Extent, int Processors, class Fitting>
 struct error_not_divisible : detail::failed {};
+/// A tensor, or a layout that is a type, has a dimension whose extent is given when the program runs.
+template <class Dim>
+struct error_extent_is_a_value : detail::failed {};
 /// A layout splits a dimension over an axis that its mesh lacks, or has in another size.
 template <class Dim, class Axis, class Mesh>
 struct error_axis_not_in_mesh : detail::failed {};
@@ -155,7 +158,15 @@ struct require<error_two_rules_for_dim<D>, By...> {
 };
 template <class D1, class D2, class... By>
 struct require<error_one_name_two_extents<D1, D2>, By...> {
-  static_assert(never<D1, D2>, MTF_SENTENCE("mtf: one dimension name has two extents in one operation", D1, D2));
+  static_assert(never<D1, D2>, MTF_SENTENCE(MTF_SAYS_TWO_EXTENTS, D1, D2));
+};
+template <class D, class... By>
+struct require<error_extent_is_a_value<D>, By...> {
+  static_assert(
+      never<D>,
+      MTF_SENTENCE("mtf: a layout that is a type takes dimensions with an extent, dim<name, extent>; the extent "
+                   "of this one is known when the program runs, and so its tensors have mtf::any_layout",
+                   D));
 };
 template <class D, class L1, class L2, class... By>
 struct require<error_split_differently<D, L1, L2>, By...> {

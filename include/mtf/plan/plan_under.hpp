@@ -9,6 +9,7 @@
 #include <mtf/backend/growing_array.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
@@ -58,7 +59,8 @@ constexpr plan_value plan_from(Trace const& b, mesh_value const& mesh) {
 
 /// Traces f under layouts that are values. What the compiler would refuse of them is a user_error.
 template <completed_gradients When, class Split, class Update, class F, class... In>
-constexpr void trace_under(trace& b, F const& f, std::span<layout_value const> layouts) {
+constexpr void trace_under(trace& b, F const& f, std::span<layout_value const> layouts, extents_value const& extents) {
+  b.layouts().give(extents);
   for (auto const& layout : layouts) b.layouts().add(layout);
   planned_step<When, Split, Update, In...>{b, f, stand_in<place<float, any_layout<>, trace>, In>(b).value...};
   for (auto const& layout : layouts)
@@ -85,27 +87,39 @@ constexpr void as_types(completed_gradients when, bool state_is_split, F const& 
 
 /// The plan of f under layouts that are values, for any_layout<0>, any_layout<1> and so on: as `plan_of` for a type,
 /// but f may capture, and the plan may be made when the program runs. What the compiler would refuse of a layout is a
-/// user_error in its words; also a rule for a dimension that no tensor of the program has.
+/// user_error in its words; also a rule for a dimension that no tensor of the program has. `extents`: of dimensions
+/// that have none in their types.
 template <completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
           class Update = without_update, class F, class... In>
-constexpr plan_value plan_under(F const& f, std::span<layout_value const> layouts, In...) {
+constexpr plan_value plan_under(F const& f, std::span<layout_value const> layouts, extents_value const& extents,
+                                In...) {
   using verdict = decltype(detail::program_verdict<any_layout<>, F, In...>());
   using checked [[maybe_unused]] = checked_t<verdict>;
   if constexpr (verdict::value) {
     auto const& mesh = layouts.front().mesh;
     return on_trace(mesh.shape, detail::layers_alike<Update, In...>(), [&](trace& b) {
-      detail::trace_under<When, Split, Update, F, In...>(b, f, layouts);
+      detail::trace_under<When, Split, Update, F, In...>(b, f, layouts, extents);
       return detail::plan_from<F>(b, mesh);
     });
   } else {
     return {};
   }
 }
+template <completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
+          class Update = without_update, class F, class... In>
+constexpr plan_value plan_under(F const& f, std::span<layout_value const> layouts, In... in) {
+  return plan_under<When, Split, Update>(f, layouts, extents_value{}, in...);
+}
 /// The same under one layout.
 template <completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
           class Update = without_update, class F, class... In>
 constexpr plan_value plan_under(F const& f, layout_value const& layout, In... in) {
   return plan_under<When, Split, Update>(f, std::span<layout_value const>(&layout, 1), in...);
+}
+template <completed_gradients When = completed_gradients::later, class Split = state_split_over<>,
+          class Update = without_update, class F, class... In>
+constexpr plan_value plan_under(F const& f, layout_value const& layout, extents_value const& extents, In... in) {
+  return plan_under<When, Split, Update>(f, std::span<layout_value const>(&layout, 1), extents, in...);
 }
 
 }  // namespace mtf

@@ -10,6 +10,7 @@
 #include <mtf/autodiff/state_split.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/trace.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
@@ -90,7 +91,7 @@ void add_tensors_of(std::vector<planned_tensor>& all, trace& b) {
 /// over `Split`, is also said when the program runs.
 template <class Split = state_split_over<>, class Update = without_update, class F, class... In>
 plan_record record_under(completed_gradients when, bool state_is_split, F const& f,
-                         std::span<layout_value const> layouts, In...) {
+                         std::span<layout_value const> layouts, extents_value const& extents, In...) {
   using verdict = decltype(detail::program_verdict<any_layout<>, F, In...>());
   using checked [[maybe_unused]] = checked_t<verdict>;
   plan_record r;
@@ -99,7 +100,7 @@ plan_record record_under(completed_gradients when, bool state_is_split, F const&
     detail::event_recorder recorder(r.events);
     b.listen(&recorder);
     detail::as_types<Split>(when, state_is_split, [&]<completed_gradients When, class S>() {
-      detail::trace_under<When, S, Update, F, In...>(b, f, layouts);
+      detail::trace_under<When, S, Update, F, In...>(b, f, layouts, extents);
     });
     b.listen(nullptr);
     r.plan = detail::plan_from<F>(b, layouts.front().mesh);
@@ -109,6 +110,11 @@ plan_record record_under(completed_gradients when, bool state_is_split, F const&
     (detail::add_tensors_of<In>(r.given, b), ...);
   }
   return r;
+}
+template <class Split = state_split_over<>, class Update = without_update, class F, class... In>
+plan_record record_under(completed_gradients when, bool state_is_split, F const& f,
+                         std::span<layout_value const> layouts, In... in) {
+  return record_under<Split, Update>(when, state_is_split, f, layouts, extents_value{}, in...);
 }
 
 }  // namespace mtf

@@ -288,7 +288,14 @@ void for_each_tensor(F&& f, S& s, Rest&... rest) {
 template <class S>
 std::int64_t parameter_count(S const& s) {
   std::int64_t n = 0;
-  for_each_tensor([&](auto, auto const& x) { n += std::remove_cvref_t<decltype(x)>::shape_type::size; }, s);
+  for_each_tensor(
+      [&]<class X>(auto, X const& x) {
+        if constexpr (X::shape_type::has_extents)
+          n += X::shape_type::size;
+        else
+          n += detail::place_of(x).spec().global_size();
+      },
+      s);
   return n;
 }
 

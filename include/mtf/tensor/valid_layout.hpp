@@ -2,9 +2,12 @@
 // Whether a layout fits tensors of a shape.
 #include <cstddef>
 
+#include <mtf/core/dim.hpp>
 #include <mtf/core/layout.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
+#include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/sharding/finding.hpp>
@@ -24,11 +27,20 @@ struct tensor_verdict {
       if (spec[d].extent % mesh.size(spec[d].split.mask()) != 0) return d;
     return spec.ndim;
   }
+  /// The first whose extent is a value.
+  template <class... D>
+  static constexpr std::size_t without_extent(shape<D...> const*) {
+    std::size_t at = sizeof...(D), i = 0;
+    ((at = !has_extent<D> && at == sizeof...(D) ? i : at, ++i), ...);
+    return at;
+  }
   static auto find() {
     constexpr finding f = check_sharding(spec);
     constexpr int i = indivisible();
     if constexpr (!Shape::checked::value || !Layout::checked::value || shares_axes<Layout>) {
       return ok{};  // refused before; one error is enough. Or an optimizer's state
+    } else if constexpr (!Shape::has_extents && !is_any_layout<Layout>) {
+      return error_extent_is_a_value<typename Shape::template at<without_extent(static_cast<Shape const*>(nullptr))>>{};
     } else if constexpr (f.what == finding::kind::none && i < spec.ndim) {
       return not_divisible<typename Shape::template at<static_cast<std::size_t>(i)>, mesh.size(spec[i].split.mask())>{};
     } else if constexpr (f.what == finding::kind::none) {

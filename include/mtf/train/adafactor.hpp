@@ -69,8 +69,18 @@ constexpr factored_dims factored_dims_of(std::array<std::int64_t, N> const& exte
   f.factored = extents[f.second] >= least_factored_extent;
   return f;
 }
+template <class Shape>
+constexpr factored_dims factored_dims_in() {
+  static_assert(Shape::has_extents,
+                "mtf: adafactor's state is of types that follow from extents: it takes dimensions with an extent, "
+                "dim<name, extent>; where extents are known when the program runs, take another optimizer");
+  if constexpr (Shape::has_extents)
+    return factored_dims_of(Shape::extents, Shape::ndim);
+  else
+    return {};
+}
 template <class X>
-inline constexpr factored_dims factored_of = factored_dims_of(X::shape_type::extents, X::shape_type::ndim);
+inline constexpr factored_dims factored_of = factored_dims_in<typename X::shape_type>();
 
 template <class Shape, std::size_t Gone, std::size_t... I>
 shape<typename Shape::template at<(I < Gone ? I : I + 1)>...> shape_without(std::index_sequence<I...>);

@@ -62,11 +62,13 @@ class moving_average {
     backend::during<Backend> const update(b, pass::update);
     detail::walk_tensors(
         b,
-        [&](auto const&, auto const& p, auto& a) {
+        [&](detail::path const& name, auto const& p, auto& a) {
           using P = typename std::remove_cvref_t<decltype(p)>::element_type;
           using A = compute_t<P>;
           auto const place = detail::place_of(a);
           backend::operation<Backend> const here(b, "moving_average", place.spec());
+          detail::check_extents<typename std::remove_cvref_t<decltype(p)>::shape_type>(
+              "moving_average", name, place.spec(), detail::place_of(p).spec());
           detail::make_own(a);
           b.run(primitives::update<updates::average<A>, A, P>{
               place.local_size(), a.value().data(), p.value().data(), {}, {static_cast<A>(1 - decay_)}, A(1)});

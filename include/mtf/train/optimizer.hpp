@@ -264,6 +264,8 @@ class optimizer {
         [&](path const& name, auto& p, auto const& g, auto& updates, auto&... kept) {
           if (g.is_zero()) return;
           backend::operation<Backend> const here(b, Rule::name, place_of(p).spec());
+          check_extents<typename std::remove_cvref_t<decltype(p)>::shape_type>(Rule::name, name, place_of(p).spec(),
+                                                                               g.place().spec());
           auto const part = g.template part<Split>();
           (check_state(Rule::name, name, part, kept), ...);
           group_numbers const group = group_of<Backend>(decay_, name, p);

@@ -29,6 +29,8 @@
   "mtf: a layout has two rules for one dimension; to split it over two axes write one split<dim, outer, inner>"
 #define MTF_SAYS_SPLIT_DIFFERENTLY \
   "mtf: two operands split one dimension differently; bring one into the other's layout by mtf::relayout<Layout>(x)"
+#define MTF_SAYS_PART_TOO_LONG "mtf: a part of a dimension is at most as long as the dimension"
+#define MTF_SAYS_TWO_EXTENTS "mtf: one dimension name has two extents in one operation"
 #define MTF_SAYS_DIFFERENT_MESHES "mtf: two operands live on different meshes; a program's tensors share one mesh"
 #define MTF_SAYS_AXIS_WITHOUT_SIZE "mtf: a textual mesh gives an axis no number of processors: write data:2;model:4"
 #define MTF_SAYS_UNKNOWN_NAME                                                                                   \
@@ -59,16 +61,17 @@ class sentence_text {  // of up to 1000 characters
   std::size_t size_ = 0;
 };
 
-/// Adds "batch 64" for a dimension or an axis, "[batch 64, hidden 32]" for what is made of them; else returns false.
+/// Adds "batch 64" for a dimension or an axis, "batch" for one whose extent is a value, "[batch 64, hidden 32]" for
+/// what is made of them; else returns false.
 template <class T>
 struct name_in_sentence {
   static constexpr bool add_to(sentence_text& text) {
     if constexpr (requires { T::name.size() + T::id; }) {
       text.add(T::name);
-      text.add(" ");
+      if constexpr (requires { T::extent; } || requires { T::size; }) text.add(" ");
       if constexpr (requires { T::extent; })
         text.add(std::int64_t{T::extent});
-      else
+      else if constexpr (requires { T::size; })
         text.add(std::int64_t{T::size});
       return true;
     }

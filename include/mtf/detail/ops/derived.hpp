@@ -7,8 +7,11 @@
 #include <utility>
 
 #include <mtf/backend/layout_table.hpp>
+#include <mtf/core/dim.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/sharding/finding.hpp>
@@ -23,15 +26,30 @@ namespace mtf::detail {
 //   derive_under(layout, mesh, sharding...)      the same, where a layout says how new dimensions are split: the first
 //                                                operand's, or `layout_type` if the rule names one. Then it also has
 //   target(layout, sharding...)                  how the result is to lie
+//   adds                                         if it has one: a shape, of which some dimensions are the result's and
+//   no
+//                                                operand's. derive then takes first what knows their extents, `extents
+//                                                .of<D>()`; layouts have the same
 //   wrong(sharding...)                           if it has one: what is wrong with the operands (see wrong_with)
 
 template <class Rule>
 inline constexpr bool derives_under_a_layout = requires { Rule::under_a_layout; };
 
+template <class Rule>
+inline constexpr bool adds_dims = requires { typename Rule::adds; };
+
 /// A layout that is a type, as rules ask it.
 template <class Layout>
-struct typed_layout {
+struct typed_layout : extents_in_types {
   static constexpr axis_list split_of(std::uint64_t dim, std::uint64_t kin = 0) { return Layout::split_of(dim, kin); }
+};
+/// One that is a value, with the extents that the backend was given.
+struct layout_here : extents_here {
+  layout_value const& layout;
+  constexpr layout_here(layout_value const& l, extents_value const& all) : extents_here{all}, layout(l) {}
+  [[nodiscard]] constexpr axis_list split_of(std::uint64_t dim, std::uint64_t kin = 0) const {
+    return layout.split_of(dim, kin);
+  }
 };
 template <class Rule, class Layout>
 struct layout_of_rule {
@@ -43,12 +61,28 @@ struct layout_of_rule<Rule, Layout> {
   using type = typename Rule::layout_type;
 };
 
+/// What a rule derives that asks no layout.
+template <class Rule, class Extents>
+constexpr auto derived_with([[maybe_unused]] Extents const& extents, mesh_shape const& mesh, auto const&... in) {
+  if constexpr (adds_dims<Rule>)
+    return Rule::derive(extents, mesh, in...);
+  else
+    return Rule::derive(mesh, in...);
+}
+template <class Rule, class... X>
+constexpr bool says_derive() {
+  if constexpr (adds_dims<Rule>)
+    return requires { Rule::derive(extents_in_types{}, first_t<X...>::mesh, X::spec...).out; };
+  else
+    return requires { Rule::derive(first_t<X...>::mesh, X::spec...).out; };
+}
+
 /// Whether a rule says what is asked of it, for operands of these descriptions.
 template <class Rule, class... X>
 constexpr bool is_rule_for() {
   using layout = typed_layout<typename layout_of_rule<Rule, typename first_t<X...>::layout_type>::type>;
   if constexpr (!derives_under_a_layout<Rule>) {
-    constexpr bool derives = requires { Rule::derive(first_t<X...>::mesh, X::spec...).out; };
+    constexpr bool derives = says_derive<Rule, X...>();
     static_assert(derives,
                   "mtf: the rule of an operation says `derive(mesh_shape const&, sharding const&...)`, for as many "
                   "shardings as there are operands: its work, with the result's sharding `out`; or `under_a_layout`");
@@ -78,11 +112,19 @@ constexpr auto derived_from_types() {
     return Rule::derive_under(typed_layout<typename layout_of_rule<Rule, typename first_t<X...>::layout_type>::type>{},
                               first_t<X...>::mesh, X::spec...);
   else
-    return Rule::derive(first_t<X...>::mesh, X::spec...);
+    return derived_with<Rule>(extents_in_types{}, first_t<X...>::mesh, X::spec...);
 }
-/// The work that a rule derives for operands of these types: one static constant for each.
+/// What a rule derives for operands of these types: one static constant for each. Where their layouts are values only
+/// its type, the result's dimensions and the axes over which that is partial mean something.
 template <class Rule, class... X>
-inline constexpr auto work_of = derived_from_types<Rule, X...>();
+inline constexpr auto work_in_types = derived_from_types<Rule, X...>();
+
+/// The work for operands whose layouts are types.
+template <class Rule, class... X>
+constexpr auto const& work_of() {
+  static_assert(!by_value<X...>, "mtf: what is derived of layouts that are values is derived_for(operands)");
+  return work_in_types<Rule, X...>;
+}
 
 // Layouts as values
 // -----------------------------------------------------------------------------------------------------
@@ -110,7 +152,7 @@ class derived_work final : public backend::derivation {
   std::array<arrangement const*, further_results<Work>()> further{};
 
   constexpr derived_work(void const* by, std::array<arrangement const*, N> const& operands, Work const& derived)
-      : derivation(by), of(operands), work(derived) {}
+      : derivation(by, sizeof(derived_work)), of(operands), work(derived) {}
   constexpr void destroy() override { delete this; }
   /// By `arranged(sharding)`, for each result.
   template <class Arranged>
@@ -140,9 +182,20 @@ constexpr layout_value const& layout_for(layout_table& table, layout_value const
   else
     return layout_in(table, first, static_cast<named const*>(nullptr));
 }
-/// Whether what was derived still holds: the layout that the rule names may be another by now (layout_table::clear).
+/// Whether the dimensions that a result has beyond the first operand's are as long as the backend is given now.
+template <class... D>
+constexpr bool are_as_given(shape<D...> const*, layout_table& table, sharding const& first, sharding const& out) {
+  auto const is = [&](std::uint64_t dim, std::uint64_t kin) {
+    return first.has(dim) || table.extents().find(dim, kin) == out[out.find(dim)].extent;
+  };
+  return ((has_extent<D> || is(D::id, D::kin)) && ...);
+}
+/// Whether what was derived still holds: the layout that the rule names, and the extents of new dimensions, may be
+/// others by now (layout_table::clear, give).
 template <class Rule>
 constexpr bool holds(layout_table& table, arrangement const& first, arrangement const& out) {
+  if constexpr (adds_dims<Rule>)
+    if (!are_as_given(static_cast<typename Rule::adds const*>(nullptr), table, first.spec, out.spec)) return false;
   if constexpr (derives_under_a_layout<Rule>)
     return out.layout == &layout_for<Rule>(table, *first.layout);
   else
@@ -160,27 +213,33 @@ constexpr void check_operands(std::array<arrangement const*, N> const& of, char 
 /// Runs once for each combination of operands' shardings: not worth the time that a compiler takes to make it fast.
 template <class Rule, class Work, std::size_t N>
 [[gnu::cold, gnu::noinline]] constexpr derived_work<Work, N> const& derive_by_value(
-    layout_table& table, std::array<arrangement const*, N> const& of, char const* by) {
+    layout_table& table, std::array<arrangement const*, N> const& of, std::size_t hash, char const* by) {
   check_operands<Rule>(of, by);
   auto const& layout = *of[0]->layout;
   auto const& mesh = layout.mesh.shape;
   auto* const fresh = [&]<std::size_t... I>(std::index_sequence<I...>) {
     if constexpr (derives_under_a_layout<Rule>) {
       auto const& under = layout_for<Rule>(table, layout);
-      checked_sharding(Rule::target(under, of[I]->spec...), under, by);
+      layout_here const here(under, table.extents());
+      checked_sharding(Rule::target(here, of[I]->spec...), under, by);
       auto* const made = new derived_work<Work, N>(&address_of_rule<Rule, Work, N>, of,
-                                                   Rule::derive_under(under, mesh, of[I]->spec...));
+                                                   Rule::derive_under(here, mesh, of[I]->spec...));
       made->arrange([&](sharding const& result) { return &table.arranged(result, under); });
       return made;
     } else {
-      auto* const made =
-          new derived_work<Work, N>(&address_of_rule<Rule, Work, N>, of, Rule::derive(mesh, of[I]->spec...));
+      auto* const made = new derived_work<Work, N>(
+          &address_of_rule<Rule, Work, N>, of, derived_with<Rule>(extents_here{table.extents()}, mesh, of[I]->spec...));
       made->arrange([&](sharding const& result) { return &arranged_result(table, result, of); });
       return made;
     }
   }(std::make_index_sequence<N>{});
-  fresh->next = *of[0]->derived;
-  *of[0]->derived = fresh;
+  if (std::is_constant_evaluated()) {
+    fresh->next = *of[0]->derived;
+    *of[0]->derived = fresh;
+  } else {
+    fresh->hash = hash;
+    table.keep_work(fresh);
+  }
   return *fresh;
 }
 
@@ -189,12 +248,21 @@ template <class Rule, class Work, std::size_t N>
 template <class Rule, class Work, std::size_t N>
 constexpr derived_work<Work, N> const& derived_at(layout_table& table, std::array<arrangement const*, N> const& of,
                                                   char const* by) {
-  for (auto const* d = *of[0]->derived; d != nullptr; d = d->next)
-    if (d->rule == &address_of_rule<Rule, Work, N>)
-      if (auto const& found = static_cast<derived_work<Work, N> const&>(*d);
-          found.of == of && holds<Rule>(table, *of[0], *found.out))
-        return found;
-  return derive_by_value<Rule, Work>(table, of, by);
+  auto const is_it = [&](backend::derivation const& d) {
+    if (d.rule != &address_of_rule<Rule, Work, N>) return false;
+    auto const& found = static_cast<derived_work<Work, N> const&>(d);
+    return found.of == of && holds<Rule>(table, *of[0], *found.out);
+  };
+  std::size_t hash = 0;
+  if (std::is_constant_evaluated()) {
+    for (auto const* d = *of[0]->derived; d != nullptr; d = d->next)
+      if (is_it(*d)) return static_cast<derived_work<Work, N> const&>(*d);
+  } else {
+    hash = backend::mixed(0, reinterpret_cast<std::uintptr_t>(&address_of_rule<Rule, Work, N>));
+    for (auto const* operand : of) hash = backend::mixed(hash, reinterpret_cast<std::uintptr_t>(operand));
+    if (auto const* const d = table.find_work(hash, is_it)) return static_cast<derived_work<Work, N> const&>(*d);
+  }
+  return derive_by_value<Rule, Work>(table, of, hash, by);
 }
 
 template <class X, class... Rest>
@@ -208,7 +276,7 @@ constexpr layout_table& table_of(X const&... x) {
 /// The work for these operands.
 template <class Rule, class... X>
 constexpr auto const& derived_for(char const* by, X const&... x) {
-  using work = std::remove_cvref_t<decltype(work_of<Rule, typename X::description...>)>;
+  using work = std::remove_cvref_t<decltype(work_in_types<Rule, typename X::description...>)>;
   return derived_at<Rule, work>(table_of(x...), std::array<arrangement const*, sizeof...(X)>{&x.where()...}, by);
 }
 

@@ -104,7 +104,7 @@ auto named_dim_verdict() {
     return error_no_such_dim<D, Shape>{};
   } else {
     using own = typename Shape::template at<static_cast<std::size_t>(at)>;
-    return std::conditional_t<own::extent == D::extent, ok, error_one_name_two_extents<own, D>>{};
+    return std::conditional_t<extent_in_type<own>() == extent_in_type<D>(), ok, error_one_name_two_extents<own, D>>{};
   }
 }
 /// The same for several dimensions.

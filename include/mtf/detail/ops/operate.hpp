@@ -26,7 +26,8 @@ template <class Of, class... X>
 constexpr auto operands_rule_of() {
   if constexpr (requires { typename Of::template operands_rule<X...>; })
     return std::type_identity<typename Of::template operands_rule<X...>>{};
-  else if constexpr (derives_under_a_layout<Of> || requires { Of::derive(first_t<X...>::mesh, X::spec...); })
+  else if constexpr (derives_under_a_layout<Of> || adds_dims<Of> ||
+                     requires { Of::derive(first_t<X...>::mesh, X::spec...); })
     return std::type_identity<Of>{};
   else
     return std::type_identity<void>{};
@@ -121,7 +122,7 @@ constexpr auto operate_using_up(Of const& of, X&& x, Rest const&... rest) {
 /// The work for these operands, as an operation wants it; where layouts are values also what was derived besides.
 template <class Rule, class Operation, class... X>
 constexpr auto const* derive_for(Operation& o, [[maybe_unused]] X const&... x) {
-  o.work = &work_of<Rule, typename X::description...>;
+  o.work = &work_in_types<Rule, typename X::description...>;
   if constexpr (by_value<X...>) {
     auto const& derived = derived_for<Rule>(o.name(), x...);  // the name may be in the work
     o.work = &derived.work;
@@ -192,7 +193,7 @@ using description_by = typename result_description<T, Rule, dims_of<X...>, X...>
 /// A rule in the sense of `description_by`, from one that has `derive`: its result, or one of several.
 template <class Rule, std::size_t I, class... X>
 struct out_of {
-  static constexpr sharding out = sharding_of_result<I>(work_of<Rule, X...>);
+  static constexpr sharding out = sharding_of_result<I>(work_in_types<Rule, X...>);
 };
 /// The description of a result with elements T and the sharding that `Rule::derive` says.
 template <class T, class Rule, class... X>

@@ -1,7 +1,13 @@
 #pragma once
 // A tensor with a part of a dimension in place of all of it, under another name.
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
+#include <mtf/core/dim.hpp>
+#include <mtf/core/error.hpp>
+#include <mtf/core/layout_value.hpp>
 #include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
@@ -18,8 +24,7 @@ namespace detail {
 
 template <class Part, class Whole, class... By>
 struct require<error_part_too_long<Part, Whole>, By...> {
-  static_assert(never<Part>,
-                MTF_SENTENCE("mtf: a part of a dimension is at most as long as the dimension", Part, Whole));
+  static_assert(never<Part>, MTF_SENTENCE(MTF_SAYS_PART_TOO_LONG, Part, Whole));
 };
 
 /// A shape with `To` in the place of `From`.
@@ -39,16 +44,26 @@ auto part_verdict() {
     return names{};
   else if constexpr (Shape::template has<To>)
     return error_dim_already_there<To, Shape>{};
-  else
+  else if constexpr (has_extent<To> && has_extent<From>)
     return std::conditional_t<(To::extent <= From::extent), ok, error_part_too_long<To, From>>{};
+  else
+    return ok{};  // part_of asks when it is known
 }
 
-/// The same of a sharding; the part is not split.
+/// Not constexpr: a plan of such a program ends here.
+[[noreturn]] inline void part_is_too_long(std::string_view part, std::int64_t length, std::string_view dim,
+                                          std::int64_t extent) {
+  throw user_error(refusal(MTF_SAYS_PART_TOO_LONG, std::string(part) + " " + std::to_string(length) + ", " +
+                                                       std::string(dim) + " " + std::to_string(extent)));
+}
+/// A sharding with `To`, which is so long, in the place of `From`; it is not split. Longer than `From`: a user_error.
 template <class From, class To>
-constexpr sharding with_part(sharding x) {
+constexpr sharding with_part(sharding x, std::int64_t length) {
   for (int d = 0; d < x.ndim; ++d)
-    if (x[d].id == From::id)
-      x[d] = {.id = To::id, .extent = To::extent, .split = {}, .name = To::name.data(), .kin = To::kin};
+    if (x[d].id == From::id) {
+      if (length > x[d].extent) part_is_too_long(To::name, length, From::name, x[d].extent);
+      x[d] = {.id = To::id, .extent = length, .split = {}, .name = To::name.data(), .kin = To::kin};
+    }
   return x;
 }
 

@@ -83,7 +83,9 @@ class tape {
  public:
   /// `completes`: each parameter's gradient is reduced as soon as it is final, while others are still computed.
   constexpr explicit tape(Backend& b, bool completes = false)
-      : backend_(&b), completes_(completes), place_(make_ref<tape_place<Backend>>(b, b, *this)), completion_(b) {}
+      : backend_(&b), completes_(completes), place_(make_ref<tape_place<Backend>>(b, b, *this)), completion_(b) {
+    b.layouts().begin_tape();
+  }
   tape(tape const&) = delete;
   tape& operator=(tape const&) = delete;
   constexpr ~tape() {
@@ -91,6 +93,7 @@ class tape {
       if (p.index != nullptr) *p.index = -1;
     while (last_) take_last();
     place_->tape_ = nullptr;
+    backend_->layouts().end_tape();
   }
   [[nodiscard]] constexpr ref<tape_place<Backend>> const& place() const { return place_; }
   /// A node with the body make(out...).

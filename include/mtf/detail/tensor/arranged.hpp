@@ -8,6 +8,7 @@
 
 #include <mtf/backend/layout_table.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
@@ -42,6 +43,8 @@ inline std::string named(mesh_value const& mesh, int axis) {
     case finding::kind::splits:
       layout_is_wrong(MTF_SAYS_SPLIT_DIFFERENTLY,
                       named(di) + ", [" + i.layout->text() + "], [" + j.layout->text() + "]", by);
+    case finding::kind::extents:
+      layout_is_wrong(MTF_SAYS_TWO_EXTENTS, named(di) + ", " + named(dj), by);
     case finding::kind::two_dims_on_axis:
       layout_is_wrong(MTF_SAYS_TWO_DIMS_ON_ONE_AXIS, named(di) + ", " + named(dj) + ", " + named(mesh, f.axis), by);
     case finding::kind::split_where_partial:
@@ -64,11 +67,26 @@ constexpr sharding const& checked_sharding(sharding const& s, layout_value const
   return s;
 }
 
+/// Tensors that are taken together without a rule, as a parameter and its gradient, are equally long. Where extents are
+/// in types they are if the types say so; else two that differ are a user_error. `name`: which of a structure's.
+template <class Shape, class Name>
+constexpr void check_extents([[maybe_unused]] char const* by, [[maybe_unused]] Name const& name,
+                             [[maybe_unused]] sharding const& x, [[maybe_unused]] sharding const& y) {
+  if constexpr (!Shape::has_extents)
+    for (int d = 0; d < x.ndim; ++d)
+      if (x[d].extent != y[d].extent)
+        layout_is_wrong(MTF_SAYS_TWO_EXTENTS, named(x[d]) + ", " + named(y[d]),
+                        (std::string(by) + " of " + std::string(name.text())).c_str());
+}
+
 /// The arrangement of a shape under the layout; what `tensor_verdict` refuses is a user_error.
+/// `with_call`: extents that come before those of the table.
 template <class Shape>
-constexpr arrangement const& arranged_under(layout_table& table, layout_value const& layout) {
+constexpr arrangement const& arranged_under(layout_table& table, layout_value const& layout,
+                                            extents_value const* with_call = nullptr) {
   auto const split_of = [&](std::uint64_t dim, std::uint64_t kin) { return layout.split_of(dim, kin); };
-  auto const s = sharding_from(static_cast<Shape const*>(nullptr), split_of, 0);
+  auto const s =
+      sharding_from(static_cast<Shape const*>(nullptr), split_of, 0, extents_here{table.extents(), with_call});
   return table.arranged(checked_sharding(s, layout), layout);
 }
 

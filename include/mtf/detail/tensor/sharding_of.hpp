@@ -1,5 +1,6 @@
 #pragma once
 // From names to values: the sharding of a shape under a layout.
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/partial.hpp>
 #include <mtf/core/shape.hpp>
@@ -7,10 +8,11 @@
 
 namespace mtf::detail {
 
-template <class... D>
-constexpr sharding sharding_from(shape<D...> const*, [[maybe_unused]] auto split_of, axis_mask partial) {
+template <class... D, class Extents = extents_in_types>
+constexpr sharding sharding_from(shape<D...> const*, [[maybe_unused]] auto split_of, axis_mask partial,
+                                 [[maybe_unused]] Extents const& extents = {}) {
   sharding s;
-  (s.push({D::id, D::extent, split_of(D::id, D::kin), D::name.data(), D::kin}), ...);
+  (s.push({D::id, extents.template of<D>(), split_of(D::id, D::kin), D::name.data(), D::kin}), ...);
   s.partial = partial;
   return s;
 }

@@ -6,6 +6,7 @@
 
 #include <mtf/backend/layout_table.hpp>  // IWYU pragma: keep
 #include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
@@ -80,19 +81,20 @@ constexpr void check_mesh(Backend& b, mesh_shape const& layouts, Text const& tex
 }
 
 template <class Shape, std::size_t I, class Further, class Backend>
-constexpr arrangement const& arranged_as(Backend& b, any_layout<I, Further> const*) {
+constexpr arrangement const& arranged_as(Backend& b, any_layout<I, Further> const*, extents_value const* extents) {
   auto& table = b.layouts();
   auto const& layout = table[I];
   check_mesh(b, layout.mesh.shape, [&] { return layout.mesh.text(); });
-  return Further::arranged(table, layout.mesh.shape, arranged_under<Shape>(table, layout));
+  return Further::arranged(table, layout.mesh.shape, arranged_under<Shape>(table, layout, extents));
 }
 /// The place of a tensor of this type that is made on a backend. A layout under which it cannot exist, one that the
-/// backend was not given, or one on another mesh than the backend's is a user_error.
+/// backend was not given, or one on another mesh than the backend's is a user_error; so is an extent that is a value
+/// and nobody gave. `extents`: those that come before the backend's.
 template <class X, class Backend>
-constexpr tensor_place<X> place_for(Backend& b) {
+constexpr tensor_place<X> place_for(Backend& b, [[maybe_unused]] extents_value const* extents = nullptr) {
   if constexpr (by_value<X>) {
     return tensor_place<X>(
-        arranged_as<typename X::shape_type>(b, static_cast<typename X::layout_type const*>(nullptr)));
+        arranged_as<typename X::shape_type>(b, static_cast<typename X::layout_type const*>(nullptr), extents));
   } else {
     check_mesh(b, X::mesh, [] { return X::mesh_type::text(); });
     return {};

@@ -10,6 +10,7 @@
 
 #include <mtf/backend/primitives/contraction.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/linearity.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/sentence.hpp>
@@ -170,13 +171,17 @@ constexpr sharding output_of(auto const&... in) {
   return out;
 }
 
+template <class... D>
+constexpr std::array<std::int64_t, sizeof...(D) + 1> extents_of(shape<D...> const*) {
+  return {extents_in_types::of<D>()..., 0};
+}
 template <class Out, class... X>
 struct einsum_output {
   static constexpr sharding out = output_of<Out>(X::spec...);
   // The first dimension whose extent is not the input's.
   static constexpr int resized() {
     for (int d = 0; d < out.ndim; ++d)
-      if (out[d].extent != Out::extents[static_cast<std::size_t>(d)]) return d;
+      if (out[d].extent != extents_of(static_cast<Out const*>(nullptr))[static_cast<std::size_t>(d)]) return d;
     return out.ndim;
   }
   static auto verdict() {

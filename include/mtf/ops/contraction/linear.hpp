@@ -117,8 +117,8 @@ struct linear_call {
         derived_at<sum_with<product, B>, map_work<2>>(table_of(x), std::array{xw.out, &b.where()}, name);
         if (!derived_for<rule>(name, x, w, b).work.adds_bias) return in_two_steps();
         return run_as<typename product::description, rule>(linear_operation<T>{}, x, w, b);
-      } else if constexpr (
-          work_of<rule, typename X::description, typename W::description, typename B::description>.adds_bias) {
+      } else if constexpr (work_of<rule, typename X::description, typename W::description, typename B::description>()
+                               .adds_bias) {
         return run_as<typename product::description, rule>(linear_operation<T>{}, x, w, b);
       } else {
         return in_two_steps();

@@ -1,6 +1,5 @@
 #pragma once
 // Tensors from the host.
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,7 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include <mtf/core/dim.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
+#include <mtf/core/shape.hpp>
+#include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/ops/frame.hpp>
@@ -32,17 +35,64 @@ struct require<error_not_elements<G, E>, By...> {
                    G, E));
 };
 
+/// What is given of a tensor's extents with a call; one that nobody gave follows from the number of elements, if they
+/// are a multiple of the others.
+template <class Backend, class... D>
+extents_value extents_of_elements(Backend& b, shape<D...> const*, extents_value extents, std::size_t elements) {
+  std::int64_t others = 1;
+  int open = 0;
+  std::string_view name;
+  auto const look = [&]<class Dim>(Dim const*) {
+    std::int64_t n = 0;
+    if constexpr (has_extent<Dim>)
+      n = Dim::extent;
+    else if (n = extents.find(Dim::id, Dim::kin); n == 0)
+      n = b.layouts().extents().find(Dim::id, Dim::kin);
+    if (n == 0) {
+      ++open;
+      name = Dim::name;
+    } else {
+      others *= n;
+    }
+  };
+  (look(static_cast<D const*>(nullptr)), ...);
+  auto const n = static_cast<std::int64_t>(elements);
+  if (open != 1) return extents;
+  if (n % others != 0 || n == 0)
+    throw user_error("from_global: " + std::string(name) + " has no extent, and " + std::to_string(n) +
+                     " elements are no multiple of the " + std::to_string(others) + " at each of its positions");
+  extents.give(name, n / others);
+  return extents;
+}
+
+/// The place of a tensor of which so many elements are given.
+template <class X>
+tensor_place<X> place_of_elements(typename X::backend_type& b, [[maybe_unused]] extents_value const& extents,
+                                  std::size_t elements) {
+  auto const where = [&] {
+    if constexpr (X::shape_type::has_extents) {
+      return place_for<X>(b);
+    } else {
+      auto const all = extents_of_elements(b, static_cast<typename X::shape_type const*>(nullptr), extents, elements);
+      return place_for<X>(b, &all);
+    }
+  }();
+  if (elements != static_cast<std::size_t>(where.spec().global_size()))
+    throw user_error("from_global: the tensor has " + std::to_string(where.spec().global_size()) + " elements, but " +
+                     std::to_string(elements) + " were given");
+  return where;
+}
+
 }  // namespace detail
 
 /// A tensor whose global elements, row-major over its shape, are given on every rank, the same on all; each keeps its
-/// shard.
+/// shard. `extents`: of dimensions whose extents are values, in place of those that the backend was given; one that
+/// neither says follows from the number of elements, as of a last batch that is smaller.
 template <tensor_type X>
-X from_global(typename X::backend_type& b, std::span<typename X::element_type const> global) {
+X from_global(typename X::backend_type& b, std::span<typename X::element_type const> global,
+              extents_value const& extents = {}) {
   using T = typename X::element_type;
-  if (global.size() != static_cast<std::size_t>(X::shape_type::size))
-    throw user_error("from_global: the tensor has " + std::to_string(X::shape_type::size) + " elements, but " +
-                     std::to_string(global.size()) + " were given");
-  auto const where = detail::place_for<X>(b);
+  auto const where = detail::place_of_elements<X>(b, extents, global.size());
   auto const place = detail::placement_of(where.spec(), b.ranks().mesh(), b.ranks().rank());
   auto const size = static_cast<std::size_t>(where.local_size());
   using stored =
@@ -65,7 +115,7 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
 /// Refused: elements of another type, or not in one piece.
 template <tensor_type X, class Given>
   requires(!std::is_convertible_v<Given, std::span<typename X::element_type const>>)
-X from_global(typename X::backend_type&, Given&&) {
+X from_global(typename X::backend_type&, Given&&, extents_value const& = {}) {
   detail::require<error_not_elements<std::remove_cvref_t<Given>, typename X::element_type>>{};
   return {};
 }
@@ -73,16 +123,14 @@ X from_global(typename X::backend_type&, Given&&) {
 namespace detail {
 
 /// "batch 3, sequence 17": the place of a global element, counted from 0.
-template <class... D>
-std::string position_text(shape<D...> const*, std::size_t at) {
+inline std::string position_text(sharding const& of, std::size_t at) {
   std::string text;
   auto const step = [&](std::string_view name, std::int64_t extent) {
     text = std::string(name) + " " + std::to_string(static_cast<std::int64_t>(at) % extent) +
            (text.empty() ? "" : ", ") + text;
     at /= static_cast<std::size_t>(extent);
   };
-  std::array<std::pair<std::string_view, std::int64_t>, sizeof...(D)> const dims{std::pair{D::name, D::extent}...};
-  for (std::size_t d = dims.size(); d-- > 0;) step(dims[d].first, dims[d].second);
+  for (int d = of.ndim; d-- > 0;) step(of[d].name, of[d].extent);
   return text;
 }
 
@@ -91,20 +139,21 @@ std::string position_text(shape<D...> const*, std::size_t at) {
 /// The same for positions along Dim, such as labels or token numbers. A negative one stands for none. One at or above
 /// the extent is a user_error that says where it is.
 template <tensor_type X, dimension Dim>
-X from_global(typename X::backend_type& b, std::span<typename X::element_type const> global) {
+X from_global(typename X::backend_type& b, std::span<typename X::element_type const> global,
+              extents_value const& extents = {}) {
+  auto const positions = detail::extents_here{b.layouts().extents(), &extents}.template of<Dim>();
   for (std::size_t i = 0; i < global.size(); ++i)
-    if (global[i] >= Dim::extent)
-      throw user_error("from_global: " + std::string(Dim::name) + " has " + std::to_string(Dim::extent) +
-                       " positions, 0 to " + std::to_string(Dim::extent - 1) +
-                       " (negative: none), but the element at [" +
-                       detail::position_text(static_cast<typename X::shape_type const*>(nullptr), i) + "] is " +
-                       std::to_string(global[i]));
-  return from_global<X>(b, global);
+    if (global[i] >= positions)
+      throw user_error("from_global: " + std::string(Dim::name) + " has " + std::to_string(positions) +
+                       " positions, 0 to " + std::to_string(positions - 1) + " (negative: none), but the element at [" +
+                       detail::position_text(detail::place_of_elements<X>(b, extents, global.size()).spec(), i) +
+                       "] is " + std::to_string(global[i]));
+  return from_global<X>(b, global, extents);
 }
 template <tensor_type X, dimension Dim, class Given>
   requires(!std::is_convertible_v<Given, std::span<typename X::element_type const>>)
-X from_global(typename X::backend_type& b, Given&& given) {
-  return from_global<X>(b, std::forward<Given>(given));
+X from_global(typename X::backend_type& b, Given&& given, extents_value const& extents = {}) {
+  return from_global<X>(b, std::forward<Given>(given), extents);
 }
 
 }  // namespace mtf

@@ -10,11 +10,13 @@
 #include <mtf/backend/primitives/parts.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/detail/ops/part_of_dim.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/ops/movement/relayout.hpp>
 #include <mtf/ops/movement/transpose.hpp>
+#include <mtf/tensor/extent.hpp>
 
 namespace mtf {
 
@@ -76,13 +78,15 @@ struct slice_call {
   template <class X, class Start>
   static auto verdict()
       -> first_failed_t<decltype(part_verdict<typename X::shape_type, D, Part>()), index_verdict_t<Start>>;
-  static constexpr part_work<2> derive(mesh_shape const& mesh, sharding const& x, sharding const& start) {
+  using adds = shape<Part>;
+  static constexpr part_work<2> derive(auto const& extents, mesh_shape const& mesh, sharding const& x,
+                                       sharding const& start) {
     part_work<2> w;
     w.in = {x, start};
-    w.is_part(mesh, x, D::id, Part::extent);
+    w.is_part(mesh, x, D::id, extents.template of<Part>());
     auto const owners = x[w.dim].split.mask();
     w.complete[1] = start.partial;
-    w.out = with_part<D, Part>(x);
+    w.out = with_part<D, Part>(x, w.part);
     w.out.partial |= owners;  // each rank has what is here, zeros for the rest
     w.gradient_may_be_partial = ~owners;
     return w;
@@ -144,7 +148,8 @@ struct update_rule {
                                        sharding const& start) {
     part_work<3> w;
     w.in = {x, part, start};
-    w.is_part(mesh, x, D::id, Part::extent);
+    w.is_part(mesh, x, D::id, part[part.find(Part::id)].extent);
+    static_cast<void>(with_part<D, Part>(x, w.part));
     w.out = x;
     w.out.partial = x.partial & part.partial;
     w.complete = {x.partial & ~w.out.partial, part.partial & ~w.out.partial, start.partial};
@@ -174,6 +179,16 @@ struct update_call {
   }
 };
 
+/// Whether an operand has D, and not Part.
+template <class X, class D, class Part>
+struct has_only {
+  static constexpr bool value = false;
+};
+template <tensor_type X, class D, class Part>
+struct has_only<X, D, Part> {
+  static constexpr bool value = X::shape_type::template has<D> && !X::shape_type::template has<Part>;
+};
+
 /// Not constexpr: a plan of such a program ends here.
 [[noreturn]] inline void part_is_outside(std::string_view part, std::int64_t length, std::string_view dim,
                                          std::int64_t extent, std::int64_t start) {
@@ -181,12 +196,13 @@ struct update_call {
                    std::to_string(start) + " is not within " + std::string(dim) + " " + std::to_string(extent) +
                    ": it can begin at 0 to " + std::to_string(extent - length));
 }
-/// A number as an operand: where a part begins.
+/// A number as an operand: where a part begins that is so long.
 template <class D, class Part, class X, class Start>
-constexpr auto start_of_part(X const& x, Start start) {
+constexpr auto start_of_part(X const& x, std::int64_t length, Start start) {
   static_assert(std::is_integral_v<Start>, "mtf: a part of a dimension begins at an integer");
-  auto const at = static_cast<std::int64_t>(start);
-  if (at < 0 || at > D::extent - Part::extent) part_is_outside(Part::name, Part::extent, D::name, D::extent, at);
+  auto const at = static_cast<std::int64_t>(start), whole = extent<D>(x);
+  if (length > whole) part_is_too_long(Part::name, length, D::name, whole);
+  if (at < 0 || at > whole - length) part_is_outside(Part::name, length, D::name, whole, at);
   return full<tensor<std::int32_t, shape<>, typename X::layout_type, partial<>, typename X::backend_type>>(
       x.backend(), static_cast<std::int32_t>(at));
 }
@@ -207,10 +223,12 @@ constexpr auto slice(X const& x, Start const& start) {
 template <dimension D, dimension Part, operand X, class Start>
   requires std::is_arithmetic_v<Start>
 constexpr auto slice(X const& x, Start start) {
-  if constexpr (tensor_type<X>)
-    return slice<D, Part>(x, detail::start_of_part<D, Part>(x, start));
-  else
+  if constexpr (detail::has_only<X, D, Part>::value) {
+    auto const length = detail::extents_here{x.backend().layouts().extents()}.template of<Part>();
+    return slice<D, Part>(x, detail::start_of_part<D, Part>(x, length, start));
+  } else {
     return detail::operate(detail::slice_call<D, Part>{}, x, x);
+  }
 }
 
 /// x with `part` in the positions from `start` on of dimension D: slice<D, Part> of the result is `part`. The
@@ -230,8 +248,8 @@ constexpr auto update(X&& x, Y const& part, Start const& start) {
 template <dimension D, dimension Part, class X, operand Y, class Start>
   requires operand<std::remove_cvref_t<X>> && std::is_arithmetic_v<Start>
 constexpr auto update(X&& x, Y const& part, Start start) {
-  if constexpr (tensor_type<std::remove_cvref_t<X>>) {
-    auto const at = detail::start_of_part<D, Part>(x, start);
+  if constexpr (detail::has_only<std::remove_cvref_t<X>, D, Part>::value && detail::has_only<Y, Part, D>::value) {
+    auto const at = detail::start_of_part<D, Part>(x, extent<Part>(part), start);
     return update<D, Part>(std::forward<X>(x), part, at);
   } else {
     return detail::operate(detail::update_call<D, Part>{}, x, part, x);

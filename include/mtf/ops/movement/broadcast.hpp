@@ -47,11 +47,22 @@ struct broadcast_call {
                                           tensor_verdict_t<to, typename X::layout_type>>;
 
   static constexpr bool under_a_layout = true;
-  /// New dimensions are split as the layout says.
+  using adds = to;
+  /// The operand's own extents; new dimensions are as long, and split, as the layout says.
   template <class Layout>
-  static constexpr sharding target(Layout const& layout, sharding const&) {
+  struct own_or_given {
+    Layout const& layout;
+    sharding const& x;
+    template <class Dim>
+    [[nodiscard]] constexpr std::int64_t of() const {
+      int const d = x.find(Dim::id);
+      return d >= 0 ? x[d].extent : layout.template of<Dim>();
+    }
+  };
+  template <class Layout>
+  static constexpr sharding target(Layout const& layout, sharding const& x) {
     auto const split_of = [&](std::uint64_t dim, std::uint64_t kin) { return layout.split_of(dim, kin); };
-    return sharding_from(static_cast<to const*>(nullptr), split_of, 0);
+    return sharding_from(static_cast<to const*>(nullptr), split_of, 0, own_or_given<Layout>{layout, x});
   }
   static constexpr auto derive_under(auto const& layout, mesh_shape const&, sharding const& x) {
     return derive_broadcast(x, target(layout, x));
@@ -59,7 +70,7 @@ struct broadcast_call {
   template <class X>
   constexpr auto operator()(X const& x) const {
     using described = typename X::description;
-    constexpr auto partial = work_of<broadcast_call, described>.out.partial;
+    constexpr auto partial = work_in_types<broadcast_call, described>.out.partial;
     return run_as<reshaped<described, to, partial>, broadcast_call>(broadcast_operation<typename X::element_type>{}, x);
   }
 };

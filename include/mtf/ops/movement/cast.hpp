@@ -48,7 +48,7 @@ struct cast_call {
     if constexpr (std::is_same_v<To, From>) {
       return x;
     } else {
-      constexpr auto const& w = work_of<rule<From>, typename X::description>;
+      constexpr auto const& w = work_in_types<rule<From>, typename X::description>;
       using out = described<To, typename X::shape_type, typename X::layout_type,
                             partial_of<typename X::mesh_type, w.out.partial>>;
       return run_as<out, rule<From>>(cast_operation<To, From>{}, x);

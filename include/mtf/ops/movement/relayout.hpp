@@ -56,17 +56,20 @@ constexpr auto relaid_as(char const* name, X const& x) {
     if constexpr (!X::backend_type::holds_data) x.backend().works_under({}, derived.out->spec, *derived.out->layout);
     return out(relaid(derived.work), *derived.out);
   } else {
-    return out(relaid(work_of<Rule, typename X::description>));
+    return out(relaid(work_of<Rule, typename X::description>()));
   }
 }
 
 template <class Layout>
 struct relayout_call {
+  /// A layout without splits is a value too where the operand's is.
+  template <class X>
+  using to = std::conditional_t<by_value<X> && !is_any_layout<Layout>, typename X::layout_type, Layout>;
   template <class X>
   static auto verdict()
       -> first_failed_t<std::conditional_t<std::is_same_v<typename Layout::mesh_type, typename X::mesh_type>, ok,
                                            error_different_meshes<typename X::mesh_type, typename Layout::mesh_type>>,
-                        tensor_verdict_t<typename X::shape_type, Layout>>;
+                        tensor_verdict_t<typename X::shape_type, to<X>>>;
 
   static constexpr bool under_a_layout = true;
   using layout_type = Layout;
@@ -82,11 +85,9 @@ struct relayout_call {
   }
   template <class X>
   constexpr auto operator()(X const& x) const {
-    constexpr auto partial = work_of<relayout_call, typename X::description>.out.partial;
-    // A layout without splits is a value too where the operand's is.
-    using to = std::conditional_t<by_value<X> && !is_any_layout<Layout>, typename X::layout_type, Layout>;
+    constexpr auto partial = work_in_types<relayout_call, typename X::description>.out.partial;
     using out =
-        described<typename X::element_type, typename X::shape_type, to, partial_of<typename X::mesh_type, partial>>;
+        described<typename X::element_type, typename X::shape_type, to<X>, partial_of<typename X::mesh_type, partial>>;
     return relaid_as<out, relayout_call>("relayout", x);
   }
 };

@@ -29,9 +29,10 @@ struct rename_call {
   template <class X>
   static auto verdict() {
     using own = typename X::shape_type;
-    using names = first_failed_t<named_dims_t<own, From>,
-                                 std::conditional_t<From::extent == To::extent, ok, error_extents_differ<From, To>>,
-                                 std::conditional_t<own::template has<To>, error_dim_already_there<To, own>, ok>>;
+    using names = first_failed_t<
+        named_dims_t<own, From>,
+        std::conditional_t<extent_in_type<From>() == extent_in_type<To>(), ok, error_extents_differ<From, To>>,
+        std::conditional_t<own::template has<To>, error_dim_already_there<To, own>, ok>>;
     if constexpr (!names::value)
       return names{};
     else
@@ -61,7 +62,7 @@ struct rename_call {
   }
   template <class X>
   constexpr auto operator()(X const& x) const {
-    constexpr auto partial = work_of<rename_call, typename X::description>.out.partial;
+    constexpr auto partial = work_in_types<rename_call, typename X::description>.out.partial;
     return relaid_as<reshaped<typename X::description, renamed_shape<X>, partial>, rename_call>("rename", x);
   }
 };

@@ -158,8 +158,10 @@ struct mean_call {
   template <class X>
   constexpr auto operator()(X const& x) const {
     using sum = reduce_call<reduce_by::sum, D...>;
-    if constexpr (is_floating<typename X::element_type>)
-      return sum{}(x) * (1.0 / work_of<sum, typename X::description>.count);
+    if constexpr (is_floating<typename X::element_type> && by_value<X>)
+      return sum{}(x) * (1.0 / derived_for<sum>("mean", x).work.count);
+    else if constexpr (is_floating<typename X::element_type>)
+      return sum{}(x) * (1.0 / work_of<sum, typename X::description>().count);
     else
       return mean_call{}(cast<float>(x));
   }

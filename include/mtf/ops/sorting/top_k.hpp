@@ -65,16 +65,17 @@ struct top_call {
                                                              error_element_type<typename X::element_type>, ok>,
                                           decltype(part_verdict<typename X::shape_type, D, K>())>;
 
-  static constexpr top_work derive(mesh_shape const& mesh, sharding const& x) {
+  using adds = shape<K>;
+  static constexpr top_work derive(auto const& extents, mesh_shape const& mesh, sharding const& x) {
     top_work w;
     w.in = {x};
     w.complete[0] = x.partial;
     w.dim = x.find(D::id);
     w.x = rows_along(x, w.dim, mesh);
     w.exchange = x[w.dim].split.mask();
-    w.k = K::extent;
+    w.k = extents.template of<K>();
     w.candidates = w.k < w.x.n ? w.k : w.x.n;
-    w.out = with_part<D, K>(x);
+    w.out = with_part<D, K>(x, w.k);
     w.out.partial = 0;
     w.further[0] = w.out;
     w.gradient_may_be_partial = ~w.exchange;
@@ -94,11 +95,11 @@ struct top_call {
 
 }  // namespace detail
 
-/// The K::extent largest elements along D, in descending order, and their positions along it (int32): two tensors,
-/// `auto const [largest, places] = mtf::top_k<vocabulary, k>(logits)`, with K in the place of D. Of equal elements the
-/// first comes first; NaN before all others. If D is split, each rank's largest ones are gathered, elements and
-/// positions: two all-gathers; K is not split. The gradient goes to where the elements were. Refused: a K that is
-/// longer than D, or there already; bools.
+/// The largest elements along D, as many as K is long, in descending order, and their positions along it (int32): two
+/// tensors, `auto const [largest, places] = mtf::top_k<vocabulary, k>(logits)`, with K in the place of D. Of equal
+/// elements the first comes first; NaN before all others. If D is split, each rank's largest ones are gathered,
+/// elements and positions: two all-gathers; K is not split. The gradient goes to where the elements were. Refused: a K
+/// that is longer than D, or there already; bools.
 template <dimension D, dimension K, operand X>
 constexpr auto top_k(X const& x) {
   return detail::operate_for<2>(detail::top_call<D, K>{}, x);

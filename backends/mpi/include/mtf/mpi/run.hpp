@@ -4,12 +4,21 @@
 //   int main(int argc, char** argv) {
 //     return mtf::run<my_mesh, mtf::kokkos_backend<>>(argc, argv, [](auto& machine) { train(machine); });
 //   }
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include <mtf/backend/collective.hpp>
+#include <mtf/backend/collectives.hpp>
+#include <mtf/core/element.hpp>
+#include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
+#include <mtf/core/fixed_string.hpp>
 #include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/standard_output.hpp>
@@ -45,6 +54,18 @@ int run_on(mpi_environment& mpi, int& argc, char**& argv, mesh_shape const& mesh
       });
     });
   });
+}
+
+/// Refuses layouts or extents, as a text, that are not the same on all ranks.
+inline void check_same(collectives& ranks, std::string const& given) {
+  auto const hash = static_cast<std::int64_t>(detail::hash_of(given));
+  std::vector<std::int64_t> all(static_cast<std::size_t>(ranks.mesh().size()));
+  axis_mask const every = (axis_mask{1} << static_cast<unsigned>(ranks.mesh().ndim)) - 1;
+  ranks.communicate(collective::all_gather(every, element_of<std::int64_t>, 1), &hash, all.data());
+  for (std::size_t r = 1; r < all.size(); ++r)
+    if (all[r] != all[0])
+      throw user_error("rank " + std::to_string(r) + " was given other layouts or extents than rank 0; to rank " +
+                       std::to_string(ranks.rank()) + ": " + given);
 }
 
 /// Makes the environment and calls `body` with it. If MPI cannot start, each rank reports it: none knows its number.
@@ -86,17 +107,19 @@ int run(int&, char**&, F&&) {
 }
 
 /// The same under layouts that are values. `layouts()` is called once MPI runs, so that what it throws is reported like
-/// f's errors; it returns a container of those that any_layout<0>, any_layout<1> and so on stand for, on one mesh.
+/// f's errors; it returns a container of those that any_layout<0>, any_layout<1> and so on stand for, on one mesh; or
+/// sized_layouts, where extents are values too. Ranks that were given different ones are told so.
 template <class Backend, class Layouts, class F>
 int run_under(int& argc, char**& argv, Layouts const& layouts, F&& f) {
   return mpi::with_environment(argc, argv, [&](mpi::mpi_environment& mpi) {
     return mpi.guard([&] {
       auto const given = layouts();
-      auto const& mesh = given.front().mesh;
+      auto const& mesh = detail::layouts_in(given).front().mesh;
       return mpi::run_on<Backend>(
           mpi, argc, argv, mesh.shape, mesh.text(),
           [&](Backend& backend) {
-            for (auto const& layout : given) backend.layouts().add(layout);
+            mpi::check_same(backend.ranks(), detail::text_of_given(given));
+            detail::give_to(backend.layouts(), given);
           },
           std::forward<F>(f));
     });

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/mesh.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/shown_text.hpp>
@@ -120,18 +121,14 @@ int run_threads(int&, char**&, F const&) {
 }
 
 /// The same under layouts that are values: `layouts()` returns a container of those that any_layout<0>, any_layout<1>
-/// and so on stand for, on one mesh.
+/// and so on stand for, on one mesh; or sized_layouts, where extents are values too.
 template <class Backend, class Layouts, class F>
 int run_threads_under(int& argc, char**& argv, Layouts const& layouts, F const& f) {
   return threads::guarded([&] {
     auto const given = layouts();
-    auto const& mesh = given.front().mesh;
+    auto const& mesh = detail::layouts_in(given).front().mesh;
     return threads::run_on<Backend>(
-        argc, argv, mesh.shape, mesh.text(),
-        [&](Backend& backend) {
-          for (auto const& layout : given) backend.layouts().add(layout);
-        },
-        f);
+        argc, argv, mesh.shape, mesh.text(), [&](Backend& backend) { detail::give_to(backend.layouts(), given); }, f);
   });
 }
 

@@ -98,7 +98,7 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
 
  private:
   backend::object_pool objects_;
-  backend::layout_table layouts_;
+  backend::layout_table layouts_{backend::most_bytes_of_works};
 };
 
 }  // namespace mtf
