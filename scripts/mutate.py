@@ -85,7 +85,7 @@ MUTATIONS = [
     ("what is visible forgets where the shard's keys are", "reduction", f"{CORE}/ops/reduction/softmax.hpp",
      "first_key = shard_offset(in, w.dim, mesh, rank);", "first_key = index{0};"),
     ("a mean over lengths that are values is that of one", "extents", f"{CORE}/ops/reduction/reduce.hpp",
-     '(1.0 / derived_for<sum>("mean", x).work.count)', "(1.0 / work_in_types<sum, typename X::description>.count)"),
+     "place_of(x).spec().global_size() / place_of(total)", "X::description::spec.global_size() / X::description::spec"),
     ("new dimensions are as long as they were first", "extents", f"{CORE}/detail/ops/derived.hpp",
      "if (!are_as_given(static_cast<typename Rule::adds const*>(nullptr), table, first.spec, out.spec)) return false;", ";"),
     ("two lengths of one name meet", "extents", f"{CORE}/detail/sharding/operand_rule.hpp",

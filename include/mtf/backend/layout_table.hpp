@@ -98,8 +98,8 @@ constexpr std::size_t mixed(std::size_t hash, std::uint64_t value) {
 struct arrangement {
   sharding spec;
   layout_value const* layout = nullptr;  // for the dimensions that operations add
-  /// What was derived for operands of which the first has this sharding. (A pointer to the list: GCC 12 changes no
-  /// mutable member in a constant expression.)
+  /// In constant expressions what was derived for operands of which the first has this sharding. (A pointer to the
+  /// list: GCC 12 changes no mutable member in a constant expression.)
   derivation** derived = nullptr;
   arrangement* next = nullptr;  // of the table
   std::size_t hash = 0;
@@ -117,12 +117,12 @@ class layout_table {
   layout_table(layout_table const&) = delete;
   layout_table& operator=(layout_table const&) = delete;
   constexpr ~layout_table() {
-    works_.clear([](derivation* w) { w->destroy(); });
-    forgotten_.clear([](derivation* w) { w->destroy(); });
+    works_.clear(destroy);
+    forgotten_.clear(destroy);
     while (arrangements_ != nullptr) {
       auto* const a = arrangements_;
       arrangements_ = a->next;
-      while (*a->derived != nullptr) {
+      while (a->derived != nullptr && *a->derived != nullptr) {
         auto* const d = *a->derived;
         *a->derived = d->next;
         d->destroy();
@@ -174,18 +174,18 @@ class layout_table {
   }
   /// The arrangement of this sharding; `layout` is kept by this table.
   constexpr arrangement const& arranged(sharding const& spec, layout_value const& layout) {
-    std::size_t hash = 0;
     if (std::is_constant_evaluated()) {
       for (auto const* a = arrangements_; a != nullptr; a = a->next)
         if (a->layout == &layout && a->spec == spec) return *a;
+      arrangements_ = new arrangement{spec, &layout, new derivation*(nullptr), arrangements_};
     } else {
-      hash = hash_of(spec, layout);
+      auto const hash = hash_of(spec, layout);
       if (auto const* const a =
               by_hash_.find(hash, [&](arrangement const& x) { return x.layout == &layout && x.spec == spec; }))
         return *a;
+      arrangements_ = new arrangement{spec, &layout, nullptr, arrangements_, hash};
+      by_hash_.add(arrangements_);
     }
-    arrangements_ = new arrangement{spec, &layout, new derivation*(nullptr), arrangements_, hash};
-    if (!std::is_constant_evaluated()) by_hash_.add(arrangements_);
     return *arrangements_;
   }
 
@@ -212,11 +212,12 @@ class layout_table {
   }
 
  private:
+  static constexpr void destroy(derivation* work) { work->destroy(); }
   /// If works take too much memory, while no node of a tape refers to any. They are found no more, and end when this
   /// happens again, since an operation that runs may still look at some.
   void forget_too_many() {
     if (most_bytes_ == 0 || bytes_ <= most_bytes_) return;
-    forgotten_.clear([](derivation* w) { w->destroy(); });
+    forgotten_.clear(destroy);
     works_.clear([&](derivation* w) { forgotten_.add(w); });
     bytes_ = 0;
   }

@@ -137,16 +137,21 @@ struct extents_here {
   extents_value const& given;
   extents_value const* with_call = nullptr;
 
+  /// 0 if nobody said.
   template <class D>
-  [[nodiscard]] constexpr std::int64_t of() const {
+  [[nodiscard]] constexpr std::int64_t find() const {
     if constexpr (has_extent<D>) {
       return D::extent;
     } else {
-      std::int64_t n = with_call != nullptr ? with_call->find(D::id, D::kin) : 0;
-      if (n == 0) n = given.find(D::id, D::kin);
-      if (n == 0) no_extent_of(D::name);
-      return n;
+      std::int64_t const n = with_call != nullptr ? with_call->find(D::id, D::kin) : 0;
+      return n != 0 ? n : given.find(D::id, D::kin);
     }
+  }
+  template <class D>
+  [[nodiscard]] constexpr std::int64_t of() const {
+    auto const n = find<D>();
+    if (n == 0) no_extent_of(D::name);
+    return n;
   }
   [[noreturn]] static void no_extent_of(std::string_view name) {
     throw user_error("the extent of " + std::string(name) +

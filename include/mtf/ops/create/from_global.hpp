@@ -42,20 +42,16 @@ extents_value extents_of_elements(Backend& b, shape<D...> const*, extents_value 
   std::int64_t others = 1;
   int open = 0;
   std::string_view name;
-  auto const look = [&]<class Dim>(Dim const*) {
-    std::int64_t n = 0;
-    if constexpr (has_extent<Dim>)
-      n = Dim::extent;
-    else if (n = extents.find(Dim::id, Dim::kin); n == 0)
-      n = b.layouts().extents().find(Dim::id, Dim::kin);
-    if (n == 0) {
-      ++open;
-      name = Dim::name;
+  extents_here const here{b.layouts().extents(), &extents};
+  auto const look = [&](std::int64_t extent, std::string_view of) {
+    if (extent != 0) {
+      others *= extent;
     } else {
-      others *= n;
+      ++open;
+      name = of;
     }
   };
-  (look(static_cast<D const*>(nullptr)), ...);
+  (look(here.template find<D>(), D::name), ...);
   auto const n = static_cast<std::int64_t>(elements);
   if (open != 1) return extents;
   if (n % others != 0 || n == 0)

@@ -158,12 +158,13 @@ struct mean_call {
   template <class X>
   constexpr auto operator()(X const& x) const {
     using sum = reduce_call<reduce_by::sum, D...>;
-    if constexpr (is_floating<typename X::element_type> && by_value<X>)
-      return sum{}(x) * (1.0 / derived_for<sum>("mean", x).work.count);
-    else if constexpr (is_floating<typename X::element_type>)
-      return sum{}(x) * (1.0 / work_of<sum, typename X::description>().count);
-    else
+    if constexpr (is_floating<typename X::element_type>) {
+      auto const total = sum{}(x);
+      auto const of_each = place_of(x).spec().global_size() / place_of(total).spec().global_size();
+      return total * (1.0 / static_cast<double>(of_each));
+    } else {
       return mean_call{}(cast<float>(x));
+    }
   }
 };
 
