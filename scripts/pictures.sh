@@ -7,11 +7,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build="${1:-build/gcc}"
-cmake --build "$build" --target plan-gpt3-xl train-one
+cmake --build "$build" --target plan train-one
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 tensor="heads:model;d_ff:model;vocab:model"
-"$build/examples/transformer/plan-gpt3-xl" --machine h100 --html "$work/plan.html" \
+"$build/examples/transformer/plan" --model examples/transformer/configs/gpt3_xl.json --machine h100 --html "$work/plan.html" \
   --mesh "data:16" --layout "batch:data" \
   --mesh "data:4;model:4" --layout "batch:data;$tensor" \
   --mesh "data:2;model:8" --layout "batch:data;$tensor" \

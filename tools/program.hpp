@@ -2,14 +2,12 @@
 // A task under layouts: what a program of the tools is compiled for. It needs the core alone.
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <type_traits>
 
 #include <mtf/core/layout_value.hpp>
 #include <mtf/mtf.hpp>
 
-#include "sizes.hpp"
 #include "step_options.hpp"
 #include "task.hpp"
 
@@ -25,8 +23,6 @@ struct layouts_for<List<Dims...>> {
   static mtf::layout_value from(mtf::mesh_value const& mesh, std::string const& rules) {
     return mtf::layout_from<Dims...>(mesh, rules);
   }
-  /// Each dimension's name and extent.
-  static named_sizes sizes() { return {{std::string(Dims::name), std::int64_t{Dims::extent}}...}; }
 };
 
 /// A state_split_over the dimensions of all inputs, each once: of ranks that hold the same parameters, and another part
@@ -221,13 +217,4 @@ std::array<mtf::layout_value, has_upper_layout<typename Program::plain_task> ? 2
   else
     return {from::from(mesh, o.layout)};
 }
-
-/// What is fixed in a task's types, by name: its sizes and the extents of its dimensions.
-template <class Task>
-named_sizes sizes_of() {
-  auto sizes = layouts_for<typename Task::dimensions>::sizes();
-  if constexpr (requires { Task::sizes; }) sizes.insert(sizes.begin(), Task::sizes.begin(), Task::sizes.end());
-  return sizes;
-}
-
 }  // namespace mtf::tools

@@ -29,11 +29,17 @@
 //     struct noise { double rate; mtf::random_key key; };   // loss's last argument: --dropout
 //     static auto recomputed_if(bool, noise);   // in its place, of a loss that can recompute: --recompute
 //     template <class Layout> using with_upper_layout = ...;   // the upper half of the layers: --upper-layout
-//     static constexpr std::array<std::pair<char const*, std::int64_t>, 1> sizes;   // that are no dimensions
-//     static constexpr std::array<char const*, 2> input_names;   // in plans
-//     static constexpr char const* reads;   // what --data takes
-//     static constexpr char const* item;    // what speeds count,
-//     static constexpr std::int64_t items;  // and so many a batch
+//     using sizes = std::tuple<layers, batch, ...>;   // in place of `dimensions`: what a command line shows, or asks
+//     for static constexpr std::array<char const*, 2> input_names;   // in plans static constexpr char const* reads; //
+//     what --data takes static constexpr char const* item;    // what speeds count, std::int64_t items() const; // and
+//     so many a batch
+//
+// Dimensions without an extent are asked for on the command line, --batch and so on, and then it may have:
+//
+//     static mtf::extents_value default_sizes();
+//     static mtf::extents_value extents_from(mtf::extents_value const& asked);   // with what follows from others
+//     static mtf::extents_value sizes_from_config(std::map<std::string, std::int64_t> const& config);  // of other
+//     tools'
 //
 // mtf::models::language_task makes one of a language model.
 #include <concepts>
@@ -41,6 +47,7 @@
 #include <string>
 #include <tuple>
 
+#include <mtf/core/extents_value.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/plan/plan_of.hpp>
 
@@ -52,6 +59,7 @@ struct data_options {
   mtf::random_key seed{0};        // of the run
   std::int64_t batches = 1;       // in a step
   double validation_share = 0.1;  // of the data, kept from training
+  mtf::extents_value extents{};   // of dimensions that are values
 };
 
 /// A list of dimensions.

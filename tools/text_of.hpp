@@ -1,9 +1,10 @@
 #pragma once
-// Numbers in texts.
+// Numbers in texts, and words of command lines.
 #include <array>
 #include <cstdarg>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 namespace mtf::tools {
 
@@ -15,6 +16,15 @@ __attribute__((format(printf, 1, 2))) inline std::string text_of(char const* for
   std::vsnprintf(text.data(), text.size(), format, arguments);
   va_end(arguments);
   return text.data();
+}
+
+/// A word as a shell takes it.
+inline std::string shell_word(std::string const& text) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+  std::string word = "'";
+  for (char const c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
 }
 
 }  // namespace mtf::tools

@@ -5,5 +5,5 @@
 #undef config
 
 struct config : demo_config {
-  static constexpr int layers = LAYERS;
+  struct layers : mtf::dim<"layers", LAYERS> {};
 };

@@ -30,7 +30,7 @@ class Start:
         _, self.heads, self.d_head = self["blocks.0.wq"].shape
         self.d_ff = self["blocks.0.w1"].shape[1]
         self.layers = sum(name.endswith(".wq") for name in self.arrays)
-        self.tied = "head.output" not in self.arrays
+        self.tied = "output.0" not in self.arrays
 
     def __getitem__(self, name):
         return self.arrays[name]

@@ -8,7 +8,7 @@ from common import arguments, measure
 def initial(s):
     p = {"token": s["token_embedding"], "position": s["position_embedding"],
          "blocks": [s.block(i) for i in range(s.layers)], "norm": (s["gamma_f"], s["beta_f"])}
-    return jax.tree.map(jnp.array, p if s.tied else p | {"head": s["head.output"]})
+    return jax.tree.map(jnp.array, p if s.tied else p | {"head": s["output.0"]})
 
 
 def layer_norm(x, p):

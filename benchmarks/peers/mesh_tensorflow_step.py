@@ -44,7 +44,7 @@ def loss_of(mesh, s, ids, labels):
         x += mtf.einsum([a, variable(b + "w2", d_ff, d_model)],
                         output_shape=[batch, sequence, d_model]) + variable(b + "b2", d_model)
     h = norm(x, "norm_f")
-    output = token if s.tied else variable("head.output", d_model, vocab)
+    output = token if s.tied else variable("output.0", d_model, vocab)
     logits = mtf.einsum([h, output], output_shape=[batch, sequence, vocab])
     return mtf.reduce_mean(mtf.layers.softmax_cross_entropy_with_logits(logits, mtf.one_hot(labels, vocab), vocab))
 

@@ -48,7 +48,7 @@ class Model(nn.Module):
         fill(self.norm.weight, s["gamma_f"])
         fill(self.norm.bias, s["beta_f"])
         if not s.tied:
-            fill(self.head.weight, s["head.output"].T)
+            fill(self.head.weight, s["output.0"].T)
 
     def forward(self, ids, labels):
         x = self.token(ids) + self.position.weight

@@ -11,6 +11,6 @@ struct config {
   struct d_head : mtf::dim<"d_head", 64> {};
   struct d_ff : mtf::dim<"d_ff", 1024> {};
   struct vocab : mtf::dim<"vocab", 16384> {};
-  static constexpr int layers = 4;
+  struct layers : mtf::dim<"layers", 4> {};
   static constexpr bool tied_output = true;
 };

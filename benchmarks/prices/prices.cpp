@@ -1,5 +1,5 @@
 // What a training step takes beside what its plan says that it takes, on this computer as it was measured in the same
-// run, and the memory of both: mpirun -n 2 prices [--operations] MESH LAYOUT [LAYOUT...], each as train-any takes it,
+// run, and the memory of both: mpirun -n 2 prices [--operations] MESH LAYOUT [LAYOUT...], each as train takes it,
 // those of the lower and the upper half of the layers with a slash between them. A line for each layout; then how far
 // off the plans are, and whether they rank the layouts as the runs do. With --operations also, for each layout, where
 // one profiled step differs most from its plan.

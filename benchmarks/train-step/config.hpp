@@ -11,6 +11,6 @@ struct config {
   struct d_head : mtf::dim<"d_head", 64> {};
   struct d_ff : mtf::dim<"d_ff", 2048> {};
   struct vocab : mtf::dim<"vocab", 8192> {};
-  static constexpr int layers = 6;
+  struct layers : mtf::dim<"layers", 6> {};
   static constexpr bool tied_output = false;
 };

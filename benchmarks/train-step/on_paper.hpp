@@ -55,7 +55,7 @@ double bytes_on_paper(bool recompute) {
   double const inner = size.template operator()<typename C::batch, typename C::sequence, typename C::d_ff>();
   double const logits = size.template operator()<typename C::batch, typename C::sequence, typename C::vocab>();
   double const layer = 4 * x + 2 * q + 2 * k + 2 * inner;
-  after_forward += C::layers * (recompute ? x : layer) + 2 * x + 2 * logits;
+  after_forward += C::layers::extent * (recompute ? x : layer) + 2 * x + 2 * logits;
   in_first_layer += layer + x + inner;
   return std::max({after_forward, in_first_layer, at_end});
 }

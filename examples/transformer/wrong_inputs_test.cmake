@@ -109,7 +109,7 @@ if(PREPARE)  # with tokenizers only
   execute_process(COMMAND "${PREPARE}" "${WORK}/short.txt" -o "${WORK}/short.bin" OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
   expect(2 "short.bin: the file has 6 tokens, at least 258 are needed, one sequence of 128 and its next token to train on" --data "${WORK}/short.bin")
   execute_process(COMMAND "${PREPARE}" "${DATA}" --tokenizer "${VOCABULARY}" -o "${WORK}/large.bin" OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
-  expect(2 "large.bin has a vocabulary of [0-9]+ tokens, but this executable's model one of 256: prepare the file with a smaller one .*or set `vocab`" --data "${WORK}/large.bin")
+  expect(2 "large.bin has a vocabulary of [0-9]+ tokens, but this executable's model one of 256: prepare the file with a smaller one .*or give the model a larger one: --vocab" --data "${WORK}/large.bin")
   # Half of its documents' ends are not there.
   execute_process(COMMAND head -c 2000 "${WORK}/large.bin" OUTPUT_FILE "${WORK}/truncated.bin" COMMAND_ERROR_IS_FATAL ANY)
   expect(2 "truncated.bin has 2000 bytes, but its header says [0-9]+: it is truncated" --data "${WORK}/truncated.bin")

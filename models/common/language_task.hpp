@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <mtf/checkpoint/part.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/train/run_report.hpp>
 
@@ -39,8 +40,6 @@ inline std::int32_t drawn_token(std::span<float const> logits, double uniform, d
 template <class Model>
 class language_task : public Model {
   using tokens = mtf::input<std::int32_t, typename Model::batch, typename Model::sequence>;
-  static constexpr std::int64_t batch_size = Model::batch::extent, sequence_length = Model::sequence::extent,
-                                vocabulary = Model::vocab::extent;
   static constexpr int evaluation_batches = 8;
 
  public:
@@ -50,16 +49,20 @@ class language_task : public Model {
   static constexpr char const* reads = "a file of tokens (.bin), which prepare writes, or else a text, read as bytes";
   /// What speeds count.
   static constexpr char const* item = "tokens";
-  static constexpr std::int64_t items = batch_size * sequence_length;
+  [[nodiscard]] std::int64_t items() const { return batch_size_ * sequence_length_; }
   /// If the model has layers whose upper half may have a layout of its own.
   template <class Layout, class M = Model>
   using with_upper_layout = language_task<typename M::template with_upper_layout<Layout>>;
 
-  /// As the command line says: `data`, a path; `seed`; `batches` in a step; `validation_share` of the tokens.
+  /// As the command line says: `data`, a path; `seed`; `batches` in a step; `validation_share` of the tokens; `extents`
+  /// of dimensions that are values.
   explicit language_task(auto const& asked)
-      : corpus_(asked.data, {.sequence = sequence_length,
-                             .in_step = batch_size * asked.batches,
-                             .vocabulary = vocabulary,
+      : batch_size_(extent_of<typename Model::batch>(asked.extents)),
+        sequence_length_(extent_of<typename Model::sequence>(asked.extents)),
+        vocabulary_(extent_of<typename Model::vocab>(asked.extents)),
+        corpus_(asked.data, {.sequence = sequence_length_,
+                             .in_step = batch_size_ * asked.batches,
+                             .vocabulary = vocabulary_,
                              .validation_share = asked.validation_share,
                              .seed = asked.seed}),
         name_(asked.data.substr(asked.data.rfind('/') + 1)) {}
@@ -68,12 +71,12 @@ class language_task : public Model {
   template <class Batch>
   [[nodiscard]] Batch batch_of(auto& machine, int step, std::int64_t i) const {
     return batch_from<Batch>(
-        machine, [&](std::int64_t row, auto... where) { corpus_.training(step, i * batch_size + row, where...); });
+        machine, [&](std::int64_t row, auto... where) { corpus_.training(step, i * batch_size_ + row, where...); });
   }
   /// How much it counts: its labels.
   [[nodiscard]] double weight_of(int step, std::int64_t i) const {
     std::int64_t labels = 0;
-    for (std::int64_t row = 0; row < batch_size; ++row) labels += corpus_.training_labels(step, i * batch_size + row);
+    for (std::int64_t row = 0; row < batch_size_; ++row) labels += corpus_.training_labels(step, i * batch_size_ + row);
     return static_cast<double>(labels);
   }
   /// Bits a token, of batches of the validation part.
@@ -82,7 +85,7 @@ class language_task : public Model {
     double sum = 0;
     for (int i = 0; i < evaluation_batches; ++i) {
       auto const [ids, labels] = batch_from<Batch>(machine, [&](std::int64_t row, auto... where) {
-        corpus_.validation(i * batch_size + row, evaluation_batches * batch_size, where...);
+        corpus_.validation(i * batch_size_ + row, evaluation_batches * batch_size_, where...);
       });
       sum += mtf::item(Model::loss(p, ids, labels));
     }
@@ -95,14 +98,14 @@ class language_task : public Model {
   [[nodiscard]] std::string sample(auto& machine, Parameters const& p, int count, mtf::random_key key) const {
     auto written = corpus_.prompt();
     for (int n = 0; n < count; ++n) {
-      std::vector<std::int32_t> ids(static_cast<std::size_t>(items));
-      auto const seen = std::min(static_cast<std::int64_t>(written.size()), sequence_length);
+      std::vector<std::int32_t> ids(static_cast<std::size_t>(items()));
+      auto const seen = std::min(static_cast<std::int64_t>(written.size()), sequence_length_);
       std::copy(written.end() - seen, written.end(), ids.begin());
       auto const logits = mtf::to_global(mtf::cast<float>(
           Model::logits(p, mtf::from_global<std::tuple_element_t<0, Batch>, typename Model::vocab>(machine, ids))));
       double const uniform = static_cast<double>(key.of(static_cast<std::uint64_t>(n)).bits() >> 11U) * 0x1p-53;
       written.push_back(
-          drawn_token({logits.data() + (seen - 1) * vocabulary, static_cast<std::size_t>(vocabulary)}, uniform, 0.8));
+          drawn_token({logits.data() + (seen - 1) * vocabulary_, static_cast<std::size_t>(vocabulary_)}, uniform, 0.8));
     }
     return corpus_.written(written);
   }
@@ -131,6 +134,16 @@ class language_task : public Model {
             part(std::type_identity<std::tuple_element_t<1, Batch>>{}, example_part::labels)};
   }
 
+  /// That of D's type, or the one that was given.
+  template <class D>
+  static std::int64_t extent_of([[maybe_unused]] mtf::extents_value const& given) {
+    if constexpr (requires { D::extent; })
+      return D::extent;
+    else
+      return given.find(D::id, D::kin).value();
+  }
+
+  std::int64_t batch_size_, sequence_length_, vocabulary_;
   corpus corpus_;
   std::string name_;
 };

@@ -7,16 +7,56 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 
+#include <mtf/checkpoint/config_values.hpp>
+#include <mtf/checkpoint/stored_names.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/tensor/extent.hpp>
+#include <mtf/tensor/stack.hpp>
+
+#include "hugging_face.hpp"
 
 namespace mtf::gpt2 {
+
+/// What a config says of what may be a value (config.hpp). In types: as many positions as a sequence has tokens, tied
+/// or untied output.
+template <class C>
+struct parts_of {
+  using positions = typename C::sequence;
+  template <class Weights>
+  using outputs = std::array<Weights, C::tied_output ? 0 : 1>;
+  using dimensions = std::tuple<>;
+  using counts = std::tuple<>;
+  struct lower_layers : mtf::dim<"layers", C::layers::extent - C::layers::extent / 2> {};
+  struct upper_layers : mtf::dim<"upper_layers", C::layers::extent / 2> {};
+};
+template <class C>
+  requires requires { typename C::untied_output; }
+struct parts_of<C> {
+  using positions = typename C::positions;
+  template <class Weights>
+  using outputs = mtf::stack<typename C::untied_output, Weights>;
+  using dimensions = std::tuple<positions>;
+  using counts = std::tuple<typename C::untied_output>;
+  using lower_layers = typename C::layers;
+  struct upper_layers : mtf::dim<"upper_layers"> {};
+};
+template <class... List>
+struct join;
+template <class... A>
+struct join<std::tuple<A...>> {
+  using type = std::tuple<A...>;
+};
+template <class... A, class... B, class... More>
+struct join<std::tuple<A...>, std::tuple<B...>, More...> : join<std::tuple<A..., B...>, More...> {};
+template <class... List>
+using joined = typename join<List...>::type;
 
 /// GPT-2 of the sizes that a config has. Upper: the layout of the upper half of the layers, if it is another one than
 /// that of the parameters. (`task.hpp` gives it data.)
@@ -25,17 +65,51 @@ struct model {
   using batch = typename C::batch;
   using sequence = typename C::sequence;
   using memory = typename C::memory;
+  using positions = typename parts_of<C>::positions;
   using d_model = typename C::d_model;
   using heads = typename C::heads;
   using d_head = typename C::d_head;
   using d_ff = typename C::d_ff;
   using vocab = typename C::vocab;
   // Those that a layout may split.
-  using dimensions = std::tuple<batch, sequence, memory, d_model, heads, d_head, d_ff, vocab>;
-  // What else is fixed in the types, by its name.
-  static constexpr std::array<std::pair<char const*, std::int64_t>, 1> sizes{{{"layers", C::layers}}};
+  using dimensions = joined<std::tuple<batch, sequence, memory, d_model, heads, d_head, d_ff, vocab>,
+                            typename parts_of<C>::dimensions>;
+  // What the command line may say, in this order.
+  using sizes = joined<std::tuple<typename C::layers, batch, sequence>, typename parts_of<C>::dimensions,
+                       std::tuple<d_model, heads, d_head, d_ff, vocab>, typename parts_of<C>::counts>;
   template <class Layout>
   using with_upper_layout = model<C, Layout>;
+
+  // --- sizes that are values, as tools ask for them ------------------------------------------------------------------
+
+  static mtf::extents_value default_sizes()
+    requires requires { C::defaults(); }
+  {
+    return C::defaults();
+  }
+  // All extents, of sizes that were asked for.
+  static mtf::extents_value extents_from(mtf::extents_value const& asked)
+    requires requires { C::completed(asked); }
+  {
+    auto all = C::completed(asked);
+    if (auto const n = all.find("layers"); two_layouts && n)
+      all.give({{"layers", *n - *n / 2}, {"upper_layers", *n / 2}});
+    return all;
+  }
+
+  // --- files of Hugging Face's ---------------------------------------------------------------------------------------
+
+  static mtf::extents_value sizes_from_config(mtf::config_values const& config) { return sizes_of_config(config); }
+  // `sizes`: all of the model's, by their names.
+  static std::string config_from_sizes(mtf::extents_value sizes) {
+    if constexpr (requires { C::tied_output; }) sizes.give("untied_output", C::tied_output ? 0 : 1);
+    if (auto const n = sizes.find("sequence"); n && std::is_same_v<positions, sequence>) sizes.give("positions", *n);
+    return config_of_sizes(sizes);
+  }
+  static mtf::stored_names names_in_files(mtf::extents_value const& sizes) {
+    auto const layers = sizes.find("layers");
+    return mtf::gpt2::names_in_files(two_layouts && layers ? std::optional(*layers - *layers / 2) : std::nullopt);
+  }
 
   // --- parameters ---------------------------------------------------------------------------------------------------
 
@@ -56,36 +130,26 @@ struct model {
 
   // The upper half of the layers may have another layout; without one there is only a lower part.
   static constexpr bool two_layouts = !std::is_void_v<Upper>;
-  static constexpr std::size_t upper_layers = two_layouts ? C::layers / 2 : 0;
-  static constexpr std::size_t lower_layers = C::layers - upper_layers;
+  using lower_layers = std::conditional_t<two_layouts, typename parts_of<C>::lower_layers, typename C::layers>;
   template <template <class...> class Tensor, class Layout>
   struct upper_part {
-    std::array<block<mtf::relaid<Tensor, Layout>::template tensor>, upper_layers> blocks;
+    mtf::stack<typename parts_of<C>::upper_layers, block<mtf::relaid<Tensor, Layout>::template tensor>> blocks;
     MTF_FIELDS(blocks);
   };
   template <template <class...> class Tensor>
   struct upper_part<Tensor, void> {
     MTF_FIELDS();
   };
-  template <template <class...> class Tensor>
-  struct output_projection {
-    Tensor<d_model, vocab> output;
-    MTF_FIELDS(output);
-  };
-  template <template <class...> class Tensor>
-  struct tied_projection {  // the output is the token embedding, transposed
-    MTF_FIELDS();
-  };
 
   template <template <class...> class Tensor>
   struct parameters {
     Tensor<vocab, d_model> token_embedding;
-    Tensor<sequence, d_model> position_embedding;
-    std::array<block<Tensor>, lower_layers> blocks;
+    Tensor<positions, d_model> position_embedding;
+    mtf::stack<lower_layers, block<Tensor>> blocks;
     upper_part<Tensor, Upper> upper;
     Tensor<d_model> gamma_f, beta_f;
-    std::conditional_t<C::tied_output, tied_projection<Tensor>, output_projection<Tensor>> head;
-    MTF_FIELDS(token_embedding, position_embedding, blocks, upper, gamma_f, beta_f, head);
+    typename parts_of<C>::template outputs<Tensor<d_model, vocab>> output;  // none: the token embedding, transposed
+    MTF_FIELDS(token_embedding, position_embedding, blocks, upper, gamma_f, beta_f, output);
   };
 
   // --- the network --------------------------------------------------------------------------------------------------
@@ -96,8 +160,8 @@ struct model {
     auto const q = mtf::linear<batch, sequence, heads, d_head>(h, p.wq, p.bq);
     auto const k = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wk, p.bk));
     auto const v = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wv, p.bv));
-    auto const seen = mtf::attention<sequence, memory, d_head>(q, k, v, mtf::visible::causal(),
-                                                               1 / mtf::math::sqrt(double{d_head::extent}));
+    auto const seen = mtf::attention<sequence, memory, d_head>(
+        q, k, v, mtf::visible::causal(), 1 / mtf::math::sqrt(static_cast<double>(mtf::extent<d_head>(q))));
     return mtf::linear<batch, sequence, d_model>(seen, p.wo, p.bo);
   }
 
@@ -146,21 +210,38 @@ struct model {
     });
   }
 
+  // [sequence, d_model]: of a table that is longer than a sequence its first rows.
+  static constexpr auto first_positions(auto const& table, [[maybe_unused]] auto const& tokens) {
+    if constexpr (std::is_same_v<positions, sequence>)
+      return table;
+    else
+      return C::first_positions(table, tokens);
+  }
+
+  // h [batch, sequence, d_model] -> [batch, sequence, vocab]
+  static constexpr auto projected(auto const& p, auto const& h) {
+    if constexpr (requires { typename C::untied_output; }) {
+      if (p.output.size() == 0) return mtf::einsum<batch, sequence, vocab>(h, p.token_embedding);
+      return mtf::einsum<batch, sequence, vocab>(h, p.output[0]);
+    } else if constexpr (C::tied_output) {
+      return mtf::einsum<batch, sequence, vocab>(h, p.token_embedding);
+    } else {
+      return mtf::einsum<batch, sequence, vocab>(h, p.output[0]);
+    }
+  }
+
   // ids [batch, sequence] -> logits [batch, sequence, vocab]
   template <class Noise = noise>
   static constexpr auto logits(auto const& parameters, auto const& ids, Noise n = {}) {
     auto const& p = mtf::as_computed(parameters);
-    auto const embedded = mtf::dropout(mtf::embedding<vocab>(p.token_embedding, ids) + p.position_embedding, n.rate,
-                                       n.key.of("embedding"));
+    auto const tokens = mtf::embedding<vocab>(p.token_embedding, ids);
+    auto const embedded =
+        mtf::dropout(tokens + first_positions(p.position_embedding, tokens), n.rate, n.key.of("embedding"));
     auto x = through(p.blocks, embedded, n, 0);
     if constexpr (two_layouts)
       x = mtf::relayout<typename decltype(x)::layout_type>(
-          through(p.upper.blocks, mtf::relayout<Upper>(x), n, lower_layers));
-    auto const h = mtf::layer_norm<d_model>(x, p.gamma_f, p.beta_f);
-    if constexpr (C::tied_output)
-      return mtf::einsum<batch, sequence, vocab>(h, p.token_embedding);
-    else
-      return mtf::einsum<batch, sequence, vocab>(h, p.head.output);
+          through(p.upper.blocks, mtf::relayout<Upper>(x), n, p.blocks.size()));
+    return projected(p, mtf::layer_norm<d_model>(x, p.gamma_f, p.beta_f));
   }
 
   // The mean cross-entropy of predicting labels [batch, sequence], in nats. Negative labels stand for none.
@@ -175,7 +256,10 @@ struct model {
   // Normal with deviation 0.02; projections into the residual stream less by sqrt(2 layers); biases 0, scales 1.
   template <class Parameters>
   static Parameters initial(auto& machine, mtf::random_key key) {
-    Parameters p;
+    auto p = mtf::sized<Parameters>(machine);
+    std::size_t const lower = p.blocks.size();
+    std::size_t all = lower;
+    if constexpr (two_layouts) all += p.upper.blocks.size();
     mtf::for_each_tensor(
         [&](std::string_view path, auto& x) {
           using X = std::remove_reference_t<decltype(x)>;
@@ -185,21 +269,22 @@ struct model {
           else if (name.starts_with("b"))
             x = mtf::zeros<X>(machine);
           else
-            x = mtf::random_normal<X>(machine, key.of(layer_name(path)), 0,
-                                      name == "wo" || name == "w2" ? 0.02 / std::sqrt(2.0 * C::layers) : 0.02);
+            x = mtf::random_normal<X>(
+                machine, key.of(layer_name(path, lower)), 0,
+                name == "wo" || name == "w2" ? 0.02 / std::sqrt(2.0 * static_cast<double>(all)) : 0.02);
         },
         p);
     return p;
   }
 
  private:
-  // "upper.blocks.1.wq" of four layers is layer 3, whatever part it is in.
-  static std::string layer_name(std::string_view path) {
+  // "upper.blocks.1.wq" of four layers, two of them lower, is layer 3, whatever part it is in.
+  static std::string layer_name(std::string_view path, std::size_t lower) {
     bool const upper = path.starts_with("upper.");
     auto const at = path.find("blocks.");
     if (at == std::string_view::npos) return std::string(path);
     auto const rest = path.substr(at + 7);
-    auto const layer = std::stoul(std::string(rest)) + (upper ? lower_layers : 0);
+    auto const layer = std::stoul(std::string(rest)) + (upper ? lower : 0);
     return "blocks." + std::to_string(layer) + std::string(rest.substr(rest.find('.')));
   }
 };

@@ -29,7 +29,8 @@ mesh_shape mesh_of(std::initializer_list<int> extents) {
 }
 sharding tensor_of(std::initializer_list<int> extents) {
   sharding s;
-  for (int const e : extents) s.push({static_cast<std::uint64_t>(s.ndim) + 1, e, {}, "d"});
+  for (int const e : extents)
+    s.push({.id = static_cast<std::uint64_t>(s.ndim) + 1, .extent = e, .split = {}, .name = "d"});
   return s;
 }
 

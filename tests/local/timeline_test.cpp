@@ -18,7 +18,7 @@
 namespace {
 
 using config = small_config;
-constexpr int layers = config::layers;
+constexpr int layers = config::layers::extent;
 using loss_of = model_loss<config>;
 constexpr auto parameters = loss_of::parameters;
 constexpr auto tokens = loss_of::tokens;

@@ -24,6 +24,17 @@ struct mlp {
   MTF_FIELDS(w, b);
 };
 template <template <class...> class Tensor>
+struct their_layer {
+  Tensor<hidden, pixels> weight;
+  Tensor<hidden> bias;
+  MTF_FIELDS(weight, bias);
+};
+template <template <class...> class Tensor>
+struct in_their_files {
+  their_layer<Tensor> dense;
+  MTF_FIELDS(dense);
+};
+template <template <class...> class Tensor>
 struct masked {
   Tensor<hidden> mask;
   MTF_FIELDS(mask);
@@ -54,6 +65,18 @@ auto read(recipes::backend& machine, std::string const& directory) {
 template <class Parameters>
 void begin_from(recipes::backend& machine, std::string const& path, Parameters& p) {
   mtf::load_parts(machine, path, {.may_be_missing = {"b"}, .may_be_left_over = {"*.mask"}}, mtf::stored_as("model", p));
+}
+
+// As another tool keeps it: another name, the matrix transposed.
+auto const their_names = mtf::stored_names{
+    .tensors = {{"w", "dense.weight", "hidden pixels"}, {"b", "dense.bias"}},
+};
+template <class Parameters>
+void write_for_them(std::string const& directory, Parameters const& p) {
+  mtf::save(directory, p, {.names = their_names, .texts = {{"config.json", "{\"model_type\": \"mlp\"}\n"}}});
+}
+auto read_theirs(recipes::backend& machine, std::string const& directory) {
+  return mtf::load<parameters_under<by_hidden>>(machine, directory, {.names = their_names});
 }
 
 // A run that writes a checkpoint every 10 steps, and goes on from the newest one when it is started again.
@@ -113,6 +136,11 @@ TEST_CASE("a run goes on under another layout as if nothing had happened") {
     begin_from(machine, at + "/theirs", own);
     CHECK(mtf::to_global(own.w) == whole);
     CHECK(mtf::to_global(own.b) == mtf::to_global(p.b + 1));
+
+    write_for_them(at + "/dense", p);
+    CHECK(mtf::to_global(read_theirs(machine, at + "/dense").w) == whole);
+    auto const stored = mtf::load<in_their_files<tensors::tensor>>(machine, at + "/dense");
+    CHECK(mtf::to_global(mtf::transpose<pixels, hidden>(stored.dense.weight)) == whole);
   });
   std::filesystem::remove_all(at);
 }

@@ -22,13 +22,13 @@ namespace {
 /// embedding only where it is the output too.
 template <class C>
 constexpr double of_weights = 3 * 2.0 * C::batch::extent * C::sequence::extent *
-                              (C::layers * (4.0 * C::d_model::extent * C::heads::extent * C::d_head::extent +
-                                            2.0 * C::d_model::extent * C::d_ff::extent) +
+                              (C::layers::extent * (4.0 * C::d_model::extent * C::heads::extent * C::d_head::extent +
+                                                    2.0 * C::d_model::extent * C::d_ff::extent) +
                                1.0 * C::d_model::extent * C::vocab::extent);
 /// Of one product of attention, of each query with the keys that count.
 template <class C>
 constexpr double of_attention(double keys) {
-  return C::layers * 2.0 * C::batch::extent * C::heads::extent * C::d_head::extent * C::sequence::extent * keys;
+  return C::layers::extent * 2.0 * C::batch::extent * C::heads::extent * C::d_head::extent * C::sequence::extent * keys;
 }
 
 template <class C, mtf::fixed_string Mesh, mtf::fixed_string Rules>

@@ -18,6 +18,6 @@ struct model_config {
   struct d_head : mtf::dim<"d_head", Sizes.d_model / Sizes.heads> {};
   struct d_ff : mtf::dim<"d_ff", Sizes.d_ff> {};
   struct vocab : mtf::dim<"vocab", Sizes.vocab> {};
-  static constexpr int layers = Sizes.layers;
+  struct layers : mtf::dim<"layers", Sizes.layers> {};
   static constexpr bool tied_output = Sizes.tied_output;
 };

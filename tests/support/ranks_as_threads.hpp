@@ -19,3 +19,13 @@ void on_ranks_of(F const& f) {
       },
       Mesh::text());
 }
+
+/// f(backend) on all ranks of 2 x 2, under each of these layouts of the axes p and q.
+template <class Rules, class F>
+void under_each_layout(Rules const& rules, F const& f) {
+  for (char const* const text : rules)
+    on_ranks_of<mtf::mesh_of<"p:2;q:2">>([&](thread_backend& b) {
+      b.layouts().add(mtf::layout_from(mtf::mesh_from("p:2;q:2"), text));
+      f(b);
+    });
+}

@@ -140,7 +140,11 @@ TEST_CASE("element types are converted where they mean the same") {
     mtf::save(at.path, numbered<model_of<double, whole>>(machine));
     CHECK(all_of(mtf::load<model_of<mtf::bfloat16, whole>>(machine, at.path)) == all_of(p));
     CHECK(error_of([&] { mtf::load<model_of<std::int32_t, whole>>(machine, at.path); }) ==
-          at.path + "/model.safetensors: the tensor embedding has elements F64, which are not read as I32");
+          at.path + " is not what is read, in 6 ways: " +
+              "the tensor embedding has elements F64, which are not read as I32; " +
+              "the tensor blocks.0.w has elements F64, which are not read as I32 (and 1 more like it); " +
+              "the tensor blocks.0.b has elements F64, which are not read as I32 (and 1 more like it); " +
+              "the tensor scale has elements F64, which are not read as I32");
   });
 }
 
@@ -293,7 +297,7 @@ TEST_CASE("headers that lie are refused") {
   says(with(R"([])", 0), "is no JSON object");
   says(with(R"({"a")", 0), "is not JSON");
   says(with(std::string(100, '['), 0), "nested more than 64 levels");
-  says(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8), "has no tensor embedding; it has a");
+  says(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8), "it has no tensor embedding, ");
   write_bytes(path, std::string("\0\0\0\0\0\0\0\x80", 8) + "{}");  // a header of 2^63 bytes
   says(why_not(path), "is no safetensors file, or not whole");
   write_bytes(path, "");
@@ -345,7 +349,10 @@ TEST_CASE("another model's file is refused") {
     other.b = mtf::zeros<decltype(other.b)>(machine);
     mtf::save(at.path, other);
     CHECK(error_of([&] { mtf::load<model_of<float, whole>>(machine, at.path); }) ==
-          at.path + " has no tensor embedding; it has b, w");
+          at.path + " is not what is read, in 8 ways: " +
+              "it has no tensor embedding, blocks.0.w (and 1 more like it), blocks.0.b (and 1 more like it), scale; " +
+              "not in the structure that is read: b, w: it is another model's, or is to be listed in " +
+              "load_options::may_be_left_over");
     CHECK(error_of([&] { mtf::load<bias<place::tensor>>(machine, at.path); }) ==
           at.path + "/model.safetensors: the tensor w is not in the structure that is read: it is another model's, " +
               "or is to be listed in load_options::may_be_left_over");
@@ -384,7 +391,8 @@ TEST_CASE("tensors that the structure lacks are refused in any file, of those th
       CHECK(why.find("safetensors: the tensor second is not in the structure that is read") != std::string::npos);
       auto const none =
           error_of([&] { mtf::load<bias<place::template tensor>>(machine, path, {.may_be_missing = {"*"}}); });
-      CHECK(none.find("the tensor first is not in the structure that is read (one of 2)") != std::string::npos);
+      CHECK(none.find("is not what is read, in 2 ways: not in the structure that is read: first, second: ") !=
+            std::string::npos);
       auto const listed = mtf::load<part_of_it>(machine, path, {.may_be_left_over = {"sec*"}});
       CHECK(mtf::to_global(listed.first) == mtf::to_global(p.first));
       CHECK(all_of(mtf::load<whole_model>(machine, path)) == all_of(p));

@@ -1,8 +1,10 @@
 // Extents that are values: a program compiled once trains at any sizes as the one whose types have them, to the bit,
 // and sends the same; tensors of several lengths live on one backend; what does not fit is one sentence.
+// links: checkpoint
 // devices: none
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -11,6 +13,8 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
+#include <mtf/checkpoint/extents_in.hpp>
+#include <mtf/checkpoint/save.hpp>
 #include <mtf/ops/indexing.hpp>
 #include <mtf/ops/sorting.hpp>
 #include <mtf/plan/plan_under.hpp>
@@ -87,7 +91,7 @@ seen trained(thread_backend& b, mtf::extents_value const& of) {
   using parameters = typename model::template parameters<here::template tensor>;
   using X = typename here::template tensor<typename D::batch, typename D::width>;
   using ids = typename mtf::place<std::int32_t, mtf::any_layout<>, thread_backend>::template tensor<typename D::batch>;
-  auto const extent = [&](char const* name) { return of.find(mtf::detail::hash_of(name)); };
+  auto const extent = [&](char const* name) { return *of.find(name); };
   parameters p;
   mtf::for_each_tensor(
       [&](auto name, auto& x) {
@@ -124,18 +128,9 @@ seen trained(thread_backend& b, mtf::extents_value const& of) {
 
 constexpr std::array<char const*, 5> rules{"", "batch:p", "batch:p;hidden:q", "hidden:p+q", "width:q;classes:p"};
 
-template <class F>
-void under_each_layout(F const& f) {
-  for (char const* const text : rules)
-    on_ranks_of<mtf::mesh_of<"p:2;q:2">>([&](thread_backend& b) {
-      b.layouts().add(mtf::layout_from(mtf::mesh_from("p:2;q:2"), text));
-      f(b);
-    });
-}
-
 template <class T>
 void check_as_typed() {
-  under_each_layout([](thread_backend& b) {
+  under_each_layout(rules, [](thread_backend& b) {
     auto const given = T::given();
     auto const expected = trained<T>(b, given);
     b.layouts().give(given);
@@ -150,7 +145,7 @@ TEST_CASE("a program at any sizes trains as one whose types have them, to the bi
 }
 
 TEST_CASE("programs of several sizes in turns, on one backend") {
-  under_each_layout([](thread_backend& b) {
+  under_each_layout(rules, [](thread_backend& b) {
     using small = types<4, 4, 8, 4>;
     using large = types<8, 12, 16, 8>;
     std::vector<seen> expected;
@@ -170,7 +165,7 @@ TEST_CASE("programs of several sizes in turns, on one backend") {
 }
 
 TEST_CASE("works that are forgotten change nothing, and do not grow with the lengths that were seen") {
-  under_each_layout([](thread_backend& b) {
+  under_each_layout(rules, [](thread_backend& b) {
     std::vector<mtf::extents_value> sizes;
     for (int i = 1; i <= 6; ++i) sizes.push_back({{"batch", 4 * i}, {"width", 4}, {"hidden", 8}, {"classes", 4}});
     std::vector<seen> expected;
@@ -286,7 +281,9 @@ TEST_CASE("what does not fit is one sentence") {
     for (auto const& too_long :
          {said([&] { mtf::slice<width, part>(x, 0); }), said([&] { mtf::top_k<width, part>(x); })})
       CHECK(too_long == "a part of a dimension is at most as long as the dimension; here: part 5, width 4");
-    CHECK(said([] { mtf::extents_from("batch:0"); }).find("from 1 to") != std::string::npos);
+    CHECK(said([] { mtf::extents_from("batch:-1"); }).find("from 1 to") != std::string::npos);
+    b.layouts().give(mtf::extents_from("batch:0"));  // it may be a number of layers
+    CHECK(said([&] { mtf::zeros<X>(b); }) == "a dimension has an extent of at least 1; here: batch 0");
     CHECK(said([] { mtf::extents_from("batch:8x"); }).find("'batch:8x'") != std::string::npos);
     CHECK(said([] { mtf::extents_from("batch"); }).find("found 'batch'") != std::string::npos);
     CHECK(said([] { mtf::extents_from("batch:2;batch:3"); }) == "'batch' has two extents in 'batch:2;batch:3'");
@@ -329,6 +326,129 @@ TEST_CASE("parameters, gradients and averages of several lengths are not taken t
     mtf::moving_average<parameters> average(b, small, 0.5);
     CHECK(said([&] { average.update(b, large); }).find("width 3, width 6; by moving_average of w") !=
           std::string::npos);
+  });
+}
+
+// Adafactor: which moments it keeps follows from extents.
+
+template <class D>
+struct matrices {
+  template <template <class...> class Tensor>
+  struct parameters {
+    Tensor<typename D::width, typename D::hidden> w1;
+    Tensor<typename D::hidden, typename D::classes> w2;
+    Tensor<typename D::hidden> b;
+    MTF_FIELDS(w1, w2, b);
+  };
+  struct loss {
+    constexpr auto operator()(auto const& p, auto const& x) const {
+      auto const h = mtf::tanh(mtf::linear<typename D::batch, typename D::hidden>(x, p.w1, p.b));
+      return mtf::mean(mtf::square(mtf::einsum<typename D::batch, typename D::classes>(h, p.w2)));
+    }
+  };
+};
+TEST_CASE("a checkpoint says how long dimensions are") {
+  on_one_rank([](thread_backend& b) {
+    using here = mtf::place<float, mtf::any_layout<>, thread_backend>;
+    std::string const file = "extents_test.stored";
+    using parameters = matrices<values>::parameters<here::tensor>;
+    b.layouts().give({{"width", 3}, {"hidden", 5}, {"classes", 2}});
+    parameters p;
+    mtf::for_each_tensor([&](auto, auto& x) { x = mtf::ones<std::remove_cvref_t<decltype(x)>>(b); }, p);
+    mtf::save(file, p);
+    CHECK(mtf::extents_in<parameters>(file).text() == "width:3;hidden:5;classes:2");
+    // Dimensions whose types have an extent are not among them: load compares them.
+    CHECK(mtf::extents_in<matrices<mixed<types<4, 3, 5, 2>>>::parameters<here::tensor>>(file).text() == "hidden:5");
+    b.layouts().give({{"hidden", 4}});
+    CHECK(error_of([&] { mtf::load<parameters>(b, file); }).find("here it is [width 3, hidden 4]") !=
+          std::string::npos);
+    p.b = mtf::ones<here::tensor<values::hidden>>(b);
+    mtf::save(file, p);
+    CHECK(error_of([&] { mtf::extents_in<parameters>(file); }) == file + ": hidden is 5 by w1, and 4 by b");
+    CHECK(error_of([&] { mtf::extents_in<one_tensor<here::tensor>>("no_such_file"); }).find("no_such_file") == 0);
+    std::filesystem::remove_all(file);
+  });
+}
+
+template <class D>
+seen by_adafactor(thread_backend& b, std::string const& file, bool reads) {
+  using here = mtf::place<float, mtf::any_layout<>, thread_backend>;
+  using parameters = typename matrices<D>::template parameters<here::template tensor>;
+  using split = mtf::state_split_over<typename D::batch>;
+  parameters p;
+  mtf::for_each_tensor(
+      [&](auto name, auto& x) {
+        x = mtf::random_uniform<std::remove_cvref_t<decltype(x)>>(b, mtf::random_key(1).of(name), -1, 1);
+      },
+      p);
+  auto const x = mtf::random_uniform<typename here::template tensor<typename D::batch, typename D::width>>(
+      b, mtf::random_key(2), -1, 1);
+  mtf::adafactor<parameters, mtf::decay_weights, split> optimizer(b, {});
+  if (reads) mtf::load_parts(b, file, mtf::stored_as("model", p), mtf::stored_as("optimizer", optimizer));
+  seen r;
+  b.ranks().record(&r.sent);
+  for (int step = 0; step < 3; ++step) {
+    auto const [loss, gradients] = mtf::value_and_grad<split>(typename matrices<D>::loss{})(std::as_const(p), x);
+    r.numbers.push_back(mtf::item(loss));
+    r.numbers.push_back(optimizer.update(b, p, gradients, 0.01));
+  }
+  b.ranks().record(nullptr);
+  mtf::for_each_tensor(
+      [&](auto, auto const& t) {
+        for (float const v : t.local()) r.numbers.push_back(v);
+      },
+      p);
+  if (!reads) mtf::save_parts(b.ranks(), file, {}, mtf::stored_as("model", p), mtf::stored_as("optimizer", optimizer));
+  return r;
+}
+template <class T>
+void check_adafactor() {
+  under_each_layout(rules, [](thread_backend& b) {
+    std::string const typed = "extents_test.typed", by_value = "extents_test.by_value";
+    auto const expected = by_adafactor<T>(b, typed, false);
+    b.layouts().give(T::given());
+    CHECK(by_adafactor<values>(b, by_value, false) == expected);
+    // Each reads what the other wrote.
+    CHECK(by_adafactor<values>(b, typed, true) == by_adafactor<T>(b, by_value, true));
+  });
+  std::filesystem::remove_all("extents_test.typed");
+  std::filesystem::remove_all("extents_test.by_value");
+}
+TEST_CASE("adafactor keeps what it keeps of typed programs") {
+  check_adafactor<types<8, 160, 256, 4>>();
+  check_adafactor<types<8, 256, 128, 128>>();
+  check_adafactor<types<4, 8, 16, 128>>();
+}
+TEST_CASE("adafactor's state is of its own parameters") {
+  on_one_rank([](thread_backend& b) {
+    using here = mtf::place<float, mtf::any_layout<>, thread_backend>;
+    using parameters = matrices<values>::parameters<here::tensor>;
+    auto const made = [&](int width) {
+      b.layouts().give({{"batch", 2}, {"width", width}, {"hidden", 128}, {"classes", 4}});
+      return parameters{mtf::ones<here::tensor<values::width, values::hidden>>(b),
+                        mtf::ones<here::tensor<values::hidden, values::classes>>(b),
+                        mtf::ones<here::tensor<values::hidden>>(b)};
+    };
+    auto small = made(4), factored = made(128), large = made(256);
+    auto const update = [&](parameters& p, auto& optimizer) {
+      auto const x =
+          mtf::ones<here::tensor<values::batch, values::width>>(b);  // as wide as was given last, which is what p is
+      auto const gradients = mtf::value_and_grad(matrices<values>::loss{})(std::as_const(p), x).gradients;
+      return error_of([&] { optimizer.update(b, p, gradients, 0.1); });
+    };
+    std::string const wrong = "is not as long, or not split, as those for which the optimizer made its state";
+    b.layouts().give({{"width", 128}});
+    mtf::adafactor<parameters> optimizer(b, {});
+    CHECK(update(factored, optimizer) == "");
+    b.layouts().give({{"width", 256}});
+    CHECK(update(large, optimizer).find(wrong) != std::string::npos);
+    b.layouts().give({{"width", 4}});
+    CHECK(update(small, optimizer).find(wrong) != std::string::npos);
+    mtf::adafactor<parameters> whole(b, {});
+    CHECK(update(small, whole) == "");
+    b.layouts().give({{"width", 128}});
+    CHECK(update(factored, whole) ==
+          "one dimension name has two extents in one operation; here: width 128, width 4; by adafactor of w1");
   });
 }
 

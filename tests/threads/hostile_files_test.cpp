@@ -223,7 +223,9 @@ TEST_CASE_TEMPLATE("a file that becomes shorter while it is read", Layout, split
 TEST_CASE("tensors are read on a backend of their type") {
   struct another {
     mtf::collectives& all;
+    mtf::backend::layout_table table{};
     mtf::collectives& ranks() { return all; }
+    mtf::backend::layout_table& layouts() { return table; }
   };
   scratch const at;
   save_to(at.path);
@@ -240,10 +242,11 @@ TEST_CASE("a rank reads its own elements, each once") {
   std::vector<int> read(64 * 256);
   for (int rank = 0; rank < 2; ++rank) {
     std::uint64_t own = 0;
-    mtf::detail::for_each_range(spec, two_ranks::shape(), rank, [&](auto begin, auto mine, auto count) {
-      CHECK(mine == own);
-      own += count;
-      for (std::uint64_t i = 0; i < count; ++i) ++read[begin + i];
+    mtf::detail::for_each_range(mtf::detail::own_form(spec), spec, two_ranks::shape(), rank, [&](auto const& r) {
+      CHECK(r.mine == own);
+      CHECK(r.step == 1);
+      own += r.count;
+      for (std::uint64_t i = 0; i < r.count; ++i) ++read[r.at + i];
     });
     CHECK(own == 64 * 128);
   }

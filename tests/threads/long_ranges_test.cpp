@@ -164,7 +164,7 @@ TEST_CASE("of the ranks that hold a shard one writes it, and none writes much mo
       std::uint64_t whole = 0, written = 0;
       std::map<mtf::axis_mask, std::uint64_t> largest;  // of those that the same ranks share
       for (auto const& t : all) {
-        whole += t.bytes();
+        whole += t.array_bytes();
         auto& most = largest[t.where.split_axes()];
         most = std::max<std::uint64_t>(most, t.shard_bytes(shape));
       }

@@ -15,11 +15,12 @@
 
 #include <mtf/checkpoint/distinct_files.hpp>
 #include <mtf/plan/machine_json.hpp>
-#include <mtf/plan/machines.hpp>
 #include <mtf/plan/plan_json.hpp>
 #include <mtf/train/text_output.hpp>
 
+#include "../choose.hpp"
 #include "../page/page.hpp"
+#include "../size_options.hpp"
 #include "../step_options.hpp"
 #include "../text_of.hpp"
 
@@ -31,6 +32,7 @@ struct question {
   // One for all layouts, or one for each.
   std::vector<std::string> meshes, layouts{""}, upper_layouts, states{"split"}, gradients{"overlapped"};
   std::string program, machine = "h100", json, html;
+  step_options model;  // its sizes
   // Or the best layouts are to be found.
   std::string choose, pinned;
   std::vector<std::string> whole;
@@ -55,14 +57,6 @@ std::string name_of(step_options const& o) {
          ", gradients " + gradients_of(o);
 }
 
-mtf::machine_description machine_from(std::string const& name) {
-  if (name == "h100") return mtf::machines::h100_nodes();
-  if (name == "tpu-v2") return mtf::machines::tpu_v2_pod();
-  if (name.ends_with(".json")) return mtf::read_machine(name);
-  throw mtf::user_error("--machine: expected h100, tpu-v2 or a .json file that benchmarks/machine wrote, found \"" +
-                        name + "\"");
-}
-
 /// Each layout with what is said of it.
 std::vector<step_options> layouts_asked(question const& q) {
   auto const given = [&](char const* flag, std::vector<std::string> const& values) {
@@ -77,7 +71,7 @@ std::vector<step_options> layouts_asked(question const& q) {
   std::vector<step_options> all;
   for (std::size_t i = 0; i < q.layouts.size(); ++i) {
     auto const of_this = [i](std::vector<std::string> const& values) { return values[values.size() == 1 ? 0 : i]; };
-    step_options o;
+    auto o = q.model;
     o.mesh = of_this(q.meshes);
     o.layout = q.layouts[i];
     if (!q.upper_layouts.empty()) o.upper_layout = of_this(q.upper_layouts);
@@ -124,39 +118,11 @@ std::string table_of(std::vector<answer> const& all) {
   return text;
 }
 
-/// As --mesh takes it.
-std::string notation(mtf::mesh_value const& mesh) {
-  auto text = mesh.text();
-  std::replace(text.begin(), text.end(), ' ', ';');
-  return text;
-}
-
-/// What a search found, as the command line would say it.
-step_options options_of(mtf::found_layout const& f, question const& q) {
-  auto const &lower = f.layouts.front(), &upper = f.layouts.back();
-  step_options o;
-  o.mesh = notation(lower.mesh);
-  o.layout = lower.text();
-  if (q.two_layouts && !(lower == upper)) o.upper_layout = upper.text();
-  o.state_is_split = f.state_is_split;
-  o.gradients_overlap = f.gradients == mtf::completed_gradients::overlapped;
-  return o;
-}
-
-/// A word as a shell takes it.
-std::string shell_word(std::string const& text) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
-  std::string word = "'";
-  for (char const c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 /// The command lines that plan a step and, where there is a program for that, run it.
 std::string commands_for(planner const& of, step_options const& o, question const& q) {
   auto const under = " --mesh " + shell_word(o.mesh) + " --layout " + shell_word(o.layout) +
                      (o.upper_layout ? " --upper-layout " + shell_word(*o.upper_layout) : "") + " --state " +
-                     state_of(o) + " --gradients " + gradients_of(o);
+                     state_of(o) + " --gradients " + gradients_of(o) + o.size_flags;
   auto text = "  " + shell_word(q.program) + under + " --machine " + shell_word(q.machine) + "\n";
   if (!of.train.empty()) {
     auto const train = std::filesystem::path(q.program).replace_filename(of.train);
@@ -168,23 +134,21 @@ std::string commands_for(planner const& of, step_options const& o, question cons
 
 /// The best layouts, and how they were found.
 mtf::searched_layouts search(planner const& of, question const& q, mtf::machine_description const& machine) {
-  mtf::layouts_to_search among{
-      .ranks = std::max(q.ranks, 1), .layouts = of.layouts, .alike = !q.two_layouts, .whole = q.whole};
   if (q.meshes.empty() == (q.ranks == 0))
     throw mtf::user_error("--choose: expected --ranks for all meshes of so many ranks, or one --mesh");
   if (q.meshes.size() > 1)
     throw mtf::user_error("--choose: expected one --mesh, found " + std::to_string(q.meshes.size()));
-  if (!q.meshes.empty()) among.mesh = mtf::mesh_from(q.meshes.front());
+  step_options o;
+  if (!q.meshes.empty()) o.mesh = q.meshes.front();
+  auto among = search_among(o, q.choose, q.ranks, of.layouts, q.two_layouts);
+  among.whole = q.whole;
   if (!q.pinned.empty()) {
     if (!among.mesh) throw mtf::user_error("--pin names axes: expected their --mesh");
     among.pinned = {mtf::layout_from(*among.mesh, q.pinned)};
   }
   if (q.memory > 0) among.memory = static_cast<std::uint64_t>(q.memory * 1e9);
-  among.of = q.choose == "bytes"    ? mtf::least::bytes_sent
-             : q.choose == "memory" ? mtf::least::memory
-                                    : mtf::least::seconds;
   among.wanted = q.wanted;
-  return of.search(machine, among);
+  return of.search(machine, among, q.model.extents);
 }
 
 std::string describe(planner const& of, mtf::searched_layouts const& found, question const& q) {
@@ -193,7 +157,7 @@ std::string describe(planner const& of, mtf::searched_layouts const& found, ques
                       found.best.size() == 1 ? "" : "s", q.choose.c_str(), q.machine.c_str(), "step ms", "sent MB",
                       "memory MB", "under");
   for (auto const& f : found.best) {
-    auto const o = options_of(f, q);
+    auto const o = options_of(f, q.two_layouts, q.model);
     text += text_of("%11.4g %11.4g %11.4g  ", 1e3 * f.seconds, static_cast<double>(f.bytes_sent) / 1e6,
                     static_cast<double>(f.memory) / 1e6) +
             name_of(o) + "\n" + commands_for(of, o, q);
@@ -214,24 +178,19 @@ std::string describe(planner const& of, mtf::searched_layouts const& found, ques
 [[noreturn]] void tell_why_none(planner const& of, mtf::searched_layouts const& found, question const& q,
                                 mtf::machine_description const& machine) {
   if (!q.pinned.empty()) {  // if these are wrong, in the compiler's words
-    step_options o;
+    auto o = q.model;
     o.mesh = q.meshes.front();
     o.layout = q.pinned;
     answer_to(of, o, machine);
   }
-  if (!found.refused.empty())
-    throw mtf::user_error("--choose: all layouts that fit are refused: " + found.refused.front().first);
-  auto const has = static_cast<double>(machine.memory) / 1e9;
-  throw mtf::user_error(text_of(
-      "--choose: no layout fits into the %.4g GB of a rank: the parameters alone do not under %llu of %llu, and "
-      "%llu plans need more",
-      q.memory > 0 ? std::min(q.memory, has) : has, static_cast<unsigned long long>(found.parameters_too_large),
-      static_cast<unsigned long long>(found.layouts), static_cast<unsigned long long>(found.too_large)));
+  auto const has = static_cast<double>(machine.memory);
+  found_none(found, q.memory > 0 ? std::min(1e9 * q.memory, has) : has);
 }
 
 /// What the files have: all answers, the machine, the model.
-nlohmann::json json_of(planner const& of, std::vector<answer> const& all, mtf::machine_description const& machine) {
-  nlohmann::json j{{"model", of.model}, {"machine", mtf::json_of(machine)}, {"layouts", nlohmann::json::array()}};
+nlohmann::json json_of(question const& q, std::vector<answer> const& all, mtf::machine_description const& machine) {
+  nlohmann::json j{
+      {"model", text_of(q.model.sizes)}, {"machine", mtf::json_of(machine)}, {"layouts", nlohmann::json::array()}};
   for (auto const& a : all) {
     auto one = mtf::json_of(a.record, machine);
     one["layout"] = a.asked.layout;
@@ -257,8 +216,7 @@ std::string run(int argc, char** argv, planner const& of) {
   question q;
   q.program = argv[0];
   CLI::App app{
-      "Says what a training step of a model sends, computes and takes, before anything runs.\nThe model: " + of.model +
-      ".\n"
+      "Says what a training step of a model sends, computes and takes, before anything runs.\n"
       "Several layouts are laid side by side: repeat --layout, with one --mesh for all or one for each."};
   auto const several = [&](char const* flag, std::vector<std::string>& to, char const* what) {
     return app.add_option(flag, to, what)->allow_extra_args(false);
@@ -318,6 +276,7 @@ std::string run(int argc, char** argv, planner const& of) {
   if (upper != nullptr)
     app.add_flag("--two-layouts", q.two_layouts, "--choose: the upper half of the layers may have a layout of its own")
         ->needs(choose);
+  size_options const sizes(app, of.sizes);
   try {
     app.parse(argc, argv);
   } catch (CLI::CallForHelp const&) {
@@ -325,11 +284,15 @@ std::string run(int argc, char** argv, planner const& of) {
   } catch (CLI::ParseError const& e) {
     throw mtf::user_error(std::string(e.what()) + " (see --help)");
   }
+  auto const model = sizes.result();
+  q.model.extents = model.extents;
+  q.model.sizes = model.sizes;
+  q.model.size_flags = model.flags;
   mtf::distinct_files all;
   if (q.machine.ends_with(".json")) all.reads("--machine", q.machine);
   all.writes("--json", q.json);
   all.writes("--html", q.html);
-  auto const machine = machine_from(q.machine);
+  auto const machine = machine_named(q.machine);
   std::string text;
   std::vector<step_options> asked;
   if (!q.choose.empty()) {
@@ -337,7 +300,7 @@ std::string run(int argc, char** argv, planner const& of) {
     if (found.best.empty()) tell_why_none(of, found, q, machine);
     text = describe(of, found, q);
     if (q.json.empty() && q.html.empty()) return text;
-    for (auto const& f : found.best) asked.push_back(options_of(f, q));
+    for (auto const& f : found.best) asked.push_back(options_of(f, q.two_layouts, q.model));
   } else if (q.meshes.empty()) {
     throw mtf::user_error("expected --mesh, or --choose (see --help)");
   } else {
@@ -346,7 +309,7 @@ std::string run(int argc, char** argv, planner const& of) {
   std::vector<answer> answers;
   for (auto const& about : asked) answers.push_back(answer_to(of, about, machine));
   if (!q.json.empty() || !q.html.empty()) {
-    auto const j = json_of(of, answers, machine);
+    auto const j = json_of(q, answers, machine);
     write("--json", q.json, j.dump(1) + "\n");
     write("--html", q.html, plan_page(j.dump()));
   }

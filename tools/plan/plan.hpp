@@ -5,13 +5,14 @@
 #include <functional>
 #include <string>
 
+#include <mtf/core/extents_value.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/plan/machine.hpp>
 #include <mtf/plan/record.hpp>
-#include <mtf/plan/search.hpp>
 #include <mtf/plan/searched_layouts.hpp>
 
 #include "../program.hpp"
+#include "../search.hpp"
 #include "../sizes.hpp"
 #include "../step_options.hpp"
 #include "../task.hpp"
@@ -21,8 +22,10 @@ namespace mtf::tools {
 /// What `plan` asks of a program.
 struct planner {
   std::function<mtf::plan_record(step_options const&)> record{};  // of a whole training step, AdamW included
-  std::function<mtf::searched_layouts(mtf::machine_description const&, mtf::layouts_to_search const&)> search{};
-  std::string model{};      // for people
+  std::function<mtf::searched_layouts(mtf::machine_description const&, mtf::layouts_to_search const&,
+                                      mtf::extents_value const&)>
+      search{};
+  sizes_of_task sizes{};
   std::size_t layouts = 1;  // that the program has
   std::string train{};      // the program beside this one that trains the same under any layout, if there is one
 };
@@ -38,11 +41,12 @@ int plan(int argc, char** argv, std::string const& train = {}) {
     using program = under_any_layout<Task, Precision>;
     using split = typename program::state_split;
     using update = mtf::updated_by<mtf::adamw>;
-    planner of{.model = text_of(sizes_of<Task>()), .layouts = has_upper_layout<Task> ? 2U : 1U, .train = train};
+    planner of{
+        .sizes = sizes_of<Task, typename program::task>(), .layouts = has_upper_layout<Task> ? 2U : 1U, .train = train};
     of.record = [](step_options const& o) {
       auto record = program::inputs::pass_to([&](auto... in) {
         return mtf::record_under<split, update>(when_completed(o), o.state_is_split, planned_loss<program>{},
-                                                layouts_of<program>(o), program::planned_parameters, in...);
+                                                layouts_of<program>(o), o.extents, program::planned_parameters, in...);
       });
       if constexpr (requires { Task::input_names; })
         for (std::size_t i = 0; i < Task::input_names.size(); ++i)
@@ -50,12 +54,8 @@ int plan(int argc, char** argv, std::string const& train = {}) {
               std::string("input: ") + Task::input_names[i];
       return record;
     };
-    of.search = [](mtf::machine_description const& machine, mtf::layouts_to_search const& among) {
-      return program::inputs::pass_to([&](auto... in) {
-        return mtf::search_layouts<split, update>(planned_loss<program>{}, machine, among, program::planned_parameters,
-                                                  in...);
-      });
-    };
+    of.search = [](mtf::machine_description const& machine, mtf::layouts_to_search const& among,
+                   mtf::extents_value const& extents) { return searched<program>(machine, among, extents); };
     return plan_by(argc, argv, of);
   }
   return 1;

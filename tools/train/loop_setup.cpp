@@ -9,7 +9,6 @@
 #include <mtf/train/run_report.hpp>
 
 #include "../page/page.hpp"
-#include "../sizes.hpp"
 #include "../text_of.hpp"
 #include "options.hpp"
 
@@ -17,14 +16,14 @@ namespace mtf::tools {
 namespace {
 
 /// Adds what is known of any program.
-mtf::run_description description_of(options const& o, executable const& built, std::int64_t parameters,
-                                    mtf::run_description about, mtf::plan_value const& plan) {
+mtf::run_description description_of(options const& o, std::int64_t parameters, mtf::run_description about,
+                                    mtf::plan_value const& plan) {
   auto const mb = [](auto bytes) { return text_of("%.2f MB", static_cast<double>(bytes) / 1e6); };
   auto const count = [](auto n) { return std::to_string(n); };
   about.facts.insert(
       about.facts.end(),
       {{"parameters", count(parameters)},
-       {"sizes", text_of(built.sizes)},
+       {"sizes", text_of(o.sizes)},
        {"batches in a step", count(o.accumulate)},
        {"optimizer", o.optimizer},
        {"mesh", o.mesh},
@@ -39,8 +38,8 @@ mtf::run_description description_of(options const& o, executable const& built, s
 
 }  // namespace
 
-mtf::loop_options loop_options_from(options const& o, executable const& built, std::int64_t parameters,
-                                    mtf::run_description about, mtf::plan_value const& plan) {
+mtf::loop_options loop_options_from(options const& o, std::int64_t parameters, mtf::run_description about,
+                                    mtf::plan_value const& plan) {
   mtf::loop_options loop{.steps = o.steps,
                          .learning_rate = learning_rates(o),
                          .evaluate_every = o.eval_every,
@@ -49,12 +48,13 @@ mtf::loop_options loop_options_from(options const& o, executable const& built, s
                          .tensorboard = o.tensorboard,
                          .report = o.report,
                          .page = run_page,
-                         .about = description_of(o, built, parameters, about, plan),
+                         .about = description_of(o, parameters, about, plan),
                          .reads = {o.data}};
   loop.checkpoints = {.directory = o.checkpoint, .keep = o.keep, .keep_every = o.keep_every};
   loop.checkpoint_every = o.every;
   loop.resume = o.resume;
   loop.same["seed"] = std::to_string(o.seed);
+  loop.same["sizes of the model"] = text_of(o.sizes);
   loop.same["optimizer"] = o.optimizer;
   loop.same["number of batches in a step"] = std::to_string(o.accumulate);
   loop.notes = {{"mesh", o.mesh}, {"layout", o.layout}};

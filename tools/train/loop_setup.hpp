@@ -12,7 +12,7 @@ namespace mtf::tools {
 
 /// What the loop does, as the command line says, but for evaluations; and what a report says of the program beside what
 /// its task says: its sizes, its layout, what was planned.
-mtf::loop_options loop_options_from(options const& o, executable const& built, std::int64_t parameters,
-                                    mtf::run_description about, mtf::plan_value const& plan);
+mtf::loop_options loop_options_from(options const& o, std::int64_t parameters, mtf::run_description about,
+                                    mtf::plan_value const& plan);
 
 }  // namespace mtf::tools

@@ -19,6 +19,9 @@
 #include <mtf/train/optimizers.hpp>
 #include <mtf/train/schedules.hpp>
 
+#include "../model_files.hpp"
+#include "../size_options.hpp"
+#include "../sizes.hpp"
 #include "optimizer_numbers.hpp"
 
 namespace mtf::tools {
@@ -208,6 +211,18 @@ command_line parse(int argc, char** argv, executable const& built) {
   add_trouble(app, "--on-failed-checkpoint", o.on_failed_checkpoint, {"stop", "go-on"},
               "what to do about a checkpoint that cannot be written: end, or go on and try the next one");
 
+  // Another tool's files.
+  if (built.sizes.to_config != nullptr) {
+    app.add_option("--from", o.from,
+                   "begin with the values in this directory of Hugging Face's, or one .safetensors file, in place of "
+                   "random ones; the sizes are those of its config.json")
+        ->check(is_path);
+    app.add_option("--write", o.write,
+                   "write the trained model into this directory, as transformers reads it: config.json, "
+                   "model.safetensors, and the tokenizer.json of --from")
+        ->check(is_path);
+  }
+
   // What is written, and when.
   app.add_option("--log", o.log, "write one JSON object a line here, for each step")->check(is_path);
   app.add_option("--tensorboard", o.tensorboard, "write event files into this directory, for TensorBoard")
@@ -228,14 +243,35 @@ command_line parse(int argc, char** argv, executable const& built) {
   add_number(app, "--eval-every", o.eval_every, 1, most, "steps between evaluations");
   if (built.has_samples)
     add_number(app, "--sample", o.sample, 0, most, "how long a sample is that the model writes at the end; 0: none");
+  CLI::Option const* mesh = nullptr;
   if (built.takes_any_layout) {
-    app.add_option("--mesh", o.mesh, "the machine's axes with their ranks, such as \"data:2;model:2\"")
-        ->capture_default_str();
-    app.add_option("--layout", o.layout,
-                   "which dimensions are split over which axes, such as \"batch:data;heads:model\"")
-        ->capture_default_str();
-    if (built.has_upper_layout)
-      app.add_option("--upper-layout", o.upper_layout, "the same for the upper half of the layers, if it is another");
+    mesh = app.add_option("--mesh", o.mesh, "the machine's axes with their ranks, such as \"data:2;model:2\"")
+               ->capture_default_str();
+    auto* const layout =
+        app.add_option("--layout", o.layout,
+                       "which dimensions are split over which axes, such as \"batch:data;heads:model\"")
+            ->capture_default_str();
+    auto* const choose =
+        app.add_option("--choose", o.choose,
+                       "find the layout of the least seconds, bytes or memory first, as `plan --choose` does, on the "
+                       "--mesh or on all meshes of as many ranks as there are, and train under it")
+            ->check(CLI::IsMember({"seconds", "bytes", "memory"}))
+            ->excludes(layout)
+            ->excludes(app.get_option("--state"))
+            ->excludes(app.get_option("--gradients"));
+    app.add_option("--machine", o.machine,
+                   "--choose: h100 (nodes of eight), tpu-v2 (a pod), or a JSON file of benchmark-machine")
+        ->capture_default_str()
+        ->needs(choose);
+    add_number(app, "--ranks", o.ranks, 1, 1 << 20, "--choose: how many ranks, where mpirun does not say it");
+    app.get_option("--ranks")->needs(choose)->default_str("");
+    if (built.has_upper_layout) {
+      choose->excludes(app.add_option("--upper-layout", o.upper_layout,
+                                      "the same for the upper half of the layers, if it is another"));
+      app.add_flag("--two-layouts", o.two_layouts,
+                   "--choose: the upper half of the layers may have a layout of its own")
+          ->needs(choose);
+    }
   }
   if (built.has_ranks_as_threads) {
     app.add_flag("--ranks-as-threads", o.ranks_as_threads,
@@ -244,31 +280,21 @@ command_line parse(int argc, char** argv, executable const& built) {
     o.ranks_as_threads = std::find(argv, argv + argc, std::string_view("--ranks-as-threads")) != argv + argc;
   }
 
-  struct fixed {
-    std::string flag;
-    std::int64_t value, asked = value;
-  };
-  std::vector<fixed> in_types;  // "d_model" is --d-model; a dimension named as an option is none
-  for (auto const& [name, value] : built.sizes) {
-    std::string flag = "--" + name;
-    std::replace(flag.begin(), flag.end(), '_', '-');
-    if (app.get_option_no_throw(flag) == nullptr) in_types.push_back({flag, value});
-  }
-  for (auto& f : in_types) {
-    using limits = std::numeric_limits<std::int64_t>;
-    add_number(app, f.flag.c_str(), f.asked, limits::min(), limits::max(), "fixed in this executable's types");
-    app.get_option(f.flag)->group("Fixed");
-  }
-
+  size_options const sizes(app, built.sizes);
   try {
     app.parse(argc, argv);
     if (!o.plan && data->empty()) throw CLI::RequiredError(data->get_name());
     std::erase_if(o.numbers, [&](auto const& n) { return app.count(n.first) == 0; });
     check_numbers(o);
-    for (auto const& f : in_types)
-      if (f.asked != f.value)
-        throw mtf::user_error(f.flag + " " + std::to_string(f.asked) + ": this executable is built for " +
-                              std::to_string(f.value) + "; set it in the model's config and build it again");
+    auto const config = o.from.empty() || o.from.ends_with(".safetensors") ? "" : o.from + "/config.json";
+    auto const found = sizes.result(config);
+    o.extents = found.extents;
+    o.sizes = found.sizes;
+    o.size_flags = found.flags;
+    if (!o.write.empty()) o.texts = texts_beside(o.from, built.sizes.to_config(values_of(o.sizes)), built.element);
+    if (!o.choose.empty() && mesh->empty()) o.mesh.clear();
+    if (!o.choose.empty() && (o.plan || o.ranks_as_threads) && o.mesh.empty() && o.ranks == 0)
+      throw mtf::user_error("--choose without mpirun: expected --ranks, or a --mesh");
   } catch (CLI::CallForHelp const&) {
     line.help = app.help();
   } catch (CLI::ParseError const& e) {

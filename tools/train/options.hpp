@@ -15,7 +15,13 @@ namespace mtf::tools {
 
 /// What the command line says.
 struct options : step_options {
+  // Or a search says how a step is done: of the least of this, on this machine, with these ranks as threads.
+  std::string choose, machine = "h100";
+  int ranks = 0;
+  bool two_layouts = false;
   std::string data, log, report;
+  std::string from, write;                    // directories of another tool's files
+  std::map<std::string, std::string> texts;   // to be written beside the tensors there
   std::string tensorboard, checkpoint;        // directories
   int every = 100, keep = 3, keep_every = 0;  // steps between checkpoints, and which are kept
   bool resume = false;
@@ -39,10 +45,11 @@ struct executable {
   std::string mesh, layout, upper_layout;
   bool takes_any_layout = false;  // then those two are the defaults
   bool has_ranks_as_threads = false;
-  std::string reads{};  // what --data takes
+  std::string reads{};    // what --data takes
+  std::string element{};  // of parameters, as config files call it
   // What the task has, beside what all have.
   bool has_dropout = false, can_recompute = false, has_upper_layout = false, has_samples = false;
-  named_sizes sizes{};  // by name, as sizes_of a task
+  sizes_of_task sizes{};
 };
 
 /// What parsing came to: options, or a reason to end at once.

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <mtf/backend/profile.hpp>
+#include <mtf/checkpoint/save.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/kokkos.hpp>
 #include <mtf/mpi.hpp>
@@ -54,6 +55,14 @@ class computed_in {
                             .x)::element_type;
 };
 
+/// What config files call the element type of parameters.
+template <class Precision>
+std::string element_name() {
+  struct one : mtf::dim<"one", 1> {};
+  using stored = typename mtf::place<Precision, mtf::any_layout<>>::template tensor<one>::element_type;
+  return std::is_same_v<stored, double> ? "float64" : std::is_same_v<stored, float> ? "float32" : "bfloat16";
+}
+
 /// What this executable is.
 template <class Program>
 executable executable_of(bool has_ranks_as_threads) {
@@ -69,8 +78,9 @@ executable executable_of(bool has_ranks_as_threads) {
                    .has_upper_layout = has_upper_layout<typename Program::plain_task>,
                    .has_samples = has_sample<task, backend, typename Program::template parameters_on<backend>,
                                              typename Program::template batch_on<backend>>,
-                   .sizes = sizes_of<typename Program::plain_task>()};
+                   .sizes = sizes_of<typename Program::plain_task, task>()};
   if constexpr (requires { task::reads; }) built.reads = task::reads;
+  built.element = element_name<typename Program::precision>();
   return built;
 }
 
@@ -118,18 +128,31 @@ Noise noise_from(double rate, mtf::random_key key) {
     return {rate, key};
 }
 
+/// The parameters before the first step.
+template <class Program, class Parameters, class Backend>
+Parameters first_values(Backend& machine, options const& o, mtf::random_key key) {
+  using task = typename Program::task;
+  if constexpr (has_files<task>)
+    if (!o.from.empty())
+      return mtf::load<Parameters>(machine, o.from, {.names = task::names_in_files(values_of(o.sizes))});
+  return task::template initial<Parameters>(machine, key);
+}
+
 /// What a rank does, once it is there.
 template <class Program, class Backend>
-int train_on(Backend& machine, options const& o, executable const& built) {
+int train_on(Backend& machine, options const& o) {
   using task = typename Program::task;
   using parameters = typename Program::template parameters_on<Backend>;
   using batch = typename Program::template batch_on<Backend>;
   using noise = typename Program::noise;
   mtf::random_key const seed(o.seed);
-  task const data(
-      data_options{.data = o.data, .seed = seed, .batches = o.accumulate, .validation_share = o.validation_share});
+  task const data(data_options{.data = o.data,
+                               .seed = seed,
+                               .batches = o.accumulate,
+                               .validation_share = o.validation_share,
+                               .extents = o.extents});
   auto const plan = plan_of_step<typename Program::plain_task, typename Program::precision>(o);
-  auto p = task::template initial<parameters>(machine, seed.of("initial"));
+  auto p = first_values<Program, parameters>(machine, o, seed.of("initial"));
   chosen_optimizer<Program, Backend> optimizer(machine, o);
   auto const count = mtf::parameter_count(p);
   mtf::run_description about{.title = "A model learns " + o.data.substr(o.data.rfind('/') + 1)};
@@ -138,14 +161,14 @@ int train_on(Backend& machine, options const& o, executable const& built) {
   for (auto const& [name, value] : about.facts) facts += "; " + value;
   std::string const unit = about.loss_unit;
   auto const reference = about.reference;
-  auto asked = loop_options_from(o, built, count, std::move(about), plan);
+  auto asked = loop_options_from(o, count, std::move(about), plan);
   if constexpr (requires { data.same(); }) asked.same.merge(data.same());
   if constexpr (requires {
                   task::item;
-                  task::items;
+                  data.items();
                 }) {
     asked.item = task::item;
-    asked.items = static_cast<double>(task::items);
+    asked.items = static_cast<double>(data.items());
   } else {
     asked.item = "batches";
     asked.items = 1;
@@ -154,6 +177,11 @@ int train_on(Backend& machine, options const& o, executable const& built) {
   asked.evaluate = [&]() -> double { return data.template metric<batch>(machine, p); };
   mtf::training_loop loop(machine, p, optimizer, std::move(asked));
 
+  mtf::save_options written;
+  if constexpr (has_files<task>) {
+    written = {.names = task::names_in_files(values_of(o.sizes)), .texts = o.texts};
+    if (!o.write.empty()) mtf::check_can_save(machine.ranks(), o.write, written);
+  }
   double const peak = best_matrix_peak<typename computed_in<typename Program::precision>::type>(
       machine, o.ranks_as_threads ? 512 : telling_extent<Backend>);
   mtf::machine_limits const limits{peak / machine.ranks().mesh().size(),
@@ -219,6 +247,11 @@ int train_on(Backend& machine, options const& o, executable const& built) {
     if (o.sample > 0)
       loop.say("\n--- a sample ---\n" + data.template sample<batch>(machine, p, o.sample, seed.of("sample")) +
                "\n----------------");
+  if constexpr (has_files<task>)
+    if (!o.write.empty()) {
+      mtf::save(o.write, p, written);
+      loop.say("\nwritten to " + o.write);
+    }
   loop.finish();
   return 0;
 }
@@ -228,16 +261,26 @@ struct ranks_as_processes {
   static constexpr bool are_threads = false;
 };
 
+/// If a search is to say how a step is done, that is asked for.
+template <class Program>
+void choose([[maybe_unused]] options& o, [[maybe_unused]] int ranks) {
+  if constexpr (Program::takes_any_layout)
+    if (!o.choose.empty())
+      choose_layout<typename Program::plain_task, typename Program::precision>(o, o.choose, o.machine, ranks,
+                                                                               o.two_layouts);
+}
+
 /// What the program does, by its command line.
 template <class Program, class Threads>
 int train_by(int argc, char** argv) {
   using backend = process_backend;
   auto const built = executable_of<Program>(Threads::are_threads);
-  auto const line = parse(argc, argv, built);
+  auto line = parse(argc, argv, built);
   if (!line.chosen.checkpoint.empty())
     mtf::listen_for_stop();  // from here on: the run ends with a checkpoint, or begins
   if (line.help || (line.chosen.plan && !line.wrong)) try {
       mtf::text_output screen("standard output", speaks() ? stdout : nullptr);
+      if (!line.help) choose<Program>(line.chosen, line.chosen.ranks);
       screen.write(line.help ? *line.help
                              : mtf::describe(plan_of_step<typename Program::plain_task, typename Program::precision>(
                                    line.chosen)));
@@ -249,15 +292,17 @@ int train_by(int argc, char** argv) {
     }
   auto const on_rank = [&](auto& machine) {
     if (line.wrong) throw mtf::user_error(*line.wrong);
-    return train_on<Program>(machine, line.chosen, built);
+    return train_on<Program>(machine, line.chosen);
   };
   if constexpr (Program::takes_any_layout) {
-    auto const layouts = [&] {
+    auto const layouts = [&](int ranks) {
       if (line.wrong) throw mtf::user_error(*line.wrong);
-      return layouts_of<Program>(line.chosen);
+      choose<Program>(line.chosen, ranks);
+      return mtf::sized_layouts{layouts_of<Program>(line.chosen), line.chosen.extents};
     };
     if constexpr (Threads::are_threads)
-      if (line.chosen.ranks_as_threads) return Threads::run_under(argc, argv, layouts, on_rank);
+      if (line.chosen.ranks_as_threads)
+        return Threads::run_under(argc, argv, [&] { return layouts(line.chosen.ranks); }, on_rank);
     return mtf::run_under<backend>(argc, argv, layouts, on_rank);
   } else {
     if constexpr (Threads::are_threads)

@@ -15,6 +15,7 @@
 #include <mtf/detail/tensor/structure_slots.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/tensor/params.hpp>
+#include <mtf/tensor/stack.hpp>
 #include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
@@ -61,7 +62,7 @@ class pausing {
 template <class Backend, class A>
 constexpr tape<Backend>* tape_of_argument([[maybe_unused]] A const& a) {
   tape<Backend>* t = nullptr;
-  if constexpr (tensor_type<A> || fields<A> || is_array<A>) {
+  if constexpr (tensor_type<A> || fields<A> || are_layers<A>) {
     auto const find = [&](path const&, auto const& x) {
       if constexpr (tensor_type<std::remove_cvref_t<decltype(x)>>) {
         if (x.empty()) return;

@@ -31,6 +31,7 @@
 #include <mtf/ops/movement/complete.hpp>
 #include <mtf/ops/movement/stop_gradient.hpp>
 #include <mtf/tensor/params.hpp>
+#include <mtf/tensor/stack.hpp>
 #include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
@@ -253,7 +254,7 @@ template <class A>
 constexpr void detach([[maybe_unused]] A& a) {
   if constexpr (is_tuple<A>) {
     std::apply([](auto&... each) { (detach(each), ...); }, a);
-  } else if constexpr (tensor_type<A> || fields<A> || is_array<A>) {
+  } else if constexpr (tensor_type<A> || fields<A> || are_layers<A>) {
     auto const stop = [](path const&, auto& x) {
       if constexpr (tensor_type<std::remove_cvref_t<decltype(x)>>)
         if (!x.empty()) x = stop_gradient(x);

@@ -173,16 +173,19 @@ class layout_table {
     return layouts_->value;
   }
   /// The arrangement of this sharding; `layout` is kept by this table.
+  /// More than max_elements of a tensor: a user_error.
   constexpr arrangement const& arranged(sharding const& spec, layout_value const& layout) {
     if (std::is_constant_evaluated()) {
       for (auto const* a = arrangements_; a != nullptr; a = a->next)
         if (a->layout == &layout && a->spec == spec) return *a;
+      check_elements(spec);
       arrangements_ = new arrangement{spec, &layout, new derivation*(nullptr), arrangements_};
     } else {
       auto const hash = hash_of(spec, layout);
       if (auto const* const a =
               by_hash_.find(hash, [&](arrangement const& x) { return x.layout == &layout && x.spec == spec; }))
         return *a;
+      check_elements(spec);
       arrangements_ = new arrangement{spec, &layout, nullptr, arrangements_, hash};
       by_hash_.add(arrangements_);
     }
@@ -213,6 +216,21 @@ class layout_table {
 
  private:
   static constexpr void destroy(derivation* work) { work->destroy(); }
+  static constexpr void check_elements(sharding const& s) {
+    std::int64_t n = 1;
+    for (int d = 0; d < s.ndim; ++d) {
+      if (s[d].extent > max_elements / n) too_many_elements(s);
+      n *= s[d].extent;
+    }
+  }
+  // Not constexpr: a plan of such a program ends here.
+  [[noreturn]] static void too_many_elements(sharding const& s) {
+    std::string text;
+    for (int d = 0; d < s.ndim; ++d)
+      text += (d == 0 ? "" : ", ") + std::string(s[d].name) + " " + std::to_string(s[d].extent);
+    throw user_error("a tensor has at most " + std::to_string(max_elements) +
+                     " elements, mtf::max_elements; here: " + text);
+  }
   /// If works take too much memory, while no node of a tape refers to any. They are found no more, and end when this
   /// happens again, since an operation that runs may still look at some.
   void forget_too_many() {

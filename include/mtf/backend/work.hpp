@@ -127,6 +127,9 @@ struct attention_shape {
 /// A tensor seen as [outer, n, inner]: outer*inner rows of n elements that lie `inner` apart.
 struct rows {
   index outer = 1, n = 1, inner = 1;
+  index stored = 0;  // if not 0: the rows have so many elements, of which the last are pads, beside these n
+  /// The distance of outer rows.
+  [[nodiscard]] constexpr index step() const { return (stored != 0 ? stored : n) * inner; }
   /// The number of rows.
   [[nodiscard]] constexpr index count() const { return outer * inner; }
   bool operator==(rows const&) const = default;

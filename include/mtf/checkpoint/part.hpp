@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <mtf/checkpoint/stored_names.hpp>
+
 #if !defined(MTF_CHECKPOINT_COMPILED)
 /// Before the declaration of a function whose code is in mtf/checkpoint/code/: mtf::checkpoint_compiled has it.
 #define MTF_CHECKPOINT_CODE inline
@@ -30,11 +32,19 @@ checkpoint_part<T> stored_as(std::string name, T& what) {
 /// What else a checkpoint's manifest says: texts by name, such as the step and the layout.
 using checkpoint_notes = std::map<std::string, std::string>;
 
-/// What a structure that is read and its files need not have in common: tensors by name, in which * stands for any
-/// characters, as in "blocks.*.bias".
+/// What a structure that is read and its files need not have in common: tensors by name, the structure's or the files',
+/// in which * stands for any characters, as in "blocks.*.bias". And what the files call them.
 struct load_options {
   std::vector<std::string> may_be_missing{};    // of the structure; those that no file has stay as they are
   std::vector<std::string> may_be_left_over{};  // of the files; those that the structure lacks are not read
+  stored_names names{};                         // of another tool's files; none: the structure's own
+};
+
+/// How a structure is written for another tool.
+struct save_options {
+  stored_names names{};  // none: the structure's own
+  std::map<std::string, std::string>
+      texts{};  // further files beside the tensors', by name: config.json, tokenizer.json
 };
 
 /// A file has at most so many bytes, unless it has a single tensor: what Hugging Face's tools write.

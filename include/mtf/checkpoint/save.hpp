@@ -14,7 +14,9 @@ namespace mtf {
 namespace detail {
 
 MTF_CHECKPOINT_CODE void write_checkpoint(collectives& ranks, std::string const& directory,
-                                          std::vector<stored_part> const& parts, checkpoint_notes const& notes);
+                                          std::vector<stored_part> const& parts, checkpoint_notes const& notes,
+                                          save_options const& as = {});
+MTF_CHECKPOINT_CODE void check_can_write(collectives& ranks, std::string const& directory, save_options const& as);
 MTF_CHECKPOINT_CODE checkpoint_notes read_checkpoint(collectives& ranks, std::string const& path,
                                                      std::vector<stored_part> const& parts,
                                                      load_options const& may = {});
@@ -35,8 +37,9 @@ void save_parts(collectives& ranks, std::string const& directory, checkpoint_not
 /// Reads what `save_parts` or a tool of Hugging Face's wrote, on any mesh, under any layout, and as any element type
 /// that means the same (floating from floating, integers from integers): each rank reads the bytes of its shards and no
 /// others. `path`: a directory, or one safetensors file. Gives the notes, none if another tool wrote it. A user_error
-/// that names file and tensor: one that is missing, damaged, of another shape, or in the files and not in the
-/// structure, unless `may` lists it. (Of a checkpoint, those of the parts that are read; of other tools' files, all.)
+/// that names file and tensor: those that are missing, of another shape, or in the files and not in the structure,
+/// unless `may` lists them; one that is damaged. (Of a checkpoint, those of the parts that are read; of other tools'
+/// files, all.)
 template <class Backend, class... T>
 checkpoint_notes load_parts(Backend& b, std::string const& path, load_options const& may,
                             checkpoint_part<T> const&... parts) {
@@ -48,12 +51,20 @@ checkpoint_notes load_parts(Backend& b, std::string const& path, checkpoint_part
   return load_parts(b, path, load_options{}, parts...);
 }
 
-/// Writes a structure of tensors as "model": DIRECTORY/model.safetensors. As save_parts.
+/// Writes a structure of tensors as "model": DIRECTORY/model.safetensors. As save_parts. `as`: by the names and in the
+/// forms of another tool's files, with further texts beside them, such as a config.json.
 template <class Structure>
-void save(std::string const& directory, Structure const& p) {
+void save(std::string const& directory, Structure const& p, save_options const& as = {}) {
   collectives* ranks = nullptr;
   for_each_tensor([&](auto, auto const& x) { ranks = &x.backend().ranks(); }, p);
-  if (ranks != nullptr) save_parts(*ranks, directory, {}, stored_as("model", p));
+  if (ranks != nullptr)
+    detail::write_checkpoint(*ranks, directory, detail::parts_to_write(stored_as("model", p)), {}, as);
+}
+
+/// A user_error, now, if `save` could not write there: the directory cannot be made, or has something that would be
+/// lost. For a program that saves what took it long. All ranks call it.
+inline void check_can_save(collectives& ranks, std::string const& directory, save_options const& as = {}) {
+  detail::check_can_write(ranks, directory, as);
 }
 
 /// A structure of tensors from a directory, or a file, that has them as "model". As load_parts; a tensor that may be

@@ -69,8 +69,8 @@ struct rule {
 /// The verdict on a dimension that this many processors do not divide.
 template <class D, int Processors>
 using not_divisible =
-    error_not_divisible<D, D::extent, Processors,
-                        nearest<D::extent / Processors * Processors, D::extent / Processors * Processors + Processors>>;
+    error_not_divisible<D, D::stored, Processors,
+                        nearest<D::stored / Processors * Processors, D::stored / Processors * Processors + Processors>>;
 
 template <class S>
 concept rule_type = requires { typename S::dim_type; };
@@ -111,7 +111,7 @@ struct layout_verdict {
   template <class S>
   static constexpr bool divides() {
     if constexpr (has_extent<typename S::dim_type>)
-      return S::dim_type::extent % S::processors == 0;
+      return S::dim_type::stored % S::processors == 0;
     else
       return false;
   }

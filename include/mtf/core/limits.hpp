@@ -17,6 +17,10 @@ inline constexpr int max_rules = 32;
 inline constexpr std::size_t max_layouts = 8;
 /// The extent of a dimension that a text gives.
 inline constexpr std::int64_t max_extent = std::int64_t{1} << 48;
+/// Elements of a tensor whose layout or extents are values.
+inline constexpr std::int64_t max_elements = std::int64_t{1} << 48;
+/// Layers of a stack whose number is a value.
+inline constexpr std::size_t max_layers = std::size_t{1} << 16;
 /// Dimensions whose extents are given when a program runs.
 inline constexpr std::size_t max_given_extents = 32;
 /// Collectives of a plan, equal layers counted once.

@@ -33,7 +33,7 @@ struct sizes_of {};
 template <class... D>
   requires(has_extent<D> && ...)
 struct sizes_of<D...> {
-  /// The number of elements of the global tensor.
+  /// The number of elements of the global tensor, without pads.
   static constexpr std::int64_t size = (std::int64_t{1} * ... * D::extent);
   static constexpr std::array<std::int64_t, sizeof...(D) + 1> extents{D::extent..., 1};
 };

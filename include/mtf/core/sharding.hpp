@@ -36,14 +36,20 @@ struct axis_list {
   constexpr bool operator==(axis_list const& o) const { return size == o.size && prefix_of(o); }
 };
 
-/// A dimension of a tensor: its id and name, its global extent, the axes that split it (`split`).
+/// A dimension of a tensor: its id and name, its global extent, the axes that split it (`split`). Its last positions
+/// may be pads, which count for nothing.
 struct dim_state {
   std::uint64_t id = 0;
-  std::int64_t extent = 1;  // global
+  std::int64_t extent = 1;  // global, of what is stored
   axis_list split;
+  std::int32_t pad = 0;   // of these positions
   char const* name = "";  // for people to read
   std::uint64_t kin = 0;  // of an alias: the dimension whose rule it follows
-  constexpr bool operator==(dim_state const& o) const { return id == o.id && extent == o.extent && split == o.split; }
+  constexpr bool operator==(dim_state const& o) const {
+    return id == o.id && extent == o.extent && pad == o.pad && split == o.split;
+  }
+  /// Without pads.
+  [[nodiscard]] constexpr std::int64_t logical() const { return extent - pad; }
 };
 
 /// What one axis does to one dimension that it splits.
@@ -62,12 +68,14 @@ struct sharding {
   int ndim = 0;
   dim_state dim[max_dims];  // GCC 12 does not convert `{}` to what has an array with an initializer
   axis_mask partial = 0;
+  bool padded = false;  // a dimension may have pads
 
   [[nodiscard]] constexpr dim_state const& operator[](int d) const { return dim[d]; }
   [[nodiscard]] constexpr dim_state& operator[](int d) { return dim[d]; }
   /// Beyond max_dims nothing: shapes and operands of so many dimensions are refused.
   constexpr void push(dim_state const& d) {
     if (ndim < max_dims) dim[ndim++] = d;
+    padded = padded || d.pad != 0;
   }
   /// The position of a dimension, by its name's id; -1 if it is not there.
   [[nodiscard]] constexpr int find(std::uint64_t id) const {
@@ -114,10 +122,10 @@ struct sharding {
     for (int d = 0; d < ndim; ++d) n *= local_extent(d, mesh);
     return n;
   }
-  /// The number of elements of the global tensor.
+  /// The number of elements of the global tensor, without pads.
   [[nodiscard]] constexpr std::int64_t global_size() const {
     std::int64_t n = 1;
-    for (int d = 0; d < ndim; ++d) n *= dim[d].extent;
+    for (int d = 0; d < ndim; ++d) n *= dim[d].logical();
     return n;
   }
   /// The stride of a dimension in the rank's dense, row-major shard.
@@ -126,10 +134,10 @@ struct sharding {
     for (int e = d + 1; e < ndim; ++e) n *= local_extent(e, mesh);
     return n;
   }
-  /// The stride of a dimension in the global tensor, dense and row-major.
+  /// The stride of a dimension in the global tensor, dense and row-major, without pads.
   [[nodiscard]] constexpr std::int64_t global_stride(int d) const {
     std::int64_t n = 1;
-    for (int e = d + 1; e < ndim; ++e) n *= dim[e].extent;
+    for (int e = d + 1; e < ndim; ++e) n *= dim[e].logical();
     return n;
   }
   /// The extent of dimension d that its first n axes leave.

@@ -25,7 +25,7 @@
 #include <mtf/plan/plan_under.hpp>
 #include <mtf/plan/search.hpp>
 #include <mtf/plan/searched_layouts.hpp>
-#include <mtf/tensor/params.hpp>
+#include <mtf/tensor/stack.hpp>
 
 #ifdef __NVCC__
 #error \
@@ -100,6 +100,8 @@ struct dims_in<list<D...>> {
 };
 template <class X, std::size_t N>
 struct dims_in<std::array<X, N>> : dims_in<X> {};
+template <class Count, class X>
+struct dims_in<stack<Count, X>> : dims_in<X> {};
 template <template <template <class...> class> class Structure, class T>
 struct dims_in<parameters<Structure, T>> : dims_in<Structure<dims_of_field>> {};
 template <class T, class... D>

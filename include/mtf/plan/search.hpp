@@ -9,6 +9,7 @@
 #include <mtf/autodiff/value_and_grad.hpp>
 #include <mtf/backend/trace.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/detail/plan/layout_search.hpp>
@@ -27,11 +28,13 @@ namespace detail {
 
 /// The outline of a program with so many layouts, for a machine that works as this one at its best.
 template <class Update, class... In, class F>
-constexpr program_outline outline_of(F const& f, machine_description const& best, std::size_t layouts) {
+constexpr program_outline outline_of(F const& f, machine_description const& best, std::size_t layouts,
+                                     extents_value const& extents = {}) {
   // One rank, under layouts that differ in nothing but a rule for what no tensor has.
   layout_value const whole{.mesh = named_mesh({1, {1, 1, 1, 1, 1, 1}})};
   return on_trace(whole.mesh.shape, is_a_step<In...> ? alike_layers::all : alike_layers::some, [&](trace& b) {
     auto layout = whole;
+    b.layouts().give(extents);
     for (std::size_t i = 0; i < layouts && i < max_layouts; ++i) {
       b.layouts().add(layout);
       layout.split("(none)", {});
@@ -51,24 +54,24 @@ constexpr program_outline outline_of(F const& f, machine_description const& best
 /// The layouts under which a step of a program takes the least on a machine. f and what stands for its arguments are as
 /// for plan_under. All layouts in which the axes that split one dimension stand in the mesh's order are looked at, on
 /// all meshes of so many ranks, and the best are the best of all. `Split`, a state_split_over, is tried beside none;
-/// gradients are reduced later and overlapped. A user_error: what `among` names and the program lacks, a speed that the
-/// machine's description lacks.
+/// gradients are reduced later and overlapped. `extents`: of dimensions whose types have none. A user_error: what
+/// `among` names and the program lacks, a speed that the machine's description lacks.
 template <class Split = state_split_over<>, class Update = without_update, class F, class... In>
 constexpr searched_layouts search_layouts(F const& f, machine_description const& machine,
-                                          layouts_to_search const& among, In... in) {
+                                          layouts_to_search const& among, extents_value const& extents, In... in) {
   auto const best = detail::at_best(machine);
-  auto const outline = detail::outline_of<Update, In...>(f, best, among.layouts);
+  auto const outline = detail::outline_of<Update, In...>(f, best, among.layouts, extents);
   std::vector<std::string> sentences;
   auto const price = [&](std::vector<layout_value> const& layouts, detail::asked_plan const& asked) {
     detail::priced_plan p;
     try {
       if (asked.on_one_axis)
-        p = detail::priced(
-            plan_under<completed_gradients::later, state_split_over<>, detail::backward_alone>(f, layouts, in...),
-            machine);
+        p = detail::priced(plan_under<completed_gradients::later, state_split_over<>, detail::backward_alone>(
+                               f, layouts, extents, in...),
+                           machine);
       else
         detail::as_types<Split>(asked.when, asked.splits_state, [&]<completed_gradients When, class S>() {
-          p = detail::priced(plan_under<When, S, Update>(f, layouts, in...), machine);
+          p = detail::priced(plan_under<When, S, Update>(f, layouts, extents, in...), machine);
         });
     } catch (user_error const& e) {
       std::string const text = e.what();
@@ -84,6 +87,11 @@ constexpr searched_layouts search_layouts(F const& f, machine_description const&
   for (std::size_t i = 0; i < search.refused().size(); ++i)
     result.refused.emplace_back(sentences[i], search.refused()[i]);
   return result;
+}
+template <class Split = state_split_over<>, class Update = without_update, class F, class... In>
+constexpr searched_layouts search_layouts(F const& f, machine_description const& machine,
+                                          layouts_to_search const& among, In... in) {
+  return search_layouts<Split, Update>(f, machine, among, extents_value{}, in...);
 }
 
 }  // namespace mtf

@@ -18,6 +18,7 @@
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/plan/plan_of.hpp>
 #include <mtf/tensor/params.hpp>
+#include <mtf/tensor/stack.hpp>
 #include <mtf/tensor/tensor.hpp>
 
 namespace mtf {

@@ -20,7 +20,7 @@ constexpr std::int64_t extent([[maybe_unused]] X const& x) {
   } else if constexpr (detail::has_extent<D>) {
     return D::extent;
   } else {
-    return x.where().spec[dims::find(D::id)].extent;
+    return x.where().spec[dims::find(D::id)].logical();
   }
 }
 template <dimension D>

@@ -14,11 +14,15 @@
 #include <boost/hana/fwd/pair.hpp>
 #include <boost/hana/fwd/tuple.hpp>
 
+#include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/trace.hpp>
+#include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/tensor/placeholder.hpp>
+#include <mtf/tensor/stack.hpp>
 
 // Applies MACRO to each of up to 40 arguments, separated by commas.
 #define MTF_FOR_EACH(MACRO, ...) __VA_OPT__(MTF_EXPAND(MTF_FOR_EACH_STEP(MACRO, __VA_ARGS__)))
@@ -37,10 +41,10 @@
 #define MTF_VISIT(NAME) visit(#NAME, of.NAME...)
 #define MTF_FIELD_TYPE(NAME) decltype(Structure::NAME)
 
-/// Inside a structure of tensors, names its fields in order: tensors, other such structures, or std::arrays of these.
-/// It is then a Boost.Hana Struct (hana::for_each, hana::keys and so on, with their headers and <boost/hana/tuple.hpp>;
-/// a program that uses none of them compiles nothing of Hana's). mtf itself calls visit_fields: a function for each
-/// visitor instead of several for each field, name and accessor.
+/// Inside a structure of tensors, names its fields in order: tensors, other such structures, or std::arrays or stacks
+/// of these. It is then a Boost.Hana Struct (hana::for_each, hana::keys and so on, with their headers and
+/// <boost/hana/tuple.hpp>; a program that uses none of them compiles nothing of Hana's). mtf itself calls visit_fields:
+/// a function for each visitor instead of several for each field, name and accessor.
 #define MTF_FIELDS(...)                                                                                           \
   struct hana_accessors_impl {                                                                                    \
     template <class Tuple = ::boost::hana::tuple_tag>                                                             \
@@ -78,11 +82,6 @@ struct require<error_fields<S, T, L>, By...> {
       "in it, tensors named>");
 };
 
-template <class S>
-inline constexpr bool is_array = false;
-template <class T, std::size_t N>
-inline constexpr bool is_array<std::array<T, N>> = true;
-
 /// What a field is called, as a type: `Name`, a function without state, returns it. (Hana's own strings take a
 /// character for a template argument, and longer to include.)
 template <class Name>
@@ -90,13 +89,6 @@ struct field_name {
   constexpr explicit field_name(Name) {}
   static constexpr char const* c_str() { return Name{}(); }
 };
-
-template <class S>
-concept fields = requires { typename S::hana_accessors_impl; };
-
-/// The types of a structure's fields, a list.
-template <class S>
-using field_types = decltype(S::hana_accessors_impl::template field_types<S>());
 
 template <class S>
 inline constexpr bool is_structure = false;
@@ -109,6 +101,7 @@ inline constexpr std::size_t weight = 1 << 16;
 template <std::size_t Bytes>
 struct weighed {
   struct tensor_like {
+    static constexpr bool counts_as_a_tensor = true;
     char bytes[Bytes];
   };
   template <class...>
@@ -149,6 +142,8 @@ struct fields_verdict {
 };
 template <class T, std::size_t N>
 struct fields_verdict<std::array<T, N>> : fields_verdict<T> {};
+template <class Count, class T>
+struct fields_verdict<stack<Count, T>> : fields_verdict<T> {};
 template <template <template <class...> class> class Structure, template <class...> class Tensor>
 struct fields_verdict<Structure<Tensor>> : structure_verdict<Structure, Tensor> {};
 template <class S>
@@ -174,9 +169,9 @@ struct path {
   }
 };
 
-/// Equal layers are an array. Where nothing is computed, only a few are visited, so that a plan's cost does not grow
-/// with depth. One of them stands for all others. By `alike_layers` those that are visited besides are none, the last
-/// one, or the first and the last two.
+/// Equal layers are an array or a stack. Where nothing is computed, only a few are visited, so that a plan's cost does
+/// not grow with depth. One of them stands for all others. By `alike_layers` those that are visited besides are none,
+/// the last one, or the first and the last two.
 class layer_groups {
  public:
   struct group {
@@ -207,20 +202,62 @@ class layer_groups {
   std::size_t layers_, first_, last_;
 };
 
+// Not constexpr: a plan of such a program ends here.
+[[noreturn]] inline void numbers_of_layers_differ(path const* up, std::string_view count, std::size_t a,
+                                                  std::size_t b) {
+  throw user_error("structures that are taken together have other numbers of layers; here: " + std::string(count) +
+                   " " + std::to_string(a) + ", " + std::string(count) + " " + std::to_string(b) +
+                   (up == nullptr ? "" : "; in " + up->text()));
+}
+
+/// Of stacks that are walked together: those that do not know their number of layers yet get that of the others, or of
+/// the extents that `on`, a backend, was given.
+template <class On, class S, class... Rest>
+constexpr void size_alike([[maybe_unused]] On* on, path const* up, S& s, Rest&... rest) {
+  using count = typename S::count_type;
+  bool known = false;
+  std::size_t n = 0;
+  auto const look_at = [&](auto const& x) {
+    if (!x.is_sized()) return;
+    if (known && x.size() != n) numbers_of_layers_differ(up, count::name, n, x.size());
+    known = true;
+    n = x.size();
+  };
+  (look_at(s), ..., look_at(rest));
+  if constexpr (!std::is_void_v<On>)
+    if (!known && on != nullptr) {
+      auto const given = on->layouts().extents().find(count::id, count::kin);
+      if (!given) extents_here::no_extent_of(count::name);
+      known = true;
+      n = static_cast<std::size_t>(*given);
+    }
+  auto const size = [&]<class X>(X& x) {
+    if (x.is_sized()) return;
+    if constexpr (std::is_const_v<X>)
+      not_sized(count::name);
+    else if (known)
+      x.resize(n);
+    else
+      not_sized(count::name);
+  };
+  (size(s), ..., size(rest));
+}
+
 template <class S>
 constexpr void fill_between(layer_groups const& groups, S& s);
 
-/// Calls f(path, field...) for each tensor. On a trace the elements of arrays are walked by groups, as loops of its
-/// plan; elements that a group's first stands for become its placeholders.
-template <class Trace, class F, class S, class... Rest>
-constexpr void walk(Trace* on, F& f, path const* up, S& s, Rest&... rest) {
+/// Calls f(path, field...) for each tensor. On a trace equal layers are walked by groups, as loops of its plan;
+/// elements that a group's first stands for become its placeholders. `on`: a backend, or null, if there is none.
+template <class On, class F, class S, class... Rest>
+constexpr void walk([[maybe_unused]] On* on, F& f, path const* up, S& s, Rest&... rest) {
   using plain = std::remove_cv_t<S>;
   if constexpr ((std::is_same_v<plain, refused> || ... || std::is_same_v<std::remove_cv_t<Rest>, refused>)) {
     return;  // the gradients of a loss that was refused
   } else if constexpr (!fields_verdict_t<plain>::value) {
     require<fields_verdict_t<plain>>{};
-  } else if constexpr (is_array<plain>) {
-    if constexpr (std::is_same_v<Trace, trace>) {
+  } else if constexpr (are_layers<plain>) {
+    if constexpr (is_resizable<plain>) size_alike(on, up, s, rest...);
+    if constexpr (std::is_same_v<On, trace>) {
       layer_groups const groups(*on, s.size());
       for (std::size_t g = 0; g < groups.size(); ++g) {
         auto const [at, count] = groups[g];
@@ -267,12 +304,15 @@ constexpr void fill_between([[maybe_unused]] layer_groups const& groups, [[maybe
 
 /// As for_each_tensor, for a backend; f takes the path as it is.
 template <class Backend, class F, class S, class... Rest>
-constexpr void walk_tensors([[maybe_unused]] Backend& b, F&& f, S& s, Rest&... rest) {
-  if constexpr (Backend::holds_data)
-    walk(static_cast<Backend*>(nullptr), f, nullptr, s, rest...);
-  else
-    walk(&b, f, nullptr, s, rest...);
+constexpr void walk_tensors(Backend& b, F&& f, S& s, Rest&... rest) {
+  walk(&b, f, nullptr, s, rest...);
 }
+
+/// The extents that a backend was given, for walks that record nothing.
+struct given_extents {
+  backend::layout_table const* table;
+  [[nodiscard]] constexpr backend::layout_table const& layouts() const { return *table; }
+};
 
 }  // namespace detail
 
@@ -282,6 +322,19 @@ template <class F, class S, class... Rest>
 void for_each_tensor(F&& f, S& s, Rest&... rest) {
   auto const named = [&](detail::path const& p, auto&... x) { f(std::string_view(p.text()), x...); };
   detail::walk(static_cast<void*>(nullptr), named, nullptr, s, rest...);
+}
+
+/// A structure whose stacks have as many layers as the backend was given, and whose tensors have no values yet: what
+/// initial values are put into. Not given: a user_error.
+template <class Structure, class Backend>
+constexpr Structure sized([[maybe_unused]] Backend& b) {
+  Structure p{};
+  if constexpr (detail::has_resizable<Structure>::value) {
+    detail::given_extents given{&b.layouts()};
+    auto const nothing = [](detail::path const&, auto const&) {};
+    detail::walk(&given, nothing, nullptr, p);
+  }
+  return p;
 }
 
 /// The number of elements of all tensors of a structure, globally.

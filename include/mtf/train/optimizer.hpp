@@ -87,6 +87,7 @@ inline constexpr bool is_kept = !std::is_same_v<X, not_kept>;
 template <class X>
 constexpr void make_own(X& x) {
   if constexpr (is_kept<X>) {
+    if (x.empty()) return;  // as state whose parameter's extents say that it is not kept
     using T = typename X::element_type;
     auto const& memory = x.value().memory;
     auto const place = place_of(x);
@@ -104,11 +105,14 @@ inline constexpr bool is_like<Part, not_kept> = false;
 template <class Part, class State>
 constexpr void check_state([[maybe_unused]] char const* optimizer, [[maybe_unused]] path const& name,
                            [[maybe_unused]] Part const& part, [[maybe_unused]] State const& state) {
-  if constexpr (by_value<Part> && is_like<Part, State>)
-    if (!(part.where().spec == state.where().spec))
+  if constexpr (by_value<Part> && is_like<Part, State>) {
+    if (!state.empty())
+      check_extents<typename Part::shape_type>(optimizer, name, part.where().spec, state.where().spec);
+    if (!state.empty() && !(part.where().spec == state.where().spec))
       throw user_error(std::string(optimizer) + ": the parameter " + name.text() +
                        " is not sharded as its layout says, under which the optimizer made its state; mtf::relayout "
                        "it before the first update");
+  }
 }
 
 /// What a parameter's group says of it.
@@ -248,7 +252,8 @@ class optimizer {
   constexpr void make(Backend& b, std::index_sequence<I...>) {
     auto const zero = [&](auto const&, auto& x) {
       using X = std::remove_cvref_t<decltype(x)>;
-      if constexpr (is_kept<X>) x = zeros<X>(b);
+      if constexpr (is_kept<X>)
+        if (is_kept_on<X>(b)) x = zeros<X>(b);
     };
     (walk_tensors(b, zero, std::get<I>(kept_)), ...);
   }

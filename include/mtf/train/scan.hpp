@@ -1,6 +1,5 @@
 #pragma once
 // Equal layers: one body, applied once for each.
-#include <array>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -17,6 +16,7 @@
 #include <mtf/detail/tensor/structure_slots.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/tensor/params.hpp>
+#include <mtf/tensor/stack.hpp>
 #include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
@@ -215,16 +215,21 @@ constexpr X scan_traced(trace& b, Layers const& layers, X const& from, Body cons
 /// type, and does the same for every layer: its number is for naming random numbers. So what layers add up besides, as
 /// the loss that balances experts, is a field. Written so, a stack of any depth costs a plan what two to four layers
 /// cost, and stays a loop in it.
-template <class Layer, std::size_t N, class X, class Body>
-  requires operand<X> || detail::fields<X>
-constexpr X scan(std::array<Layer, N> const& layers, X const& from, Body const& body) {
+///
+/// `layers`: a std::array, or an mtf::stack, whose number of layers may be a value; one that does not know it yet is a
+/// user_error.
+template <class Layers, class X, class Body>
+  requires detail::are_layers<Layers> && (operand<X> || detail::fields<X>)
+constexpr X scan(Layers const& layers, X const& from, Body const& body) {
+  if constexpr (detail::is_resizable<Layers>)
+    if (!layers.is_sized()) detail::not_sized(Layers::count_type::name);
   if constexpr (std::is_same_v<detail::backend_in_t<X>, trace>) {
     trace* on = nullptr;
     detail::each_tensor([&](auto const& x) { on = &x.backend(); }, from);
     return detail::scan_traced(*on, layers, from, body);
   }
   X x = from;
-  for (std::size_t i = 0; i < N; ++i) x = body(layers[i], x, i);
+  for (std::size_t i = 0; i < layers.size(); ++i) x = body(layers[i], x, i);
   return x;
 }
 

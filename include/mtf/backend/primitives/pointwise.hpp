@@ -23,6 +23,15 @@ struct fill {
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(n); }
 };
 
+/// Zeros in pads: of each of `outer` rows of `stored` bytes those from byte n on.
+struct zero_pads {
+  static constexpr char const* name = "mtf::zero_pads";
+  index outer, n, stored;
+  char* inout;
+
+  [[nodiscard]] constexpr double bytes() const { return static_cast<double>(outer * (stored - n)); }
+};
+
 /// out = in; operands (out, in), any strides; converts the element type.
 template <class To, class From>
 struct copy {

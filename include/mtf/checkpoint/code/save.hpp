@@ -13,7 +13,9 @@
 #include <mtf/checkpoint/save.hpp>  // NOLINT(misc-header-include-cycle)
 #include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/agree.hpp>
+#include <mtf/detail/checkpoint/directory.hpp>
 #include <mtf/detail/checkpoint/read.hpp>
+#include <mtf/detail/checkpoint/stored_form.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
 #include <mtf/detail/checkpoint/write.hpp>
 #include <mtf/tensor/params.hpp>
@@ -58,9 +60,23 @@ std::vector<stored_part> with_names_of_their_own(std::vector<stored_part> parts)
 }
 
 void write_checkpoint(collectives& ranks, std::string const& directory, std::vector<stored_part> const& parts,
-                      checkpoint_notes const& notes) {
-  checkpoint_writing writing(ranks, directory, parts, notes, largest_checkpoint_file, nullptr);
+                      checkpoint_notes const& notes, save_options const& as) {
+  auto named = parts;
+  for (auto& part : named) give_stored_names(part.tensors, as.names);
+  checkpoint_writing writing(ranks, directory, named, notes, largest_checkpoint_file, nullptr, as.texts);
   writing.complete(ranks);
+}
+
+void check_can_write(collectives& ranks, std::string const& directory, save_options const& as) {
+  auto const check = [&] {
+    auto const name = directory_to_write(directory);
+    std::set<std::string> texts;
+    for (auto const& [text, content] : as.texts) texts.insert(text);
+    check_may_be_written(name, texts);
+    make_directory(name + ".writing", texts);
+    remove_checkpoint(name + ".writing");
+  };
+  agree(ranks, ranks.rank() == 0 ? failure_of(check) : "");
 }
 
 checkpoint_notes read_checkpoint(collectives& ranks, std::string const& path, std::vector<stored_part> const& parts,
@@ -68,11 +84,14 @@ checkpoint_notes read_checkpoint(collectives& ranks, std::string const& path, st
   std::unique_ptr<tensor_files> files;
   std::vector<stored_tensor> all;
   agree(ranks, failure_of([&] {
+          auto named = parts;
+          for (auto& part : named) give_stored_names(part.tensors, may.names);
           files = std::make_unique<tensor_files>(path);
-          all = files->to_read(parts, may);
+          all = files->to_read(named, may);
         }));
   if (!may.may_be_missing.empty()) same_on_all_ranks(ranks, path, all);
   read_tensors(ranks, *files, all);
+  check_copies(ranks, *files, may.names, all);
   return files->notes;
 }
 

@@ -41,7 +41,8 @@ std::string first_text(collectives& ranks, std::string const& mine) {
 
 /// If some ranks give a sentence, throws the first one of them on all ranks, as a user_error. All ranks call it.
 inline void agree(collectives& ranks, std::string const& failure) {
-  if (ranks.any(!failure.empty())) throw user_error(first_text(ranks, failure));
+  constexpr std::size_t longest = 8192;  // a list of what does not fit
+  if (ranks.any(!failure.empty())) throw user_error(first_text<longest>(ranks, failure));
 }
 
 /// What f throws as a user_error; empty if it does not.

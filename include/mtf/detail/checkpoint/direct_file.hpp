@@ -52,7 +52,7 @@ class direct_file {
 
   /// Few bytes are written by `write_later`: until then they stay where they are.
   void write(std::uint64_t at, char const* from, std::size_t bytes) {
-    auto const next = std::upper_bound(mixed_.begin(), mixed_.end(), at, [](auto b, auto& p) { return b < p.end; });
+    auto const next = mixed_part_behind(at);
     if (next != mixed_.end() && next->begin <= at) return write_mixed(*next, at, from, bytes);
     auto const end = at + bytes;
     auto first_page = (at + page_ - 1) / page_ * page_, behind_pages = end / page_ * page_;
@@ -72,6 +72,13 @@ class direct_file {
         buffer_.reset();
     }
     write_cached(done, from + (done - at), static_cast<std::size_t>(end - done));
+  }
+  /// The same of few bytes that do not stay.
+  void write_now(std::uint64_t at, char const* from, std::size_t bytes) {
+    auto const next = mixed_part_behind(at);
+    if (next != mixed_.end() && next->begin <= at) return write_mixed(*next, at, from, bytes);
+    cached_.write(at, from, bytes);
+    begin_to_sync(bytes);
   }
   /// What was put off. If it throws, `at` is where.
   void write_later(std::uint64_t& at) {
@@ -97,6 +104,9 @@ class direct_file {
   static constexpr std::uint64_t full_speed = std::uint64_t{1} << 22U, block = std::uint64_t{1} << 21U;
   static constexpr std::size_t buffer_size = full_speed + 2 * worth_it, often = std::size_t{1} << 25U;
 
+  [[nodiscard]] std::vector<file_part>::const_iterator mixed_part_behind(std::uint64_t at) const {
+    return std::upper_bound(mixed_.begin(), mixed_.end(), at, [](auto b, auto& p) { return b < p.end; });
+  }
   void write_cached(std::uint64_t at, char const* from, std::size_t bytes) {
     // Through the cache each call waits for those past it, of all writers: few bytes come later, at once.
     if (buffer_ != nullptr && bytes < worth_it) return later_.push_back({at, from, bytes});

@@ -1,10 +1,13 @@
 #pragma once
 // What makes a directory of files a checkpoint: manifest.json, which comes last and says what each of them holds.
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -12,6 +15,7 @@
 #include <mtf/checkpoint/part.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/checksum.hpp>
+#include <mtf/detail/checkpoint/directory.hpp>
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/version.hpp>
@@ -25,9 +29,11 @@ struct manifest_file {
   std::uint32_t header = 0;  // of the bytes before the arrays
   std::map<std::string, std::uint32_t> arrays;
 };
+/// `texts`: CRC-32C of further files, by name.
 struct manifest {
   checkpoint_notes notes;
   std::vector<manifest_file> files;
+  std::map<std::string, std::uint32_t> texts{};
 };
 
 inline constexpr char const* manifest_format = "mtf checkpoint 1";
@@ -42,6 +48,7 @@ inline std::string manifest_text(manifest const& m) {
   all["files"] = nlohmann::json::array();
   for (auto const& f : m.files)
     all["files"].push_back({{"name", f.name}, {"bytes", f.bytes}, {"header", f.header}, {"arrays", f.arrays}});
+  if (!m.texts.empty()) all["texts"] = m.texts;
   // Of the rest, whatever spaces are between: a bit that turns in a name or a number is found.
   auto const rest = all.dump();
   all["crc32c"] = checksum_of(rest.data(), rest.size());
@@ -88,10 +95,34 @@ inline manifest read_manifest(std::string const& directory) {
       for (auto const& array : arrays.items())
         to.arrays[array.key()] = whole_number<std::uint32_t>(arrays, array.key(), path);
     }
+    if (all.contains("texts")) {
+      auto const& texts = all.at("texts");
+      if (!texts.is_object()) throw user_error(path + ": texts is no JSON object");
+      for (auto const& text : texts.items())
+        m.texts[name_beside(text.key(), path)] = whole_number<std::uint32_t>(texts, text.key(), path);
+    }
     return m;
   } catch (nlohmann::json::exception const& e) {
     throw user_error(path + " is no checkpoint's: " + e.what());
   }
+}
+
+/// The further files of a checkpoint that are as they were written.
+inline std::set<std::string> texts_of(std::string const& directory) {
+  std::set<std::string> names;
+  manifest m;
+  try {
+    if (is_checkpoint(directory)) m = read_manifest(directory);
+  } catch (user_error const&) {  // a damaged one says of none
+  }
+  for (auto const& [name, checksum] : m.texts) {
+    std::error_code none;
+    auto const path = directory + "/" + name;
+    if (!std::filesystem::is_regular_file(path, none)) continue;
+    auto const text = text_of_file(path, 1U << 28U);
+    if (checksum_of(text.data(), text.size()) == checksum) names.insert(name);
+  }
+  return names;
 }
 
 }  // namespace mtf::detail

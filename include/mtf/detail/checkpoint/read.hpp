@@ -33,6 +33,7 @@
 #include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/manifest.hpp>
 #include <mtf/detail/checkpoint/mapped_file.hpp>
+#include <mtf/detail/checkpoint/stored_form.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/detail/checkpoint/write.hpp>
@@ -97,50 +98,70 @@ class tensor_files {
 
   checkpoint_notes notes;
 
+  /// Where the array of this name is, or of the name without a prefix; null if there is none.
+  [[nodiscard]] tensor_source const* find(std::string const& name, std::string const& without_prefix = {}) const {
+    auto found = sources_.find(name);
+    if (found == sources_.end() && !without_prefix.empty()) found = sources_.find(without_prefix);
+    return found == sources_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] tensor_source const* find(stored_tensor const& t) const {
+    return find(t.array(), t.stored_without_prefix);
+  }
   /// Where this tensor is. None, one of another shape, or of elements that cannot be read as these: a user_error.
-  tensor_source const& of(stored_tensor const& t) const {
-    auto const found = sources_.find(t.name);
-    if (found == sources_.end()) throw user_error(path_ + " has no tensor " + t.name + names_like());
-    auto const& s = found->second;
-    if (s.array.shape != t.shape())
-      throw user_error(name_of(s) + " is [" + extents_text(s.array.shape) + "]; here it is [" + shape_text(t) + "]");
-    if (converter_for(s.array.type, t.element()) == nullptr)
-      throw user_error(name_of(s) + " has elements " + s.array.type + ", which are not read as " +
-                       std::string(stored_name_of(t.element())));
-    return s;
+  [[nodiscard]] tensor_source const& of(stored_tensor const& t) const {
+    auto const* const s = find(t);
+    if (s == nullptr) throw user_error(path_ + " has no tensor " + t.array() + names_like());
+    if (auto const why = unlike(*s, t); !why.empty()) throw user_error(name_of(*s) + " " + why);
+    return *s;
   }
   /// "DIR/model.safetensors: the tensor blocks.0.w1"
   [[nodiscard]] std::string name_of(tensor_source const& s) const {
     return files_[s.file].in.path() + ": the tensor " + s.array.name;
   }
+  /// Of all that is here.
+  [[nodiscard]] std::map<std::string, std::vector<std::int64_t>> shapes() const {
+    std::map<std::string, std::vector<std::int64_t>> all;
+    for (auto const& [name, s] : sources_) all.emplace(name, s.array.shape);
+    return all;
+  }
   [[nodiscard]] tensor_file const& file_of(tensor_source const& s) const { return files_[s.file]; }
-  /// The tensors of these parts that are here. A user_error: one of them that is not, and may not be missing; one in a
-  /// file of theirs that is none of them, and may not be left over.
+  /// The tensors of these parts that are here. A user_error that says all: those of them that are not, and may not be
+  /// missing; those that are otherwise; those in a file of theirs that are none of them, and may not be left over.
   [[nodiscard]] std::vector<stored_tensor> to_read(std::vector<stored_part> const& parts,
                                                    load_options const& may) const {
     auto const listed = [](std::vector<std::string> const& patterns, std::string const& name) {
       return std::any_of(patterns.begin(), patterns.end(), [&](auto const& p) { return name_matches(p, name); });
     };
     std::vector<stored_tensor> all;
-    std::set<std::string> names, read{""};  // of tensors; of parts in whose files they are
+    differences found;
+    std::set<std::string> names, read{""};  // of arrays; of parts in whose files they are
     for (auto const& part : parts) {
       read.insert(part.name);
       for (auto const& t : part.tensors) {
-        names.insert(t.name);
-        if (!sources_.contains(t.name) && listed(may.may_be_missing, t.name)) continue;
-        read.insert(file_of(of(t)).part);
+        auto const* const s = find(t);
+        names.insert(s != nullptr ? s->array.name : t.array());
+        if (s == nullptr && (listed(may.may_be_missing, t.name) || listed(may.may_be_missing, t.array()))) continue;
+        if (s == nullptr)
+          add_once(found.missing, t.array());
+        else if (auto const why = unlike(*s, t); !why.empty())
+          add_once(found.unlike, s->array.name + " " + why);
+        if (s != nullptr) read.insert(file_of(*s).part);
         all.push_back(t);
       }
     }
-    if (parts.empty()) return all;
-    std::vector<tensor_source const*> left_over;
-    for (auto const& [name, s] : sources_)
-      if (read.contains(file_of(s).part) && !names.contains(name) && !listed(may.may_be_left_over, name))
-        left_over.push_back(&s);
-    if (left_over.empty()) return all;
-    auto const others = left_over.size() == 1 ? "" : " (one of " + std::to_string(left_over.size()) + ")";
-    throw user_error(name_of(*left_over.front()) + " is not in the structure that is read" + others +
-                     ": it is another model's, or is to be listed in load_options::may_be_left_over");
+    auto const& other = may.names;
+    auto const not_read = [&](std::string const& name) {
+      auto const full = other.prefix.empty() || name.starts_with(other.prefix) ? name : other.prefix + name;
+      return listed(may.may_be_left_over, name) || listed(other.not_parameters, name) ||
+             listed(other.not_parameters, full) || std::any_of(other.copies.begin(), other.copies.end(), [&](auto& c) {
+               return c.copy == name || c.copy == full;
+             });
+    };
+    if (!parts.empty())
+      for (auto const& [name, s] : sources_)
+        if (read.contains(file_of(s).part) && !names.contains(name) && !not_read(name)) found.left_over.push_back(name);
+    refuse(found, all);
+    return all;
   }
 
  private:
@@ -172,6 +193,63 @@ class tensor_files {
     }
     return names;
   }
+  /// What the files have otherwise than what is read.
+  struct differences {
+    std::vector<std::string> missing{}, unlike{}, left_over{};  // names; names and what is so; names
+  };
+  /// Why an array cannot be read as this tensor; empty if it can.
+  static std::string unlike(tensor_source const& s, stored_tensor const& t) {
+    if (s.array.shape != t.shape())
+      return "is [" + extents_text(s.array.shape) + "]; here it is [" + shape_text(t) + "]";
+    if (converter_for(s.array.type, t.element()) == nullptr)
+      return "has elements " + s.array.type + ", which are not read as " + std::string(stored_name_of(t.element()));
+    return {};
+  }
+  /// (An array may be several tensors, one after the other.)
+  static void add_once(std::vector<std::string>& to, std::string const& text) {
+    if (to.empty() || to.back() != text) to.push_back(text);
+  }
+  /// Throws a user_error of all that is different, if something is.
+  void refuse(differences const& d, std::vector<stored_tensor> const& tensors) const {
+    constexpr char const* others = "it is another model's, or is to be listed in load_options::may_be_left_over";
+    auto const count = d.missing.size() + d.unlike.size() + d.left_over.size();
+    if (count == 0) return;
+    if (count == 1 && d.left_over.size() == 1)
+      throw user_error(name_of(sources_.at(d.left_over.front())) + " is not in the structure that is read: " + others);
+    if (count == 1)
+      for (auto const& t : tensors) (void)of(t);
+    std::vector<std::string> kinds;
+    if (!d.missing.empty()) kinds.push_back("it has no tensor " + joined(d.missing, ", "));
+    if (!d.unlike.empty()) kinds.push_back("the tensor " + joined(d.unlike, "; the tensor "));
+    if (!d.left_over.empty())
+      kinds.push_back("not in the structure that is read: " + joined(d.left_over, ", ") + ": " + others);
+    std::string text = path_ + " is not what is read, in " + std::to_string(count) + " ways: ";
+    for (auto const& kind : kinds) text += (&kind == kinds.data() ? "" : "; ") + kind;
+    throw user_error(text);
+  }
+  /// All of them; those that differ in numbers of layers alone in one.
+  static std::string joined(std::vector<std::string> const& texts, std::string const& between) {
+    std::vector<std::pair<std::string, int>> alike;  // the first, and how many
+    std::map<std::string, std::size_t> known;        // by the text without numbers
+    for (auto const& text : texts) {
+      auto pattern = text;
+      for (std::size_t dot = 0; (dot = pattern.find('.', dot)) != std::string::npos; ++dot) {
+        auto const end = std::min(pattern.find_first_not_of("0123456789", dot + 1), pattern.size());
+        if (end > dot + 1 && (end == pattern.size() || pattern[end] == '.'))
+          pattern.replace(dot + 1, end - dot - 1, "*");
+      }
+      auto const [at, fresh] = known.emplace(pattern, alike.size());
+      if (fresh) alike.emplace_back(text, 0);
+      ++alike[at->second].second;
+    }
+    std::string all;
+    for (std::size_t i = 0; i < alike.size(); ++i) {
+      if (i == most_differences) return all + between + "...";
+      all += (i == 0 ? "" : between) + alike[i].first;
+      if (int const n = alike[i].second; n > 1) all += " (and " + std::to_string(n - 1) + " more like it)";
+    }
+    return all;
+  }
   [[nodiscard]] std::string names_like() const {
     std::string text = "; it has ";
     int n = 0;
@@ -187,11 +265,14 @@ class tensor_files {
     return text;
   }
   static std::string shape_text(stored_tensor const& t) {
+    if (t.form) return extents_text(t.form->shape);
     std::string text;
     for (int d = 0; d < t.where.ndim; ++d)
       text += (d == 0 ? "" : ", ") + std::string(t.where[d].name) + " " + std::to_string(t.where[d].extent);
     return text;
   }
+
+  static constexpr std::size_t most_differences = 40;  // that are said
 
   std::string path_;
   std::vector<tensor_file> files_;
@@ -206,6 +287,7 @@ inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, 
     std::uint64_t begin;  // in the tensor, in bytes
     std::span<char const> data;
     char* to;
+    std::uint64_t step;
   };
   auto const stored = stored_type_of(s.array.type)->bytes, size = static_cast<std::uint64_t>(t.element_size());
   bool const same = s.array.type == stored_name_of(t.element()) && t.element() != element::boolean;
@@ -213,23 +295,28 @@ inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, 
   remainder_of_ranges remainder;
   // Each piece comes here first, into the nearest cache, as another process may change the file: the checksum is of
   // what is used.
-  alignas(64) std::array<char, std::size_t{1} << 14U> here;
+  alignas(64) std::array<char, std::size_t{1} << 14U> here, converted;
   auto const read = [&](piece const& p, std::span<char const> next) {
     std::memcpy(here.data(), p.data.data(), p.data.size());
     std::span<char const> const copied(here.data(), p.data.size());
     remainder.add(p.begin, copied.data(), copied.size());
-    if (same)
-      copy_past_caches(copied, p.to, next);
-    else if (!convert(copied.data(), p.to, copied.size() / stored))
+    auto const n = copied.size() / stored;
+    if (same && p.step == 1) return copy_past_caches(copied, p.to, next);
+    if (!same && !convert(copied.data(), p.step == 1 ? p.to : converted.data(), n))
       throw user_error(name + " has an element that does not fit into " + std::string(stored_name_of(t.element())));
+    if (p.step != 1)
+      with_bytes(size, [&]<class Bytes>() {
+        scatter_elements<Bytes>(p.to, same ? copied.data() : converted.data(), n, p.step);
+      });
   };
   auto const* const tensor = file_data + from.header.data + s.array.begin;
   std::optional<piece> last;
-  for_each_range(t.where, mesh, rank, [&](std::uint64_t begin, std::uint64_t mine, std::uint64_t count) {
-    for (std::uint64_t done = 0, some = 0; done < count; done += some) {
-      some = std::min(here.size() / stored, count - done);
-      auto const at = (begin + done) * stored;
-      piece const now{at, {tensor + at, static_cast<std::size_t>(some * stored)}, shard + (mine + done) * size};
+  for_each_range(form_of(t), t.where, mesh, rank, [&](stored_range const& r) {
+    for (std::uint64_t done = 0, some = 0; done < r.count; done += some) {
+      some = std::min(here.size() / std::max(stored, size), r.count - done);
+      auto const at = (r.at + done) * stored;
+      piece const now{
+          at, {tensor + at, static_cast<std::size_t>(some * stored)}, shard + (r.mine + done * r.step) * size, r.step};
       if (last) read(*last, now.data);
       last = now;
     }
@@ -259,7 +346,7 @@ inline void read_tensors(collectives& ranks, tensor_files const& files, std::vec
           auto const& s = files.of(tensors[i]);
           auto* const memory = tensors[i].new_memory();
           auto const bytes = tensors[i].shard_bytes(mesh);
-          if (memory == nullptr) staging.resize(bytes);
+          if (memory == nullptr) staging.assign(bytes, 0);  // pads are 0
           if (memory != nullptr) expect_writes(memory, bytes);
           auto const& from = files.file_of(s);
           try {
@@ -274,24 +361,81 @@ inline void read_tensors(collectives& ranks, tensor_files const& files, std::vec
           if (memory == nullptr) tensors[i].from_host(staging.data());
         }
       }));
-  // Each shard counts once; ranks that hold the same one have read the same bytes.
+  // Each shard counts once; ranks that hold the same one have read the same bytes. Of an array that is several tensors
+  // all must have been read.
+  struct array_read {
+    std::uint32_t whole = 0;
+    bool same = true;
+    std::uint64_t elements = 0;
+  };
   auto const all = of_all_ranks(ranks, mine);
+  std::map<tensor_source const*, array_read> arrays;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     auto const& s = files.of(tensors[i]);
     if (!s.checksum) continue;
+    auto& array = arrays[&s];
+    array.elements += static_cast<std::uint64_t>(tensors[i].where.global_size());
     axis_mask const split = tensors[i].where.split_axes();
     std::map<int, std::int32_t> of_shard;
-    std::uint32_t whole = 0;
-    bool same = true;
     for (int r = 0; r < mesh.size(); ++r) {
       auto const read = all[static_cast<std::size_t>(r) * tensors.size() + i];
       auto const [known, fresh] = of_shard.emplace(mesh.index_within(r, split), read);
-      if (fresh) whole ^= static_cast<std::uint32_t>(read);
-      same = same && known->second == read;
+      if (fresh) array.whole ^= static_cast<std::uint32_t>(read);
+      array.same = array.same && known->second == read;
     }
-    if (!same || checksum_from(whole, s.array.end - s.array.begin) != *s.checksum)
-      throw user_error(files.name_of(s) + " is damaged: its bytes do not have the checksum that manifest.json says");
   }
+  for (auto const& [s, array] : arrays) {
+    auto const bytes = s->array.end - s->array.begin;
+    bool const is_whole = array.elements * stored_type_of(s->array.type)->bytes == bytes;
+    if (!array.same || (is_whole && checksum_from(array.whole, bytes) != *s->checksum))
+      throw user_error(files.name_of(*s) + " is damaged: its bytes do not have the checksum that manifest.json says");
+  }
+}
+
+/// Some bytes of an array.
+inline void read_bytes(tensor_files const& files, tensor_source const& s, std::uint64_t begin, std::span<char> to) {
+  auto const& from = files.file_of(s);
+  try {
+    from.data->read(
+        [&](char const* data) { std::memcpy(to.data(), data + from.header.data + s.array.begin + begin, to.size()); });
+  } catch (lost_pages const&) {
+    throw user_error(files.name_of(s) + " cannot be read: the file is shorter than it was, or the disk fails");
+  }
+}
+
+/// That arrays which are copies of others are: else a user_error on all ranks, each of which compares a part.
+/// (What is read as a tensor of its own is none.)
+inline void check_copies(collectives& ranks, tensor_files const& files, stored_names const& names,
+                         std::vector<stored_tensor> const& tensors) {
+  if (names.copies.empty()) return;
+  auto const find = [&](std::string const& name) {
+    bool const has_prefix = !names.prefix.empty() && name.starts_with(names.prefix);
+    return files.find(name, has_prefix ? name.substr(names.prefix.size()) : "");
+  };
+  std::vector<char> a(std::size_t{1} << 20U), b(a.size());
+  auto const are_same = [&](tensor_source const& x, tensor_source const& y) {
+    if (x.array.type != y.array.type || x.array.shape != y.array.shape) return false;
+    auto const bytes = x.array.end - x.array.begin, n = static_cast<std::uint64_t>(ranks.mesh().size()),
+               r = static_cast<std::uint64_t>(ranks.rank());
+    auto const end = r + 1 == n ? bytes : bytes / n * (r + 1);
+    for (auto at = bytes / n * r; at < end;) {
+      auto const some = static_cast<std::size_t>(std::min<std::uint64_t>(a.size(), end - at));
+      read_bytes(files, x, at, {a.data(), some});
+      read_bytes(files, y, at, {b.data(), some});
+      if (std::memcmp(a.data(), b.data(), some) != 0) return false;
+      at += some;
+    }
+    return true;
+  };
+  agree(ranks, failure_of([&] {
+          for (auto const& [copy, of] : names.copies) {
+            if (std::any_of(tensors.begin(), tensors.end(), [&](auto const& t) { return t.array() == copy; })) continue;
+            auto const *const x = find(copy), *const y = find(of);
+            if (x != nullptr && y != nullptr && !are_same(*x, *y))
+              throw user_error(files.name_of(*x) + " should be a copy of " + y->array.name +
+                               ", as the structure that is read has one tensor for both; they differ");
+          }
+        }));
 }
 
 }  // namespace mtf::detail

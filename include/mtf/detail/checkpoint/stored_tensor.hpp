@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -12,13 +13,14 @@
 #include <vector>
 
 #include <mtf/backend/concept.hpp>
+#include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/work.hpp>
 #include <mtf/checkpoint/part.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/limits.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
-#include <mtf/detail/sharding/shard.hpp>
+#include <mtf/detail/sharding/pads.hpp>
 #include <mtf/detail/tape/value.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/tensor/params.hpp>
@@ -49,31 +51,49 @@ inline constexpr char backend_type_of = 0;
 struct stored_on {
   void* backend = nullptr;
   void const* type = nullptr;
+  backend::layout_table const* layouts = nullptr;
+};
+
+/// Where the elements of a tensor are in the array that files have of it, or of several.
+struct stored_form {
+  std::vector<std::int64_t> shape{};              // the array's
+  std::vector<int> order{};                       // the tensor's dimensions as the array has them, outermost first
+  std::array<backend::index, max_dims> stride{};  // of the tensor's dimensions, in elements of the array
+  backend::index offset = 0;
 };
 
 /// A tensor that is written or read.
 struct stored_tensor {
-  std::string name;
+  std::string name;  // the structure's
   stored_access const* access;
   void* tensor;
   sharding where{};
   void* backend = nullptr;  // to be read on
+  // As another tool's files have it: the array, its name where a prefix is left out, and the form there.
+  std::string stored{}, stored_without_prefix{};
+  std::optional<stored_form> form{};
 
+  [[nodiscard]] std::string const& array() const { return stored.empty() ? name : stored; }
   [[nodiscard]] mtf::element element() const { return access->element; }
   [[nodiscard]] char const* memory() const { return static_cast<char const*>(access->memory(tensor)); }
   [[nodiscard]] char* new_memory() const { return static_cast<char*>(access->new_memory(tensor, backend)); }
   void to_host(void* to) const { access->to_host(tensor, to); }
   void from_host(void const* from) const { access->from_host(tensor, from); }
   [[nodiscard]] std::size_t element_size() const { return static_cast<std::size_t>(bytes_of(element())); }
-  [[nodiscard]] std::uint64_t bytes() const {
-    return static_cast<std::uint64_t>(where.global_size()) * static_cast<std::uint64_t>(element_size());
+  /// Of the array that files have of it.
+  [[nodiscard]] std::uint64_t array_bytes() const {
+    auto bytes = static_cast<std::uint64_t>(element_size());
+    for (auto const n : shape()) bytes *= static_cast<std::uint64_t>(n);
+    return bytes;
   }
   [[nodiscard]] std::size_t shard_bytes(mesh_shape const& mesh) const {
     return static_cast<std::size_t>(where.local_size(mesh)) * element_size();
   }
+  /// Of that array.
   [[nodiscard]] std::vector<std::int64_t> shape() const {
+    if (form) return form->shape;
     std::vector<std::int64_t> extents(static_cast<std::size_t>(where.ndim));
-    for (int d = 0; d < where.ndim; ++d) extents[static_cast<std::size_t>(d)] = where[d].extent;
+    for (int d = 0; d < where.ndim; ++d) extents[static_cast<std::size_t>(d)] = where[d].logical();
     return extents;
   }
 };
@@ -130,6 +150,7 @@ void* new_shard_memory(void* tensor, [[maybe_unused]] void* backend) {
     auto& b = *static_cast<typename X::backend_type*>(backend);
     auto const place = place_for<X>(b);
     *static_cast<X*>(tensor) = place.tensor(make_value<typename X::element_type>(b, place.local_size()));
+    zero_pads(b, place.spec(), static_cast<X*>(tensor)->value().data());
   }
   return shard_memory<X>(tensor);
 }
@@ -164,18 +185,32 @@ constexpr stored_access make_access() {
 template <class X>
 inline constexpr stored_access access_to = make_access<X>();
 
+/// Whether there is anything to write, or to read.
+template <class X>
+bool is_stored([[maybe_unused]] X const& x, [[maybe_unused]] stored_on on) {
+  using backend_type = typename X::backend_type;
+  if constexpr (may_be_not_kept<X>) {
+    if (on.backend == nullptr) return !x.empty();
+    if (on.type == &backend_type_of<backend_type>) return is_kept_on<X>(*static_cast<backend_type*>(on.backend));
+  }
+  return true;
+}
+
 /// The tensors of a structure, and each other `x.value`, a number that all ranks have; what has neither, where nothing
 /// is kept, is passed over. The structure stays while they are used.
 template <class T>
 std::vector<stored_tensor> stored_tensors(T& what, stored_on on) {
   std::vector<stored_tensor> all;
+  given_extents const given{on.layouts};
   auto const structure = [&](std::string_view suffix, auto& of) {
     auto const add = [&](path const& at, auto& x) {
       using X = std::remove_cvref_t<decltype(x)>;
+      if constexpr (tensor_type<X>)
+        if (!is_stored(x, on)) return;
       if constexpr (requires { x.value; } || tensor_type<X>)
         add_tensor(all, at, suffix, const_cast<X*>(&x), access_to<X>, on);
     };
-    walk(static_cast<void*>(nullptr), add, nullptr, of);
+    walk(on.layouts == nullptr ? nullptr : &given, add, nullptr, of);
   };
   if constexpr (has_state<T>)
     what.visit_state(structure);
@@ -194,34 +229,9 @@ std::vector<stored_part> parts_to_write(Part const&... parts) {
 template <class Backend, class... Part>
 std::vector<stored_part> parts_to_read([[maybe_unused]] Backend& b, Part const&... parts) {
   std::vector<stored_part> all;
-  (all.push_back(stored_part{parts.name, stored_tensors(parts.what, {&b, &backend_type_of<Backend>})}), ...);
+  (all.push_back(stored_part{parts.name, stored_tensors(parts.what, {&b, &backend_type_of<Backend>, &b.layouts()})}),
+   ...);
   return with_names_of_their_own(std::move(all));
-}
-
-/// Elements of each contiguous range that a shard at this place has in the whole tensor: all of a row, or one.
-inline index range_length(loops<1> const& l) {
-  auto const last = static_cast<std::size_t>(l.ndim - 1);
-  return l.stride[0][last] == 1 ? l.extent[last] : 1;
-}
-/// Calls f(at, mine, count) for each contiguous range of the rank's shard, in order: `count` elements from element `at`
-/// of the whole tensor on, and from `mine` of the shard on.
-template <class F>
-void for_each_range(sharding const& s, mesh_shape const& mesh, int rank, F&& f) {
-  auto const p = placement_of(s, mesh, rank);
-  auto const& l = p.local;
-  auto const last = static_cast<std::size_t>(l.ndim - 1);
-  index const count = range_length(l);
-  index const size = s.local_size(mesh);
-  std::array<index, max_dims> position{};
-  for (index at = p.offset, mine = 0; mine < size; mine += count) {
-    f(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(mine), static_cast<std::uint64_t>(count));
-    for (std::size_t d = count == 1 ? last + 1 : last; d-- > 0;) {
-      at += l.stride[0][d];
-      if (++position[d] < l.extent[d]) break;
-      at -= l.extent[d] * l.stride[0][d];
-      position[d] = 0;
-    }
-  }
 }
 
 /// Which rank writes a shard that several hold. They take turns: for each tensor, the one that writes least so far.

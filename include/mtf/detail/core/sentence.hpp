@@ -29,6 +29,7 @@
   "mtf: a layout has two rules for one dimension; to split it over two axes write one split<dim, outer, inner>"
 #define MTF_SAYS_SPLIT_DIFFERENTLY \
   "mtf: two operands split one dimension differently; bring one into the other's layout by mtf::relayout<Layout>(x)"
+#define MTF_SAYS_PADDED "mtf: an operation does not take a padded dimension"
 #define MTF_SAYS_PART_TOO_LONG "mtf: a part of a dimension is at most as long as the dimension"
 #define MTF_SAYS_TWO_EXTENTS "mtf: one dimension name has two extents in one operation"
 #define MTF_SAYS_DIFFERENT_MESHES "mtf: two operands live on different meshes; a program's tensors share one mesh"

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/sharding/finding.hpp>
 #include <mtf/detail/sharding/operand_rule.hpp>
 #include <mtf/detail/tensor/arranged.hpp>
@@ -26,14 +28,20 @@ namespace mtf::detail {
 //   derive_under(layout, mesh, sharding...)      the same, where a layout says how new dimensions are split: the first
 //                                                operand's, or `layout_type` if the rule names one. Then it also has
 //   target(layout, sharding...)                  how the result is to lie
-//   adds                                         if it has one: a shape, of which some dimensions are the result's and
-//   no
-//                                                operand's. derive then takes first what knows their extents, `extents
+//   adds                                         if it has one: a shape, some of whose dimensions no operand has.
+//                                                derive then takes first what knows their extents, `extents
 //                                                .of<D>()`; layouts have the same
 //   wrong(sharding...)                           if it has one: what is wrong with the operands (see wrong_with)
+//   takes_pads                                   if it has one: the operation is right where dimensions have pads,
+//   which
+//                                                are 0 in operands and gradients; what it writes there becomes 0
 
 template <class Rule>
 inline constexpr bool derives_under_a_layout = requires { Rule::under_a_layout; };
+
+/// Whether an operation is right where dimensions have pads: its rule says so.
+template <class Rule>
+inline constexpr bool takes_pads = requires { Rule::takes_pads; };
 
 template <class Rule>
 inline constexpr bool adds_dims = requires { typename Rule::adds; };
@@ -186,7 +194,9 @@ constexpr layout_value const& layout_for(layout_table& table, layout_value const
 template <class... D>
 constexpr bool are_as_given(shape<D...> const*, layout_table& table, sharding const& first, sharding const& out) {
   auto const is = [&](std::uint64_t dim, std::uint64_t kin) {
-    return first.has(dim) || table.extents().find(dim, kin) == out[out.find(dim)].extent;
+    auto const& is = out[out.find(dim)];
+    return first.has(dim) ||
+           (table.extents().find(dim, kin) == is.logical() && table.extents().stored(dim, kin) == is.extent);
   };
   return ((has_extent<D> || is(D::id, D::kin)) && ...);
 }
@@ -210,11 +220,23 @@ constexpr void check_operands(std::array<arrangement const*, N> const& of, char 
   }(std::make_index_sequence<N>{});
 }
 
+/// For an operation that does not take them: a user_error.
+constexpr void refuse_pads(sharding const& s, char const* by) {
+  if (!s.padded) return;
+  for (int d = 0; d < s.ndim; ++d)
+    if (s[d].pad != 0)
+      layout_is_wrong(
+          MTF_SAYS_PADDED,
+          std::string(s[d].name) + " " + std::to_string(s[d].logical()) + " of " + std::to_string(s[d].extent), by);
+}
+
 /// Runs once for each combination of operands' shardings: not worth the time that a compiler takes to make it fast.
 template <class Rule, class Work, std::size_t N>
 [[gnu::cold, gnu::noinline]] constexpr derived_work<Work, N> const& derive_by_value(
     layout_table& table, std::array<arrangement const*, N> const& of, std::size_t hash, char const* by) {
   check_operands<Rule>(of, by);
+  if constexpr (!takes_pads<Rule>)
+    for (auto const* operand : of) refuse_pads(operand->spec, by);
   auto const& layout = *of[0]->layout;
   auto const& mesh = layout.mesh.shape;
   auto* const fresh = [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -283,6 +305,7 @@ constexpr auto const& derived_for(char const* by, X const&... x) {
 /// What a call asks of its operands' layouts, as a rule that derives nothing.
 template <class Of>
 struct checked_rule {
+  static constexpr bool takes_pads = true;
   static constexpr finding wrong(auto const&... in) { return wrong_with<Of>(in...); }
   static constexpr no_work derive(mesh_shape const&, auto const&...) { return {}; }
 };

@@ -8,9 +8,11 @@
 
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/mesh_shape.hpp>
+#include <mtf/core/shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/ops/derived.hpp>
 #include <mtf/detail/ops/operands.hpp>
 #include <mtf/detail/ops/operation.hpp>
@@ -19,7 +21,20 @@
 #include <mtf/detail/tensor/result.hpp>
 #include <mtf/tensor/tensor.hpp>
 
+namespace mtf {
+
+/// An operation does not take a dimension that has pads.
+template <class Dim>
+struct error_dim_is_padded : detail::failed {};
+
+}  // namespace mtf
+
 namespace mtf::detail {
+
+template <class D, class... By>
+struct require<error_dim_is_padded<D>, By...> {
+  static_assert(never<D>, MTF_SENTENCE(MTF_SAYS_PADDED, D));
+};
 
 /// The rule by which a call's operands meet: one that it names, or itself. Void: it runs by several.
 template <class Of, class... X>
@@ -119,6 +134,26 @@ constexpr auto operate_using_up(Of const& of, X&& x, Rest const&... rest) {
     return operate(using_up_call<Of, X>{of, &x}, std::as_const(x), rest...);
 }
 
+/// The first dimension of these operands that has pads; void: none.
+template <class... D>
+auto first_padded_of(shape<D...> const*) {
+  using padded =
+      concat_t<std::conditional_t<extent_in_type<D>() != stored_in_type<D>(), list<D>, list<>>..., list<void>>;
+  return std::type_identity<typename padded::template at<0>>{};
+}
+template <class... X>
+struct first_padded {
+  using padded = concat_t<
+      std::conditional_t<
+          std::is_void_v<typename decltype(first_padded_of(static_cast<typename X::shape_type const*>(nullptr)))::type>,
+          list<>,
+          list<typename decltype(first_padded_of(static_cast<typename X::shape_type const*>(nullptr)))::type>>...,
+      list<void>>;
+  using type = typename padded::template at<0>;
+};
+template <class... X>
+using first_padded_t = typename first_padded<X...>::type;
+
 /// The work for these operands, as an operation wants it; where layouts are values also what was derived besides.
 template <class Rule, class Operation, class... X>
 constexpr auto const* derive_for(Operation& o, [[maybe_unused]] X const&... x) {
@@ -178,6 +213,10 @@ constexpr auto run_as(Operation o, First&& first, X const&... x) {
   using R = typename results::elements;
   if constexpr (!is_rule_for<Rule, typename F::description, typename X::description...>() ||
                 !is_operation<Operation, R, F, X...>()) {
+    return results::none();
+  } else if constexpr (!takes_pads<Rule> && !by_value<F, X...> &&
+                       (F::description::spec.padded || ... || X::description::spec.padded)) {
+    require<error_dim_is_padded<first_padded_t<typename F::description, typename X::description...>>, Rule>{};
     return results::none();
   } else {
     auto const& derived = *derive_for<Rule>(o, std::as_const(first), x...);

@@ -186,6 +186,7 @@ constexpr results<Backend, R> run_anywhere(Operation const& o, LetGo const& let_
   }(std::index_sequence_for<T...>{});
   let_go();
   o.forward(pass);
+  pass.zero_pads_of_results();
   auto const all = [&]<std::size_t... I>(std::index_sequence<I...>) {
     return results<Backend, R>(result_of<I, R>(pass, t, terms_by)...);
   }(std::make_index_sequence<result_count<R>>{});

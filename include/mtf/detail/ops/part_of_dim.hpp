@@ -61,7 +61,7 @@ template <class From, class To>
 constexpr sharding with_part(sharding x, std::int64_t length) {
   for (int d = 0; d < x.ndim; ++d)
     if (x[d].id == From::id) {
-      if (length > x[d].extent) part_is_too_long(To::name, length, From::name, x[d].extent);
+      if (length > x[d].logical()) part_is_too_long(To::name, length, From::name, x[d].logical());
       x[d] = {.id = To::id, .extent = length, .split = {}, .name = To::name.data(), .kin = To::kin};
     }
   return x;

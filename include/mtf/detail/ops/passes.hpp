@@ -10,6 +10,7 @@
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/detail/core/pack.hpp>
+#include <mtf/detail/sharding/pads.hpp>
 #include <mtf/detail/tape/cotangent.hpp>
 #include <mtf/detail/tape/value.hpp>
 
@@ -112,12 +113,23 @@ struct forward_pass {
     out = memory;
     return data_of<result_element<0, R>>(out);
   }
+  /// What the operation wrote into the pads of its results becomes 0. (Where a result has an operand's memory, it is.)
+  constexpr void zero_pads_of_results() const {
+    zero_pads(backend, work.out, out, sizeof(result_element<0, R>));
+    if constexpr (result_count<R> > 1) zero_pads_of_further(std::make_index_sequence<result_count<R> - 1>{});
+  }
   template <class P>
   constexpr void run(P const& primitive) const {
     backend.run(primitive);
   }
   [[nodiscard]] constexpr mesh_shape const& mesh() const { return backend.ranks().mesh(); }
   [[nodiscard]] constexpr int rank() const { return backend.ranks().rank(); }
+
+ private:
+  template <std::size_t... I>
+  constexpr void zero_pads_of_further(std::index_sequence<I...>) const {
+    (zero_pads(backend, work.further[I], further[I], sizeof(result_element<I + 1, R>)), ...);
+  }
 };
 
 /// The gradients of an operation's results, as one rank has them: all partial over the same axes, `first.partial`. Of
@@ -191,6 +203,7 @@ class backward_pass {
     if constexpr (is_floating<nth<I, T...>>) {
       auto memory = std::exchange(dx_[I], {});
       if (!memory || !wants<I>()) return;
+      zero_pads(backend, work.in[I], memory, sizeof(nth<I, T...>));
       if constexpr (!Backend::holds_data)
         if (int const i = std::get<I>(slots_)->parameter; i >= 0)
           backend.differentiated(i, work.in[I], sizeof(nth<I, T...>));

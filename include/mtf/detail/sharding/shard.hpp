@@ -140,7 +140,22 @@ constexpr index shard_offset(sharding const& s, int d, mesh_shape const& mesh, i
   return at * s.local_extent(d, mesh);
 }
 
-/// Where the rank's shard is in the global tensor.
+/// How many positions of dimension d a rank's shard has, without pads.
+constexpr index logical_extent(sharding const& s, int d, mesh_shape const& mesh, int of_rank) {
+  index const n = s.local_extent(d, mesh);
+  if (s[d].pad == 0) return n;
+  index const left = s[d].logical() - shard_offset(s, d, mesh, of_rank);
+  return left < 0 ? 0 : left < n ? left : n;
+}
+/// Whether a rank's shard has pads.
+constexpr bool has_pads(sharding const& s, mesh_shape const& mesh, int of_rank) {
+  if (!s.padded) return false;
+  for (int d = 0; d < s.ndim; ++d)
+    if (logical_extent(s, d, mesh, of_rank) != s.local_extent(d, mesh)) return true;
+  return false;
+}
+
+/// Where the rank's shard is in the global tensor. Of pads it says nothing that means something.
 constexpr placement placement_of(sharding const& s, mesh_shape const& mesh, int of_rank) {
   placement p;
   p.local.ndim = s.ndim;
@@ -153,6 +168,27 @@ constexpr placement placement_of(sharding const& s, mesh_shape const& mesh, int 
   return p;
 }
 
+/// The elements of a rank's shard that are no pads: where they are in the shard, and in the global tensor.
+struct owned_elements {
+  loops<2> where;    // strides in the global tensor, in the shard
+  index offset = 0;  // in the global tensor
+  index count = 1;
+};
+constexpr owned_elements owned_elements_of(sharding const& s, mesh_shape const& mesh, int of_rank) {
+  owned_elements o;
+  o.where.ndim = s.ndim;
+  for (int d = 0; d < s.ndim; ++d) {
+    auto const at = static_cast<std::size_t>(d);
+    o.where.extent[at] = logical_extent(s, d, mesh, of_rank);
+    o.where.stride[0][at] = s.global_stride(d);
+    o.where.stride[1][at] = s.local_stride(d, mesh);
+    o.offset += shard_offset(s, d, mesh, of_rank) * s.global_stride(d);
+    o.count *= o.where.extent[at];
+  }
+  if (o.count > 0) o.where = collapsed(o.where);
+  return o;
+}
+
 /// The shard as rows along dimension d.
 constexpr rows rows_along(sharding const& s, int d, mesh_shape const& mesh) {
   rows r;
@@ -163,14 +199,24 @@ constexpr rows rows_along(sharding const& s, int d, mesh_shape const& mesh) {
   return r;
 }
 
+/// The same on a rank: without the pads of that dimension.
+constexpr rows rows_without_pads(rows r, sharding const& s, int d, mesh_shape const& mesh, int of_rank) {
+  if (s[d].pad == 0) return r;
+  r.stored = r.n;
+  r.n = logical_extent(s, d, mesh, of_rank);
+  return r;
+}
+
 /// A loop nest over the shard of `out`, with operands (out, in...); each advances along the dimensions that it has.
+/// `of_rank`: without the pads that the rank has; below 0: with pads.
 template <int N>
-constexpr loops<1 + N> aligned(mesh_shape const& mesh, sharding const& out, std::array<sharding, N> const& in) {
+constexpr loops<1 + N> aligned(mesh_shape const& mesh, sharding const& out, std::array<sharding, N> const& in,
+                               int of_rank = -1) {
   loops<1 + N> l;
   l.ndim = out.ndim;
   for (int d = 0; d < out.ndim; ++d) {
     auto const at = static_cast<std::size_t>(d);
-    l.extent[at] = out.local_extent(d, mesh);
+    l.extent[at] = of_rank < 0 ? out.local_extent(d, mesh) : logical_extent(out, d, mesh, of_rank);
     l.stride[0][at] = out.local_stride(d, mesh);
     for (std::size_t o = 0; o < static_cast<std::size_t>(N); ++o)
       if (int const e = in[o].find(out[d].id); e >= 0) l.stride[1 + o][at] = in[o].local_stride(e, mesh);
@@ -178,12 +224,12 @@ constexpr loops<1 + N> aligned(mesh_shape const& mesh, sharding const& out, std:
   return collapsed(l);
 }
 
-/// The reduction of a shard of `in` to the dimensions that `out` has.
-constexpr reduction reduction_to(mesh_shape const& mesh, sharding const& out, sharding const& in) {
+/// The reduction of a shard of `in` to the dimensions that `out` has. `of_rank` as for `aligned`.
+constexpr reduction reduction_to(mesh_shape const& mesh, sharding const& out, sharding const& in, int of_rank = -1) {
   reduction r;
   for (int d = 0; d < in.ndim; ++d) {
     int const e = out.find(in[d].id);
-    auto const extent = in.local_extent(d, mesh);
+    auto const extent = of_rank < 0 || e >= 0 ? in.local_extent(d, mesh) : logical_extent(in, d, mesh, of_rank);
     auto const stride = in.local_stride(d, mesh);
     if (e < 0) {
       auto const at = static_cast<std::size_t>(r.reduced.ndim++);

@@ -11,6 +11,7 @@
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/tape/gradient_slot.hpp>
 #include <mtf/tensor/params.hpp>
+#include <mtf/tensor/stack.hpp>
 
 namespace mtf::detail {
 
@@ -77,6 +78,8 @@ struct backend_in<X> {
 };
 template <class T, std::size_t N>
 struct backend_in<std::array<T, N>> : backend_in<T> {};
+template <class Count, class T>
+struct backend_in<stack<Count, T>> : backend_in<T> {};
 template <fields X>
 struct backend_in<X> {
   template <class... Field>

@@ -101,6 +101,27 @@ constexpr tensor_place<X> place_for(Backend& b, [[maybe_unused]] extents_value c
   }
 }
 
+/// A tensor of this type may be one that a backend's extents say is not kept: it has no value then.
+template <class Layout>
+inline constexpr bool layout_says_what_is_kept = false;
+template <std::size_t I, class Further>
+inline constexpr bool layout_says_what_is_kept<any_layout<I, Further>> = requires { &Further::is_kept; };
+template <class X>
+inline constexpr bool may_be_not_kept = layout_says_what_is_kept<typename X::layout_type>;
+
+template <std::size_t I, class Further, class Backend>
+constexpr bool is_kept_under(Backend& b, any_layout<I, Further> const*) {
+  return Further::is_kept(b.layouts(), b.layouts()[I]);
+}
+/// Whether it is kept.
+template <class X, class Backend>
+constexpr bool is_kept_on([[maybe_unused]] Backend& b) {
+  if constexpr (may_be_not_kept<X>)
+    return is_kept_under(b, static_cast<typename X::layout_type const*>(nullptr));
+  else
+    return true;
+}
+
 /// Another value in x's place.
 template <class X>
 constexpr X like(X const& x, value<typename X::backend_type, typename X::element_type> const& v) {

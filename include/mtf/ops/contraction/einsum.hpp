@@ -181,7 +181,7 @@ struct einsum_output {
   // The first dimension whose extent is not the input's.
   static constexpr int resized() {
     for (int d = 0; d < out.ndim; ++d)
-      if (out[d].extent != extents_of(static_cast<Out const*>(nullptr))[static_cast<std::size_t>(d)]) return d;
+      if (out[d].logical() != extents_of(static_cast<Out const*>(nullptr))[static_cast<std::size_t>(d)]) return d;
     return out.ndim;
   }
   static auto verdict() {
@@ -201,6 +201,7 @@ struct einsum_output {
 
 template <class X, class Y, class Out>
 struct einsum_pair {
+  static constexpr bool takes_pads = true;
   static constexpr sharding out = derive_einsum(X::spec, Y::spec, output_of<Out>(X::spec, Y::spec)).out;
   static constexpr einsum_work derive(mesh_shape const& mesh, sharding const& x, sharding const& y) {
     return make_einsum_work(mesh, x, y, derive_einsum(x, y, output_of<Out>(x, y)));
@@ -216,6 +217,7 @@ struct einsum_pair {
 /// dimensions.
 template <class X, class Y, class Out>
 struct product_rule {
+  static constexpr bool takes_pads = true;
   static constexpr operand_rule<2> merge(sharding const& x, sharding const& y) {
     auto m = merge_operands<2>({x, y}, linearity::multiplicative);
     auto const pass = m.together.partial;
@@ -232,6 +234,7 @@ struct product_rule {
 /// The dimensions of X that Keep names.
 template <class X, class Keep>
 struct kept_rule {
+  static constexpr bool takes_pads = true;
   static constexpr reduce_work derive(mesh_shape const& mesh, sharding const& x) {
     sharding s;
     for (int d = 0; d < x.ndim; ++d)

@@ -78,6 +78,7 @@ struct linear_operation {
 
 template <class Pair>
 struct linear_rule : said_by_parts {
+  static constexpr bool takes_pads = true;
   static constexpr linear_work derive(mesh_shape const& mesh, sharding const& x, sharding const& w,
                                       sharding const& bias) {
     return derive_linear(mesh, Pair::derive(mesh, x, w), bias);

@@ -28,6 +28,7 @@ constexpr X filled(Backend& b, tensor_place<X> const& place, double number) {
   using T = typename X::element_type;
   auto const v = make_value<T>(b, place.local_size());
   b.run(primitives::fill<T>{v.data(), place.local_size(), static_cast<T>(static_cast<compute_t<T>>(number))});
+  if (number != 0) zero_pads(b, place.spec(), v.data());
   return place.tensor(v);
 }
 

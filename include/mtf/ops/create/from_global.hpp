@@ -2,6 +2,7 @@
 // Tensors from the host.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,9 +44,9 @@ extents_value extents_of_elements(Backend& b, shape<D...> const*, extents_value 
   int open = 0;
   std::string_view name;
   extents_here const here{b.layouts().extents(), &extents};
-  auto const look = [&](std::int64_t extent, std::string_view of) {
-    if (extent != 0) {
-      others *= extent;
+  auto const look = [&](std::optional<std::int64_t> extent, std::string_view of) {
+    if (extent) {
+      others *= *extent;
     } else {
       ++open;
       name = of;
@@ -89,19 +90,21 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
               extents_value const& extents = {}) {
   using T = typename X::element_type;
   auto const where = detail::place_of_elements<X>(b, extents, global.size());
-  auto const place = detail::placement_of(where.spec(), b.ranks().mesh(), b.ranks().rank());
+  auto const owned = detail::owned_elements_of(where.spec(), b.ranks().mesh(), b.ranks().rank());
   auto const size = static_cast<std::size_t>(where.local_size());
   using stored =
       std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;  // std::vector<bool> is no array of bools
-  std::vector<stored> mine(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    auto rest = static_cast<backend::index>(i), at = place.offset;
-    for (int d = place.local.ndim - 1; d >= 0; --d) {
+  std::vector<stored> mine(size);                                     // pads are 0
+  for (backend::index i = 0; i < owned.count; ++i) {
+    auto rest = i, at = owned.offset, to = backend::index{0};
+    for (int d = owned.where.ndim - 1; d >= 0; --d) {
       auto const e = static_cast<std::size_t>(d);
-      at += rest % place.local.extent[e] * place.local.stride[0][e];
-      rest /= place.local.extent[e];
+      auto const k = rest % owned.where.extent[e];
+      at += k * owned.where.stride[0][e];
+      to += k * owned.where.stride[1][e];
+      rest /= owned.where.extent[e];
     }
-    mine[i] = static_cast<stored>(global[static_cast<std::size_t>(at)]);
+    mine[static_cast<std::size_t>(to)] = static_cast<stored>(global[static_cast<std::size_t>(at)]);
   }
   auto const v = detail::make_value<T>(b, where.local_size());
   b.from_host(v.data(), mine.data(), size * sizeof(T));
@@ -126,7 +129,7 @@ inline std::string position_text(sharding const& of, std::size_t at) {
            (text.empty() ? "" : ", ") + text;
     at /= static_cast<std::size_t>(extent);
   };
-  for (int d = of.ndim; d-- > 0;) step(of[d].name, of[d].extent);
+  for (int d = of.ndim; d-- > 0;) step(of[d].name, of[d].logical());
   return text;
 }
 

@@ -17,6 +17,7 @@ constexpr X iota(typename X::backend_type& b) {
   b.run(primitives::iota<typename X::element_type>{detail::rows_along(place.spec(), d, mesh),
                                                    detail::shard_offset(place.spec(), d, mesh, b.ranks().rank()),
                                                    v.data()});
+  detail::zero_pads(b, place.spec(), v.data());
   return place.tensor(v);
 }
 

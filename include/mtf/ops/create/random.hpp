@@ -42,6 +42,7 @@ constexpr X random_uniform(typename X::backend_type& b, random_key key, double l
   auto const v = detail::make_value<typename X::element_type>(b, place.local_size());
   b.run(primitives::random_uniform<typename X::element_type>{
       detail::placement_of(place.spec(), b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), low, high});
+  detail::zero_pads(b, place.spec(), v.data());
   return place.tensor(v);
 }
 /// Normal (Box-Muller).
@@ -51,6 +52,7 @@ constexpr X random_normal(typename X::backend_type& b, random_key key, double me
   auto const v = detail::make_value<typename X::element_type>(b, place.local_size());
   b.run(primitives::random_normal<typename X::element_type>{
       detail::placement_of(place.spec(), b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), mean, stddev});
+  detail::zero_pads(b, place.spec(), v.data());
   return place.tensor(v);
 }
 /// Normal, drawn again beyond two standard deviations.
@@ -60,6 +62,7 @@ constexpr X random_truncated_normal(typename X::backend_type& b, random_key key,
   auto const v = detail::make_value<typename X::element_type>(b, place.local_size());
   b.run(primitives::random_truncated_normal<typename X::element_type>{
       detail::placement_of(place.spec(), b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), mean, stddev});
+  detail::zero_pads(b, place.spec(), v.data());
   return place.tensor(v);
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 // Tensors back on the host.
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <mtf/detail/ops/frame.hpp>
@@ -8,11 +10,34 @@
 
 namespace mtf {
 
+namespace detail {
+
+/// The elements of a whole tensor that are no pads.
+template <class Elements>
+Elements without_pads(sharding const& s, Elements all) {
+  if (!s.padded) return all;
+  Elements kept(static_cast<std::size_t>(s.global_size()));
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto rest = static_cast<std::int64_t>(i);
+    bool is_pad = false;
+    for (int d = s.ndim - 1; d >= 0; --d) {
+      is_pad = is_pad || rest % s[d].extent >= s[d].logical();
+      rest /= s[d].extent;
+    }
+    if (!is_pad) kept[n++] = all[i];
+  }
+  return kept;
+}
+
+}  // namespace detail
+
 /// All elements of the global tensor, row-major over its shape, on every rank: partial tensors are reduced, shards
 /// gathered.
 template <tensor_type X>
 auto to_global(X const& x) {
-  return relayout<layout<typename X::mesh_type>>(complete(x)).local();
+  auto const whole = relayout<layout<typename X::mesh_type>>(complete(x));
+  return detail::without_pads(detail::place_of(whole).spec(), whole.local());
 }
 
 /// The number in a tensor without dimensions, reduced. Refused: a tensor with dimensions.

@@ -210,6 +210,7 @@ constexpr void check_derivative(auto const& operand) {
 /// `Products`: gradients are multiplied by derivatives that depend on the operands.
 template <linearity Linear, bool Products, class... X>
 struct map_shardings {
+  static constexpr bool takes_pads = true;
   static constexpr std::size_t N = sizeof...(X);
   static constexpr std::array<sharding, N> in{X::spec...};
   static constexpr operand_rule<N> merged = merge_for_map<N>(in, Linear);

@@ -42,7 +42,7 @@ struct embedding_operation {
   constexpr void forward(auto& f) const {
     auto const& w = *work;
     f.run(primitives::take_rows<T>{w.count, w.width, w.vocabulary, shard_offset(w.in[0], 0, f.mesh(), f.rank()),
-                                   w.in[0][0].extent, f.y(), f.x(), f.template x<1>()});
+                                   w.in[0][0].logical(), f.y(), f.x(), f.template x<1>()});
     f.kept = {f.template memory<1>()};
   }
   constexpr void backward(auto& g) const {
@@ -80,6 +80,7 @@ struct embedding_call {
                         std::conditional_t<std::is_same_v<typename Ids::element_type, std::int32_t>, ok,
                                            error_element_type<typename Ids::element_type>>,
                         typename rows_verdict<V, typename Ids::shape_type, typename Table::shape_type>::type>;
+  static constexpr bool takes_pads = true;
   static constexpr embedding_work derive(mesh_shape const& mesh, sharding const& table, sharding const& ids) {
     return derive_embedding(mesh, table, ids);
   }

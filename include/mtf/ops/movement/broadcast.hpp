@@ -46,6 +46,7 @@ struct broadcast_call {
                                           decltype(has_all<X>(static_cast<typename X::shape_type const*>(nullptr))),
                                           tensor_verdict_t<to, typename X::layout_type>>;
 
+  static constexpr bool takes_pads = true;
   static constexpr bool under_a_layout = true;
   using adds = to;
   /// The operand's own extents; new dimensions are as long, and split, as the layout says.
@@ -56,7 +57,12 @@ struct broadcast_call {
     template <class Dim>
     [[nodiscard]] constexpr std::int64_t of() const {
       int const d = x.find(Dim::id);
-      return d >= 0 ? x[d].extent : layout.template of<Dim>();
+      return d >= 0 ? x[d].logical() : layout.template of<Dim>();
+    }
+    template <class Dim>
+    [[nodiscard]] constexpr std::int64_t stored() const {
+      int const d = x.find(Dim::id);
+      return d >= 0 ? x[d].extent : layout.template stored<Dim>();
     }
   };
   template <class Layout>

@@ -33,6 +33,7 @@ struct cast_call {
   /// Sums are taken in the wider type: before the cast if it narrows.
   template <class From>
   struct rule {
+    static constexpr bool takes_pads = true;
     static constexpr bool widens = is_floating<To> && is_floating<From> && sizeof(To) >= sizeof(From);
     static constexpr operation_work<1> derive(mesh_shape const&, sharding const& x) {
       operation_work<1> w{.in = {x}, .out = x};

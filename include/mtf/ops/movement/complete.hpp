@@ -9,6 +9,7 @@ namespace detail {
 struct complete_call {
   template <class X>
   static auto verdict() -> ok;
+  static constexpr bool takes_pads = true;
   static constexpr operation_work<1> derive(mesh_shape const&, sharding const& x) {
     operation_work<1> w{.in = {x}, .out = x};
     w.out.partial = 0;

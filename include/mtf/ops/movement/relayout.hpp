@@ -71,6 +71,7 @@ struct relayout_call {
                                            error_different_meshes<typename X::mesh_type, typename Layout::mesh_type>>,
                         tensor_verdict_t<typename X::shape_type, to<X>>>;
 
+  static constexpr bool takes_pads = true;
   static constexpr bool under_a_layout = true;
   using layout_type = Layout;
   template <class Under>

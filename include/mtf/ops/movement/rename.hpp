@@ -29,10 +29,11 @@ struct rename_call {
   template <class X>
   static auto verdict() {
     using own = typename X::shape_type;
-    using names = first_failed_t<
-        named_dims_t<own, From>,
-        std::conditional_t<extent_in_type<From>() == extent_in_type<To>(), ok, error_extents_differ<From, To>>,
-        std::conditional_t<own::template has<To>, error_dim_already_there<To, own>, ok>>;
+    using names = first_failed_t<named_dims_t<own, From>,
+                                 std::conditional_t<extent_in_type<From>() == extent_in_type<To>() &&
+                                                        stored_in_type<From>() == stored_in_type<To>(),
+                                                    ok, error_extents_differ<From, To>>,
+                                 std::conditional_t<own::template has<To>, error_dim_already_there<To, own>, ok>>;
     if constexpr (!names::value)
       return names{};
     else
@@ -47,6 +48,7 @@ struct rename_call {
       }
     return x;
   }
+  static constexpr bool takes_pads = true;
   static constexpr bool under_a_layout = true;
   /// Split as the layout says.
   template <class Layout>

@@ -33,6 +33,7 @@ struct transpose_call {
       shape_verdict_t<D...>, named_dims_t<typename X::shape_type, D...>,
       std::conditional_t<sizeof...(D) == X::shape_type::ndim, ok, error_shapes_differ<typename X::shape_type, order>>>;
 
+  static constexpr bool takes_pads = true;
   static constexpr operation_work<1> derive(mesh_shape const&, sharding const& x) {
     operation_work<1> w;
     w.in = {x};

@@ -43,8 +43,9 @@ constexpr auto derive_attention(mesh_shape const& mesh, std::uint64_t query, std
     s.batch.stride[2][at] = v.local_stride(v.find(q[d].id), mesh);
   }
   s.batch = collapsed(s.batch);
-  s.queries = q.local_extent(q.find(query), mesh);
-  s.keys = k.local_extent(k.find(key), mesh);
+  // Neither is split where this work is done: pads come last.
+  s.queries = q[q.find(query)].logical();
+  s.keys = k[k.find(key)].logical();
   s.head = q.local_extent(q.ndim - 1, mesh);
   s.q_row = q.local_stride(q.find(query), mesh);
   s.k_row = k.local_stride(k.find(key), mesh);
@@ -104,6 +105,7 @@ struct attention_operation {
 
 template <class Query, class Key>
 struct attention_rule {
+  static constexpr bool takes_pads = true;
   static constexpr auto derive(mesh_shape const& mesh, auto const&... in) {
     return derive_attention(mesh, Query::id, Key::id, in...);
   }

@@ -41,9 +41,9 @@ struct cross_entropy_operation {
   static constexpr char const* name() { return "cross_entropy"; }
 
   constexpr void forward(auto& f) const {
-    auto const& r = work->r;
+    auto const r = rows_without_pads(work->r, work->in[0], work->dim, f.mesh(), f.rank());
     auto const n = r.count();
-    auto const classes = work->in[0][work->dim].extent;
+    auto const classes = work->in[0][work->dim].logical();
     A* const y = f.y();
     T const* const x = f.x();
     std::int32_t const* const label = f.template x<1>();
@@ -65,9 +65,10 @@ struct cross_entropy_operation {
   }
   constexpr void backward(auto& g) const {
     auto const& logits = work->in[0];
-    auto const n = work->r.count();
-    g.run(primitives::cross_entropy_vjp<T>{work->r, shard_offset(logits, work->dim, g.mesh(), g.rank()),
-                                           logits[work->dim].extent, g.dx(), data_of<T>(g.kept[0]),
+    auto const r = rows_without_pads(work->r, logits, work->dim, g.mesh(), g.rank());
+    auto const n = r.count();
+    g.run(primitives::cross_entropy_vjp<T>{r, shard_offset(logits, work->dim, g.mesh(), g.rank()),
+                                           logits[work->dim].logical(), g.dx(), data_of<T>(g.kept[0]),
                                            data_of<std::int32_t>(g.kept[1]), data_of<A>(g.kept[2]),
                                            data_of<A>(g.kept[2], n), g.dy()});
   }
@@ -94,6 +95,7 @@ struct cross_entropy_call {
   template <class X>
   using result_shape = typename description_of<typename X::element_type, rest, X>::shape_type;
 
+  static constexpr bool takes_pads = true;
   static constexpr cross_entropy_work derive(mesh_shape const& mesh, sharding const& logits, sharding const& labels) {
     return derive_cross_entropy(mesh, logits, labels, logits.find(D::id));
   }

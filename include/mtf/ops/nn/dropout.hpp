@@ -36,6 +36,7 @@ struct dropout_call {
 
   template <class X>
   static auto verdict() -> floating_t<X>;
+  static constexpr bool takes_pads = true;
   static constexpr operation_work<1> derive(mesh_shape const&, sharding const& x) { return {.in = {x}, .out = x}; }
   template <class X>
   constexpr X operator()(X const& x) const {

@@ -18,7 +18,8 @@ namespace detail {
 /// Operands: x, gamma, and for layer_norm beta.
 template <std::size_t N>
 struct norm_work : operation_work<N> {
-  rows r;                  // the shard as rows along the dimension
+  rows r;  // the shard as rows along the dimension
+  int dim = 0;
   axis_mask exchange = 0;  // axes that split the dimension
   index n = 1;             // the dimension's global extent
 };
@@ -32,7 +33,8 @@ constexpr norm_work<N> derive_norm(mesh_shape const& mesh, std::array<sharding, 
   w.out = x;
   w.r = rows_along(x, d, mesh);
   w.exchange = x[d].split.mask();
-  w.n = x[d].extent;
+  w.n = x[d].logical();
+  w.dim = d;
   w.out.partial = 0;
   // If the gradient stayed partial, those of gamma and beta would be partial over more axes, and so cost more.
   w.gradient_may_be_partial = 0;
@@ -60,7 +62,7 @@ struct norm_operation {
   static constexpr char const* name() { return Centered ? "layer_norm" : "rms_norm"; }
 
   constexpr void forward(auto& f) const {
-    auto const& r = work->r;
+    auto const r = rows_without_pads(work->r, work->in[0], work->dim, f.mesh(), f.rank());
     auto const n = r.count();
     auto const eps = static_cast<A>(epsilon);
     T* const y = f.y();
@@ -88,8 +90,8 @@ struct norm_operation {
 
   constexpr void backward(auto& g) const {
     using buffer = std::remove_cvref_t<decltype(g.g.memory)>;
-    auto const& r = work->r;
-    bool const adds = r.inner == 1 && g.accumulator();
+    auto const r = rows_without_pads(work->r, work->in[0], work->dim, g.mesh(), g.rank());
+    bool const adds = r.inner == 1 && r.step() == r.n && g.accumulator();
     T *const dx = g.dx(), *const dgamma = g.template dx<1>(), *dbeta = nullptr;
     buffer unused;
     if constexpr (Centered)
@@ -126,6 +128,7 @@ struct norm_call {
     return first_failed_t<named_dims_t<typename X::shape_type, D>, parameter_shape_t<D, typename P::shape_type>...,
                           same_element_t<X, P...>, floating_t<X>>{};
   }
+  static constexpr bool takes_pads = true;
   static constexpr auto derive(mesh_shape const& mesh, auto const&... in) {
     return derive_norm<sizeof...(in)>(mesh, {in...});
   }

@@ -62,18 +62,19 @@ struct masked_softmax_operation {
   }
   constexpr void forward(auto& f) const {
     auto const& of = work->of;
-    auto const lengths = make_buffer<std::int32_t>(f.backend, of.r.count());
+    auto const r = rows_without_pads(of.r, of.in[0], of.dim, f.mesh(), f.rank());
+    auto const lengths = make_buffer<std::int32_t>(f.backend, r.count());
     auto* const of_rows = data_of<std::int32_t>(lengths);
     f.run(primitives::copy<std::int32_t, std::int32_t>{work->of_lengths, of_rows, f.template x<1>()});
     auto const rows = here(f.mesh(), f.rank(), of_rows);
     std::remove_cvref_t<decltype(f.out)> statistics;
     A *max = nullptr, *sum = nullptr;
     if (of.exchange != 0) {
-      max = data_of<A>(statistics = make_buffer<A>(f.backend, 2 * of.r.count()));
-      sum = data_of<A>(statistics, of.r.count());
-      exchange_statistics<T>(f, of, scale, rows, max, sum);
+      max = data_of<A>(statistics = make_buffer<A>(f.backend, 2 * r.count()));
+      sum = data_of<A>(statistics, r.count());
+      exchange_statistics<T>(f, of, r, scale, rows, max, sum);
     }
-    f.run(primitives::softmax<T>{of.r, scale, rows, f.y(), f.x(), max, sum});
+    f.run(primitives::softmax<T>{r, scale, rows, f.y(), f.x(), max, sum});
     f.kept = {f.out, lengths};
   }
   constexpr void backward(auto& g) const {
@@ -99,6 +100,7 @@ struct masked_softmax_call {
     else
       return lengths_t<Lengths, typename description_of<typename X::element_type, rest, X>::shape_type>{};
   }
+  static constexpr bool takes_pads = true;
   static constexpr masked_softmax_work derive(mesh_shape const& mesh, sharding const& scores, sharding const& lengths) {
     return derive_masked_softmax(mesh, scores, lengths, Query::id, Key::id);
   }

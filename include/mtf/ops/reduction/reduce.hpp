@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <mtf/backend/primitives/pointwise.hpp>
@@ -35,7 +36,7 @@ constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, 
   w.out = out;
   auto const gone = axes_of_others(out, in);
   for (int d = 0; d < in.ndim; ++d)
-    if (!out.has(in[d].id)) w.count *= static_cast<double>(in[d].extent);
+    if (!out.has(in[d].id)) w.count *= static_cast<double>(in[d].logical());
   if (op == reduce_by::sum) {
     w.out.partial = in.partial | gone;
   } else {
@@ -48,6 +49,17 @@ constexpr reduce_work derive_reduce(mesh_shape const& mesh, sharding const& in, 
   w.forward = reduction_to(mesh, w.out, in);
   w.spread = aligned<1>(mesh, in, {w.out});
   return w;
+}
+
+/// The elements behind each result that are on this rank, without pads.
+constexpr reduction without_pads(reduce_work const& w, auto const& pass) {
+  return w.in[0].padded ? reduction_to(pass.mesh(), w.out, w.in[0], pass.rank()) : w.forward;
+}
+/// Whether there are none.
+constexpr bool is_empty(reduction const& r) {
+  for (int d = 0; d < r.reduced.ndim; ++d)
+    if (r.reduced.extent[static_cast<std::size_t>(d)] == 0) return true;
+  return false;
 }
 
 /// What sums of T are: of bools, and of integers, as many as fit into 64 bits.
@@ -72,6 +84,18 @@ struct where_equal {
   }
 };
 
+/// What changes no maximum, or no minimum.
+template <class T>
+constexpr T neutral(combine op) {
+  if constexpr (std::is_same_v<T, bool>)
+    return op == combine::min;
+  else if constexpr (is_floating<T>)
+    return static_cast<T>(op == combine::max ? -std::numeric_limits<compute_t<T>>::infinity()
+                                             : std::numeric_limits<compute_t<T>>::infinity());
+  else
+    return op == combine::max ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+}
+
 template <reduce_by Op, class T>
 struct extreme_operation {
   reduce_work const* work;
@@ -81,7 +105,11 @@ struct extreme_operation {
   constexpr void forward(auto& f) const {
     constexpr auto op = Op == reduce_by::max ? combine::max : combine::min;
     T* const y = f.y();
-    f.run(primitives::reduce<T>{op, work->forward, y, f.x()});
+    auto const here = without_pads(*work, f);
+    if (is_empty(here))
+      f.run(primitives::fill<T>{y, work->out.local_size(f.mesh()), neutral<T>(op)});
+    else
+      f.run(primitives::reduce<T>{op, here, y, f.x()});
     if (work->exchange != 0)
       f.backend.communicate(collective::all_reduce(work->exchange, op, element_of<T>,
                                                    static_cast<std::size_t>(work->out.local_size(f.mesh()))),
@@ -108,7 +136,11 @@ struct product_operation {
     auto const ranks = f.mesh().size(work->exchange), me = f.mesh().index_within(f.rank(), work->exchange);
     auto gathered = make_buffer<A>(f.backend, ranks * n), others = make_buffer<A>(f.backend, n);
     A *const parts = data_of<A>(gathered), *const mine = data_of<A>(gathered, me * n);
-    f.run(primitives::product<T>{work->forward, mine, f.x()});
+    auto const here = without_pads(*work, f);
+    if (is_empty(here))
+      f.run(primitives::fill<A>{mine, n, A(1)});
+    else
+      f.run(primitives::product<T>{here, mine, f.x()});
     if (work->exchange != 0)
       f.backend.communicate(collective::all_gather(work->exchange, element_of<A>, static_cast<std::size_t>(n)), mine,
                             parts);
@@ -116,7 +148,10 @@ struct product_operation {
     f.kept = {f.memory(), others};
   }
   constexpr void backward(auto& g) const {
-    g.run(primitives::product_vjp<T>{work->forward, g.dx(), data_of<T>(g.kept[0]), g.dy(), data_of<A>(g.kept[1])});
+    auto const here = without_pads(*work, g);
+    T* const dx = g.dx();
+    if (!is_empty(here))
+      g.run(primitives::product_vjp<T>{here, dx, data_of<T>(g.kept[0]), g.dy(), data_of<A>(g.kept[1])});
   }
 };
 
@@ -131,6 +166,7 @@ struct reduce_call {
   template <class X>
   static auto verdict() -> named_dims_t<typename X::shape_type, D...>;
 
+  static constexpr bool takes_pads = true;
   static constexpr reduce_work derive(mesh_shape const& mesh, sharding const& x) {
     return derive_reduce(mesh, x, without(x, std::array<std::uint64_t, sizeof...(D) + 1>{D::id..., 0}, sizeof...(D)),
                          Op);

@@ -66,17 +66,19 @@ constexpr visible_rows visible_here(softmax_work const& w, visible const& seen, 
 
 /// Of each row over all ranks its maximum and its sum of exponentials.
 template <class T, class A>
-constexpr void exchange_statistics(auto& f, softmax_work const& w, A scale, visible_rows const& here, A* max, A* sum) {
-  auto const n = static_cast<std::size_t>(w.r.count());
-  f.run(primitives::row_max<T>{w.r, scale, max, f.x(), here});
+constexpr void exchange_statistics(auto& f, softmax_work const& w, rows const& r, A scale, visible_rows const& here,
+                                   A* max, A* sum) {
+  auto const n = static_cast<std::size_t>(r.count());
+  f.run(primitives::row_max<T>{r, scale, max, f.x(), here});
   f.backend.communicate(collective::all_reduce(w.exchange, combine::max, element_of<A>, n), max, max);
-  f.run(primitives::row_exp_sum<T>{w.r, scale, here, max, sum, f.x()});
+  f.run(primitives::row_exp_sum<T>{r, scale, here, max, sum, f.x()});
   f.backend.communicate(collective::all_reduce(w.exchange, combine::sum, element_of<A>, n), sum, sum);
 }
 /// Of softmax and log_softmax, from the result.
 template <class T>
 constexpr void softmax_backward(auto& g, softmax_work const& w, compute_t<T> scale, visible_rows const& here) {
   using A = compute_t<T>;
+  auto const r = rows_without_pads(w.r, w.in[0], w.dim, g.mesh(), g.rank());
   T* const dx = g.dx();
   T const* const y = data_of<T>(g.kept[0]);
   T const* const dy = g.dy();
@@ -85,12 +87,12 @@ constexpr void softmax_backward(auto& g, softmax_work const& w, compute_t<T> sca
   A* s = nullptr;
   if (w.exchange != 0) {
     s = data_of<A>(sums = make_buffer<A>(g.backend, w.r.count()));
-    is_log ? g.run(primitives::row_sum<T>{w.r, s, dy}) : g.run(primitives::row_dot<T>{w.r, s, y, dy, here});
+    is_log ? g.run(primitives::row_sum<T>{r, s, dy}) : g.run(primitives::row_dot<T>{r, s, y, dy, here});
     g.backend.communicate(
         collective::all_reduce(w.exchange, combine::sum, element_of<A>, static_cast<std::size_t>(w.r.count())), s, s);
   }
-  is_log ? g.run(primitives::log_softmax_vjp<T>{w.r, dx, y, dy, s})
-         : g.run(primitives::softmax_vjp<T>{w.r, scale, dx, y, dy, s, here});
+  is_log ? g.run(primitives::log_softmax_vjp<T>{r, dx, y, dy, s})
+         : g.run(primitives::softmax_vjp<T>{r, scale, dx, y, dy, s, here});
 }
 
 template <class T>
@@ -103,7 +105,7 @@ struct softmax_operation {
   [[nodiscard]] constexpr char const* name() const { return name_of(work->kind); }
 
   constexpr void forward(auto& f) const {
-    auto const& r = work->r;
+    auto const r = rows_without_pads(work->r, work->in[0], work->dim, f.mesh(), f.rank());
     auto const here = visible_here(*work, seen, f.mesh(), f.rank());
     T* const y = f.y();
     T const* const x = f.x();
@@ -113,7 +115,7 @@ struct softmax_operation {
       m = data_of<A>(statistics = make_buffer<A>(f.backend, 2 * r.count()));
       s = data_of<A>(statistics, r.count());
     }
-    if (work->exchange != 0) exchange_statistics<T>(f, *work, scale, here, m, s);
+    if (work->exchange != 0) exchange_statistics<T>(f, *work, r, scale, here, m, s);
     switch (work->kind) {
       case soft::softmax:
         f.run(primitives::softmax<T>{r, scale, here, y, x, m, s});
@@ -130,7 +132,7 @@ struct softmax_operation {
     f.kept[0] = f.out;
   }
   constexpr void backward(auto& g) const {
-    auto const& r = work->r;
+    auto const r = rows_without_pads(work->r, work->in[0], work->dim, g.mesh(), g.rank());
     if (work->kind == soft::logsumexp)
       return g.run(primitives::logsumexp_vjp<T>{r, g.dx(), data_of<T>(g.kept[0]), data_of<A>(g.kept[1]),
                                                 data_of<A>(g.kept[1], r.count()), g.dy()});
@@ -158,6 +160,7 @@ struct softmax_call {
   static auto verdict()
       -> first_failed_t<floating_t<X>, named_dims_t<typename X::shape_type, D>, decltype(query_verdict<X>())>;
 
+  static constexpr bool takes_pads = true;
   static constexpr softmax_work derive(mesh_shape const& mesh, sharding const& x) {
     return derive_softmax(mesh, x, x.find(D::id), x.find(Query::id), Kind);
   }

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/primitives/top.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/detail/ops/part_of_dim.hpp>
+#include <mtf/ops/reduction/reduce.hpp>
 
 namespace mtf {
 
@@ -27,12 +29,24 @@ struct top_operation {
 
   constexpr void forward(auto& f) const {
     auto const& w = *work;
-    auto const [outer, n, inner] = w.x;
+    auto const [outer, n, inner, stored] = w.x;
     index const offset = shard_offset(w.in[0], w.dim, f.mesh(), f.rank());
     T* const largest = f.y();
     std::int32_t* const ids = f.template y<1>();
+    T const* x = f.x();
+    std::remove_cvref_t<decltype(f.out)> copied;  // pads come last
+    if (has_pads(w.in[0], f.mesh(), f.rank())) {
+      index const size = w.in[0].local_size(f.mesh());
+      T* const to = data_of<T>(copied = make_buffer<T>(f.backend, size));
+      f.run(primitives::fill<T>{to, size, neutral<T>(combine::max)});
+      auto const owned = owned_elements_of(w.in[0], f.mesh(), f.rank());
+      auto where = owned.where;
+      where.stride[0] = where.stride[1];
+      if (owned.count > 0) f.run(primitives::copy<T, T>{where, to, x});
+      x = to;
+    }
     if (w.exchange == 0) {
-      f.run(primitives::top_of_rows<T>{1, outer, n, inner, w.k, offset, largest, ids, f.x(), nullptr});
+      f.run(primitives::top_of_rows<T>{1, outer, n, inner, w.k, offset, largest, ids, x, nullptr});
     } else {
       // Each rank's largest ones. (Positions need not ascend from block to block: two axes may split in either order.)
       index const ranks = f.mesh().size(w.exchange), mine = outer * w.candidates * inner;
@@ -41,7 +55,7 @@ struct top_operation {
            all_places = make_buffer<std::int32_t>(f.backend, ranks * mine);
       T *const v = data_of<T>(values), *const all_v = data_of<T>(all_values);
       auto *const p = data_of<std::int32_t>(places), *const all_p = data_of<std::int32_t>(all_places);
-      f.run(primitives::top_of_rows<T>{1, outer, n, inner, w.candidates, offset, v, p, f.x(), nullptr});
+      f.run(primitives::top_of_rows<T>{1, outer, n, inner, w.candidates, offset, v, p, x, nullptr});
       f.backend.communicate(collective::all_gather(w.exchange, element_of<T>, static_cast<std::size_t>(mine)), v,
                             all_v);
       f.backend.communicate(
@@ -66,6 +80,7 @@ struct top_call {
                                           decltype(part_verdict<typename X::shape_type, D, K>())>;
 
   using adds = shape<K>;
+  static constexpr bool takes_pads = true;
   static constexpr top_work derive(auto const& extents, mesh_shape const& mesh, sharding const& x) {
     top_work w;
     w.in = {x};

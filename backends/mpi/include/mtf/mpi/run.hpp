@@ -108,12 +108,13 @@ int run(int&, char**&, F&&) {
 
 /// The same under layouts that are values. `layouts()` is called once MPI runs, so that what it throws is reported like
 /// f's errors; it returns a container of those that any_layout<0>, any_layout<1> and so on stand for, on one mesh; or
-/// sized_layouts, where extents are values too. Ranks that were given different ones are told so.
+/// sized_layouts, where extents are values too. If it takes an int, that is the number of ranks. Ranks that were given
+/// different ones are told so.
 template <class Backend, class Layouts, class F>
 int run_under(int& argc, char**& argv, Layouts const& layouts, F&& f) {
   return mpi::with_environment(argc, argv, [&](mpi::mpi_environment& mpi) {
     return mpi.guard([&] {
-      auto const given = layouts();
+      auto const given = detail::given_for(layouts, mpi.size());
       auto const& mesh = detail::layouts_in(given).front().mesh;
       return mpi::run_on<Backend>(
           mpi, argc, argv, mesh.shape, mesh.text(),

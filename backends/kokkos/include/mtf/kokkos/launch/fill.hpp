@@ -30,6 +30,18 @@ struct iota_body {
   KOKKOS_FUNCTION void operator()(index i) const { out[i] = convert<T>(i / r.inner % r.n + offset); }
 };
 
+struct zero_pads_body {
+  primitives::zero_pads of;
+  KOKKOS_FUNCTION void operator()(index i) const {
+    index const pads = of.stored - of.n;
+    of.inout[i / pads * of.stored + of.n + i % pads] = 0;
+  }
+};
+
+template <class Exec>
+void compute(device<Exec>& on, primitives::zero_pads const& p) {
+  for_elements(p.name, on.exec, p.outer * (p.stored - p.n), zero_pads_body{p});
+}
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::fill<T> const& p) {
   for_elements(p.name, on.exec, p.n, fill_body<T>{p.out, p.value});
@@ -46,5 +58,6 @@ void compute(device<Exec>& on, primitives::iota<T> const& p) {
 MTF_COMPILED(device, fill)
 MTF_COMPILED(device, add)
 MTF_COMPILED(device, iota)
+MTF_COMPILED_ONCE(device, zero_pads)
 
 }  // namespace mtf::kokkos

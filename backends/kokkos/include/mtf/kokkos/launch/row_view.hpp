@@ -1,6 +1,6 @@
 #pragma once
-// Tensors [outer, n, inner] as dense rows [outer, inner, n]: themselves if inner is 1, else transposed copies.
-// So row kernels are written, compiled and tuned for dense rows only.
+// Tensors [outer, n, inner] as dense rows [outer, inner, n]: themselves if inner is 1 and there are no pads, else
+// copies. So row kernels are written, compiled and tuned for dense rows only.
 #include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
 
@@ -8,14 +8,14 @@ namespace mtf::kokkos {
 
 /// Operands (rows, tensor).
 inline loops<2> to_dense_rows(rows const& r) {
-  return {3, {r.outer, r.inner, r.n}, {{{r.n * r.inner, r.n, 1}, {r.n * r.inner, 1, r.inner}}}};
+  return {3, {r.outer, r.inner, r.n}, {{{r.n * r.inner, r.n, 1}, {r.step(), 1, r.inner}}}};
 }
 /// Operands (tensor, rows).
 inline loops<2> from_dense_rows(rows const& r) {
-  return {3, {r.outer, r.n, r.inner}, {{{r.n * r.inner, r.inner, 1}, {r.n * r.inner, 1, r.n}}}};
+  return {3, {r.outer, r.n, r.inner}, {{{r.step(), r.inner, 1}, {r.n * r.inner, 1, r.n}}}};
 }
 
-inline index copied_size(rows const& r) { return r.inner == 1 ? 0 : r.outer * r.n * r.inner; }
+inline index copied_size(rows const& r) { return r.inner == 1 && r.step() == r.n ? 0 : r.outer * r.n * r.inner; }
 
 /// What a row kernel reads.
 template <class T, class Exec>

@@ -28,6 +28,7 @@
   MTF_FLOAT_KERNEL void compute(ON<EXEC>&, primitives::NAME<float> const&);   \
   MTF_DOUBLE_KERNEL void compute(ON<EXEC>&, primitives::NAME<double> const&); \
   MTF_BFLOAT16_KERNEL void compute(ON<EXEC>&, primitives::NAME<bfloat16> const&);
+#define MTF_COMPILED_ONCE_ON(EXEC, ON, NAME) MTF_FLOAT_KERNEL void compute(ON<EXEC>&, primitives::NAME const&);
 #define MTF_COMPILED_NORM_ON(EXEC, ON, NAME)                                            \
   MTF_FLOAT_KERNEL void compute(ON<EXEC>&, primitives::NAME<true, float> const&);       \
   MTF_FLOAT_KERNEL void compute(ON<EXEC>&, primitives::NAME<false, float> const&);      \
@@ -53,10 +54,12 @@
 #define MTF_ON_EACH_SPACE(KIND, ...) KIND(Kokkos::DefaultExecutionSpace __VA_OPT__(, ) __VA_ARGS__)
 #endif
 #define MTF_COMPILED(ON, NAME) MTF_ON_EACH_SPACE(MTF_COMPILED_ON, ON, NAME)
+#define MTF_COMPILED_ONCE(ON, NAME) MTF_ON_EACH_SPACE(MTF_COMPILED_ONCE_ON, ON, NAME)
 #define MTF_COMPILED_NORM(ON, NAME) MTF_ON_EACH_SPACE(MTF_COMPILED_NORM_ON, ON, NAME)
 #define MTF_COMPILED_COPY(ON, NAME) MTF_ON_EACH_SPACE(MTF_COMPILED_COPY_ON, ON, NAME)
 #else
 #define MTF_COMPILED(ON, NAME)
+#define MTF_COMPILED_ONCE(ON, NAME)
 #define MTF_COMPILED_NORM(ON, NAME)
 #define MTF_COMPILED_COPY(ON, NAME)
 #endif
