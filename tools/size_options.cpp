@@ -69,9 +69,7 @@ size_options::size_options(CLI::App& app, sizes_of_task const& of) : of_(of) {
   }
 }
 
-mtf::extents_value size_options::in_file(std::string const& path) const {
-  if (path.empty()) return {};
-  auto const config = mtf::config_from(path);
+mtf::extents_value size_options::in_file(mtf::config_values const& config) const {
   auto const is_size = [&](std::string const& key) {
     return std::any_of(options_.begin(), options_.end(), [&](auto const& o) { return o.size.name == key; });
   };
@@ -81,9 +79,10 @@ mtf::extents_value size_options::in_file(std::string const& path) const {
   std::string names;
   for (auto const& o : options_) names += (names.empty() ? "" : ", ") + o.size.name;
   auto const numbers = config.numbers();
-  if (numbers.empty()) throw mtf::user_error(path + " has no sizes; a model's are " + names);
+  if (numbers.empty()) throw mtf::user_error(config.path() + " has no sizes; a model's are " + names);
   for (auto const& [key, n] : numbers) {
-    if (!is_size(key)) throw mtf::user_error(path + ": \"" + key + "\" is no size of this model; it has " + names);
+    if (!is_size(key))
+      throw mtf::user_error(config.path() + ": \"" + key + "\" is no size of this model; it has " + names);
     sizes.give(key, n);
   }
   return sizes;
@@ -92,7 +91,12 @@ mtf::extents_value size_options::in_file(std::string const& path) const {
 size_options::found size_options::result(std::string const& config) const {
   auto asked = of_.defaults;
   auto const path = model_.empty() ? config : model_;
-  auto const file = in_file(path);
+  found f;
+  mtf::extents_value file;
+  if (!path.empty()) {
+    f.config = mtf::config_from(path);
+    file = in_file(f.config);
+  }
   asked.give(file);
   for (auto const& o : options_) {
     auto const n = o.asked ? o.asked->find(o.size.name) : file.find(o.size.name);
@@ -104,7 +108,6 @@ size_options::found size_options::result(std::string const& config) const {
   mtf::extents_value values;
   for (auto const& o : options_)
     if (o.size.fixed < 0) values.give(asked.only(o.size.name));
-  found f;
   if (of_.are_values() && !path.empty()) f.flags = " --model " + shell_word(path);
   f.extents = of_.extents_from != nullptr ? of_.extents_from(values) : values;
   for (auto const& o : options_) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include <mtf/checkpoint/config_values.hpp>
 #include <mtf/core/extents_value.hpp>
 
 #include "sizes.hpp"
@@ -24,6 +25,7 @@ class size_options {
     mtf::extents_value extents;  // of all dimensions that are values
     named_sizes sizes;           // for people
     std::string flags;           // that were given: " --layers 4 --d-model 128"
+    mtf::config_values config;   // another tool's, if the file is that
   };
   /// A size that is fixed otherwise, that nobody said, or a file that disagrees: a user_error. `config`: a file that
   /// has the sizes if --model does not name one.
@@ -36,7 +38,7 @@ class size_options {
     std::optional<mtf::extents_value> asked{};
     std::string text{};  // that said so
   };
-  [[nodiscard]] mtf::extents_value in_file(std::string const& path) const;
+  [[nodiscard]] mtf::extents_value in_file(mtf::config_values const& config) const;
 
   sizes_of_task of_;
   std::deque<option> options_;  // each stays where it is

@@ -45,8 +45,8 @@ struct sizes_of_task {
   /// Those that a config file of another tool's says; none, if it is not such a one. A model that computes otherwise is
   /// a user_error.
   mtf::extents_value (*from_config)(mtf::config_values const&) = nullptr;
-  /// A config file of that tool's for such sizes.
-  std::string (*to_config)(mtf::extents_value const& sizes) = nullptr;
+  /// A config file of that tool's for such sizes, with what one that may be empty says besides.
+  std::string (*to_config)(mtf::extents_value const& sizes, mtf::config_values const& config) = nullptr;
   /// All extents of the program's dimensions, of sizes that were asked for. What cannot be is a user_error.
   mtf::extents_value (*extents_from)(mtf::extents_value const&) = nullptr;
 
@@ -88,7 +88,12 @@ sizes_of_task sizes_of() {
   if constexpr (requires(mtf::config_values const& c) { Task::sizes_from_config(c); })
     of.from_config = [](mtf::config_values const& config) { return Task::sizes_from_config(config); };
   if constexpr (has_files<Task>)
-    of.to_config = [](mtf::extents_value const& sizes) { return Task::config_from_sizes(sizes); };
+    of.to_config = [](mtf::extents_value const& sizes, [[maybe_unused]] mtf::config_values const& config) {
+      if constexpr (requires { Task::settings_from_config(config); })
+        return Task::config_from_sizes(sizes, Task::settings_from_config(config));
+      else
+        return Task::config_from_sizes(sizes);
+    };
   if constexpr (requires(mtf::extents_value const& asked) { Program::extents_from(asked); })
     of.extents_from = [](mtf::extents_value const& asked) { return Program::extents_from(asked); };
   return of;

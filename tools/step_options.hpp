@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include <mtf/checkpoint/config_values.hpp>
 #include <mtf/core/extents_value.hpp>
 
 #include "sizes.hpp"
@@ -16,6 +17,7 @@ struct step_options {
   mtf::extents_value extents;     // of the dimensions that are values
   named_sizes sizes;              // the model's, for people
   std::string size_flags;         // that said so
+  mtf::config_values config;      // of the file that did, if it is another tool's
   int accumulate = 1;             // micro-batches in a step
   bool recompute = false;         // layers in the backward pass, instead of keeping what they computed
   bool state_is_split = true;     // the optimizer's

@@ -28,7 +28,9 @@
 //     double weight_of(int step, std::int64_t i) const;   // how much a batch counts of several in a step
 //     struct noise { double rate; mtf::random_key key; };   // loss's last argument: --dropout
 //     static auto recomputed_if(bool, noise);   // in its place, of a loss that can recompute: --recompute
-//     template <class Layout> using with_upper_layout = ...;   // the upper half of the layers: --upper-layout
+//     struct settings { double epsilon = 1e-6; };   // numbers that are no sizes: loss's last argument, of a task
+//     without noise static settings settings_from_config(mtf::config_values const& config);   // of a config that may
+//     be empty template <class Layout> using with_upper_layout = ...;   // the upper half of the layers: --upper-layout
 //     using sizes = std::tuple<layers, batch, ...>;   // in place of `dimensions`: what a command line shows, or asks
 //     for static constexpr std::array<char const*, 2> input_names;   // in plans static constexpr char const* reads; //
 //     what --data takes static constexpr char const* item;    // what speeds count, std::int64_t items() const; // and
@@ -47,6 +49,7 @@
 #include <string>
 #include <tuple>
 
+#include <mtf/checkpoint/config_values.hpp>
 #include <mtf/core/extents_value.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/plan/plan_of.hpp>
@@ -60,6 +63,7 @@ struct data_options {
   std::int64_t batches = 1;       // in a step
   double validation_share = 0.1;  // of the data, kept from training
   mtf::extents_value extents{};   // of dimensions that are values
+  mtf::config_values config{};    // of another tool's file that the sizes are from; empty: there is none
 };
 
 /// A list of dimensions.
@@ -102,6 +106,8 @@ template <class Task>
 concept has_inputs = requires { requires is_inputs<typename Task::inputs>; };
 template <class Task>
 concept has_noise = requires(typename Task::noise& n, mtf::random_key key) { n = {0.5, key}; };
+template <class Task>
+concept has_settings = requires(mtf::config_values const& config) { Task::settings_from_config(config); };
 template <class Task>
 concept can_recompute = has_noise<Task> && requires(typename Task::noise n) { Task::recomputed_if(true, n); };
 template <class Task>

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <mtf/checkpoint/config_values.hpp>
 #include <mtf/checkpoint/part.hpp>
 #include <mtf/core/extents_value.hpp>
 #include <mtf/mtf.hpp>
@@ -65,7 +66,8 @@ class language_task : public Model {
                              .vocabulary = vocabulary_,
                              .validation_share = asked.validation_share,
                              .seed = asked.seed}),
-        name_(asked.data.substr(asked.data.rfind('/') + 1)) {}
+        name_(asked.data.substr(asked.data.rfind('/') + 1)),
+        settings_(settings_of<Model>(asked.config)) {}
 
   /// The i-th batch of a step. Each rank reads its own part of it.
   template <class Batch>
@@ -87,7 +89,7 @@ class language_task : public Model {
       auto const [ids, labels] = batch_from<Batch>(machine, [&](std::int64_t row, auto... where) {
         corpus_.validation(i * batch_size_ + row, evaluation_batches * batch_size_, where...);
       });
-      sum += mtf::item(Model::loss(p, ids, labels));
+      sum += mtf::item(with_settings([&](auto const&... s) { return Model::loss(p, ids, labels, s...); }));
     }
     return sum / evaluation_batches / std::log(2.0);
   }
@@ -101,8 +103,9 @@ class language_task : public Model {
       std::vector<std::int32_t> ids(static_cast<std::size_t>(items()));
       auto const seen = std::min(static_cast<std::int64_t>(written.size()), sequence_length_);
       std::copy(written.end() - seen, written.end(), ids.begin());
-      auto const logits = mtf::to_global(mtf::cast<float>(
-          Model::logits(p, mtf::from_global<std::tuple_element_t<0, Batch>, typename Model::vocab>(machine, ids))));
+      auto const tokens = mtf::from_global<std::tuple_element_t<0, Batch>, typename Model::vocab>(machine, ids);
+      auto const logits = mtf::to_global(
+          mtf::cast<float>(with_settings([&](auto const&... s) { return Model::logits(p, tokens, s...); })));
       double const uniform = static_cast<double>(key.of(static_cast<std::uint64_t>(n)).bits() >> 11U) * 0x1p-53;
       written.push_back(
           drawn_token({logits.data() + (seen - 1) * vocabulary_, static_cast<std::size_t>(vocabulary_)}, uniform, 0.8));
@@ -134,6 +137,22 @@ class language_task : public Model {
             part(std::type_identity<std::tuple_element_t<1, Batch>>{}, example_part::labels)};
   }
 
+  /// The model's numbers that are no sizes, of a config file of another tool's, if it has such.
+  template <class M, class Config>
+  static auto settings_of([[maybe_unused]] Config const& config) {
+    if constexpr (requires { M::settings_from_config(config); })
+      return M::settings_from_config(config);
+    else
+      return std::false_type{};
+  }
+  /// f(settings), or f().
+  auto with_settings(auto const& f) const {
+    if constexpr (std::is_same_v<decltype(settings_), std::false_type>)
+      return f();
+    else
+      return f(settings_);
+  }
+
   /// That of D's type, or the one that was given.
   template <class D>
   static std::int64_t extent_of([[maybe_unused]] mtf::extents_value const& given) {
@@ -146,6 +165,7 @@ class language_task : public Model {
   std::int64_t batch_size_, sequence_length_, vocabulary_;
   corpus corpus_;
   std::string name_;
+  decltype(settings_of<Model>(mtf::config_values{})) settings_;
 };
 
 }  // namespace mtf::models

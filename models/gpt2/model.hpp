@@ -154,15 +154,19 @@ struct model {
 
   // --- the network --------------------------------------------------------------------------------------------------
 
+  // Queries [batch, sequence, heads, d_head] of keys and values of `memory`.
+  static constexpr auto gathered(auto const& q, auto const& k, auto const& v, mtf::visible const& seen) {
+    return mtf::attention<sequence, memory, d_head>(q, k, v, seen,
+                                                    1 / mtf::math::sqrt(static_cast<double>(mtf::extent<d_head>(q))));
+  }
+
   // x [batch, sequence, d_model] -> the same
   static constexpr auto attention(auto const& p, auto const& x) {
     auto const h = mtf::layer_norm<d_model>(x, p.gamma1, p.beta1);
     auto const q = mtf::linear<batch, sequence, heads, d_head>(h, p.wq, p.bq);
     auto const k = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wk, p.bk));
     auto const v = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wv, p.bv));
-    auto const seen = mtf::attention<sequence, memory, d_head>(
-        q, k, v, mtf::visible::causal(), 1 / mtf::math::sqrt(static_cast<double>(mtf::extent<d_head>(q))));
-    return mtf::linear<batch, sequence, d_model>(seen, p.wo, p.bo);
+    return mtf::linear<batch, sequence, d_model>(gathered(q, k, v, mtf::visible::causal()), p.wo, p.bo);
   }
 
   struct bias_gelu {
@@ -218,15 +222,16 @@ struct model {
       return C::first_positions(table, tokens);
   }
 
-  // h [batch, sequence, d_model] -> [batch, sequence, vocab]
+  // h [batch, rows, d_model] -> [batch, rows, vocab]
+  template <class Rows = sequence>
   static constexpr auto projected(auto const& p, auto const& h) {
     if constexpr (requires { typename C::untied_output; }) {
-      if (p.output.size() == 0) return mtf::einsum<batch, sequence, vocab>(h, p.token_embedding);
-      return mtf::einsum<batch, sequence, vocab>(h, p.output[0]);
+      if (p.output.size() == 0) return mtf::einsum<batch, Rows, vocab>(h, p.token_embedding);
+      return mtf::einsum<batch, Rows, vocab>(h, p.output[0]);
     } else if constexpr (C::tied_output) {
-      return mtf::einsum<batch, sequence, vocab>(h, p.token_embedding);
+      return mtf::einsum<batch, Rows, vocab>(h, p.token_embedding);
     } else {
-      return mtf::einsum<batch, sequence, vocab>(h, p.output[0]);
+      return mtf::einsum<batch, Rows, vocab>(h, p.output[0]);
     }
   }
 

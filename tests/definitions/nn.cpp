@@ -50,6 +50,22 @@ definition attention(int query, int key, int head, sees shows, double scale) {
     });
   };
 }
+definition rotary(int dim, bool neighbours) {
+  return [=](tape& t, operands const& x, array& y) {
+    int const n = y.extent[at(dim)];
+    if (n % 2 != 0) return t.reject();
+    each(y, [&](position const& p) {
+      int const i = p[at(dim)];
+      bool const first = neighbours ? i % 2 == 0 : i < n / 2;
+      int const away = neighbours ? 1 : n / 2;
+      position other = p;
+      other[at(dim)] = first ? i + away : i - away;
+      auto const straight = t.multiply((*x[0])[p], t.stopped((*x[1])[p]));
+      auto const across = t.multiply((*x[0])[other], t.stopped((*x[2])[p]));
+      y[p] = first ? t.subtract(straight, across) : t.add(straight, across);
+    });
+  };
+}
 definition layer_norm(int dim, double epsilon) {
   return rows(dim, [=](tape& t, std::vector<row> const& in) {
     row x = in[0], squares;

@@ -1,5 +1,5 @@
 #pragma once
-// Attention, norms, the loss, dropout; random numbers.
+// Attention, rotary positions, norms, the loss, dropout; random numbers.
 #include <cstdint>
 
 #include "definition.hpp"
@@ -9,6 +9,8 @@ namespace define {
 
 /// Of queries, keys, values and, if they are an operand, lengths; 0 where a query sees no key.
 definition attention(int query, int key, int head, sees shows, double scale);
+/// Pairs turned, by cosines and sines, which are constants: elements beside each other, or a half of `dim` apart.
+definition rotary(int dim, bool neighbours);
 /// With gamma and beta.
 definition layer_norm(int dim, double epsilon);
 /// With gamma.

@@ -1,4 +1,4 @@
-// Attention, norms, the loss, embeddings, dropout; and tensors from nothing.
+// Attention, rotary positions, norms, the loss, embeddings, dropout; and tensors from nothing.
 #include "../definitions/indexing.hpp"
 #include "../definitions/movement.hpp"
 #include "../definitions/nn.hpp"
@@ -6,6 +6,7 @@
 #include "through_host.hpp"
 
 #include <mtf/ops/indexing.hpp>
+#include <mtf/ops/nn.hpp>
 #include <mtf/ops/sorting.hpp>
 
 namespace fuzz {
@@ -23,6 +24,12 @@ void add_nn(table& all) {
                 define::attention(
                     0, 4, 1, [](int i, int j) { return (j <= i - 1 && j > i - 3) || j < 1; }, 0.6),
                 mtf::attention<a, k, b>(x, y, z, mtf::visible::window(2, -1) | mtf::visible::prefix(1), 0.6));
+  FUZZ_OF_THREE((abc, arg<T, k, b>, arg<T, b, k>),
+                define::attention(
+                    0, 4, 1, [](int i, int j) { return j <= i; }, 0.6),
+                mtf::attention<a, k, b>(x, y, z, mtf::visible::causal(), 0.6));
+  FUZZ_OF_THREE((abc, ab, arg<T, b>), define::rotary(1, false), mtf::rotary<b>(x, y, z));
+  FUZZ_OF_THREE((ab, ab, arg<T, a>), define::rotary(0, true), (mtf::rotary<a, mtf::rotary_pairs::neighbours>(x, y, z)));
   FUZZ_OF_THREE((ab, arg<T, b>, arg<T, b>), define::layer_norm(1, 0.1), mtf::layer_norm<b>(x, y, z, 0.1));
   FUZZ_OF_THREE((abc, arg<T, a>, arg<T, a>), define::layer_norm(0, 0.1), mtf::layer_norm<a>(x, y, z, 0.1));
   FUZZ_OF_TWO((bc, arg<T, c>), define::rms_norm(2, 0.1), mtf::rms_norm<c>(x, y, 0.1));

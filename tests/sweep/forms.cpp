@@ -226,7 +226,7 @@ closed_form cross_entropy(int classes) {
   };
 }
 
-closed_form attention(int query, int key, int head) {
+closed_form attention(int key, int head) {
   return [=](situation const& s) {
     place const &q = s.in[0], &k = s.in[1];
     place scores = lying({q, k}, q.without(bit(head)).dims);
@@ -242,8 +242,25 @@ closed_form attention(int query, int key, int head) {
     take_sum(a.backward, s.mesh, whole, a.out);
     a.all_reduce(a.backward, k.axes(key), payload(s.mesh, row));
     take_sum(a.backward, s.mesh, k.axes(head), scores);
-    a.gradients = {rest | k.axes(key), rest | q.axes(query), rest | q.axes(query)};
+    set others = 0;  // axes of what queries alone have
+    for (int const d : q.dims)
+      if (!k.has(d)) others |= q.axes(d);
+    a.gradients = {rest | k.axes(key), rest | others, rest | others};
     a.gradients.resize(s.in.size());
+    return a;
+  };
+}
+
+closed_form rotary(int dim) {
+  return [=](situation const& s) {
+    answer a;
+    a.out = s.in[0];
+    for (std::size_t i = 1; i < s.in.size(); ++i) take_sum(a.forward, s.mesh, s.in[i].partial, s.in[i]);
+    if (s.in[0].axes(dim) != 0) {  // relayouts, there and back
+      a.sends_known = false;
+      a.partial_known = false;
+    }
+    a.gradients = {s.seed, 0, 0};
     return a;
   };
 }

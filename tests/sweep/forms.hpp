@@ -28,7 +28,9 @@ closed_form rows(int dim, std::vector<int> forward, std::vector<int> backward, b
 closed_form norm(int dim, int forward_all_reduces);
 closed_form cross_entropy(int classes);
 /// Queries, keys and values, lengths if there are; head is what the first three have beside what they share.
-closed_form attention(int query, int key, int head);
+closed_form attention(int key, int head);
+/// Elements along `dim` are turned in pairs.
+closed_form rotary(int dim);
 /// Rows of a table along its first or last dimension.
 closed_form embedding(int vocabulary, std::vector<int> out);
 /// Positions of a dimension from an index on, and their update by the second operand.

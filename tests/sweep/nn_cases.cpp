@@ -1,8 +1,10 @@
-// Attention, norms, the loss, dropout. Softmax, masked or not, lies with reductions in include/mtf/ops and so here
-// (reduction_cases.cpp).
+// Attention, rotary positions, norms, the loss, dropout. Softmax, masked or not, lies with reductions in
+// include/mtf/ops and so here (reduction_cases.cpp).
 #include <cstdint>
 
+#include <mtf/ops/nn.hpp>
 #include "../definitions/nn.hpp"
+
 #include "entry.hpp"
 
 namespace sweep {
@@ -21,6 +23,13 @@ SWEEP_OF_THREE(attention_whole, (real<c, b, d>, real<c, e, d>, real<e, c, d>),
                mtf::attention<b, e, d>(x, y, z, mtf::visible::everything(), 0.7))
 SWEEP_OF_FOUR(attention_lengths, (real<c, b, d>, real<c, e, d>, real<e, c, d>, whole<c>),
               mtf::attention<b, e, d>(x, y, z, mtf::visible::causal(3), w, 0.7))
+SWEEP_OF_THREE(attention_grouped, (real<c, a, b, d>, real<c, e, d>, real<e, c, d>),
+               mtf::attention<b, e, d>(x, y, z, mtf::visible::causal(), 0.7))
+SWEEP_OF_FOUR(attention_grouped_lengths, (real<b, d, a, c>, real<e, d>, real<d, e>, whole<c>),
+              mtf::attention<b, e, d>(x, y, z, mtf::visible::window(5, 2), w, -0.9))
+SWEEP_OF_THREE(rotary_halves, (real<c, b, d>, real<b, d>, real<d, b>), mtf::rotary<d>(x, y, z))
+SWEEP_OF_THREE(rotary_neighbours, (real<a, d, b>, real<d>, real<a, d>),
+               (mtf::rotary<d, mtf::rotary_pairs::neighbours>(x, y, z)))
 SWEEP_OF_THREE(layer_norm_a, (real<b, a, c>, real<a>, real<a>), mtf::layer_norm<a>(x, y, z, 1e-3))
 SWEEP_OF_THREE(layer_norm_b, (real<a, b>, real<b>, real<b>), mtf::layer_norm<b>(x, y, z))
 SWEEP_OF_TWO(rms_norm_a, (real<c, b, a>, real<a>), mtf::rms_norm<a>(x, y, 1e-3))
@@ -36,16 +45,24 @@ documentation const attentions{
         "attention<query, key, head>(q, k, v, seen, scale), attention<query, key, head>(q, k, v, seen, lengths, scale)",
     .meaning =
         "The sum over the keys of softmax(scale q k) v, the softmax over the keys that the query sees, and that are "
-        "below "
-        "its sequence's length; 0 where there is none.",
+        "below its sequence's length; 0 where there is none. Keys and values may lack dimensions of the queries.",
     .forward =
         "the head: one all-reduce of the scores; the key: two all-reduces of one number a row of scores, and the "
         "result "
         "is partial over its axes; others: nothing. With any of the three split the scores are stored",
     .backward =
         "the key: one all-reduce of one number a row of scores; the head: one of the scores. The gradient of q is "
-        "partial over the key's axes, those of k and v over the query's",
+        "partial over the key's axes, those of k and v over those of what the queries alone have",
     .partial = "reduced"};
+documentation const rotaries{
+    .names = {"rotary"},
+    .call = "rotary<dim>(x, cosines, sines), rotary<dim, rotary_pairs::neighbours>(x, cosines, sines)",
+    .meaning =
+        "Pairs of elements along the dimension are turned: x c - y s and y c + x s. No gradient goes to cosines and "
+        "sines.",
+    .forward = "along the dimension: what a relayout sends that gathers it; others: nothing",
+    .backward = "the reverse",
+    .partial = "stays partial; cosines and sines: reduced"};
 documentation const layer_norms{
     .names = {"layer_norm"},
     .call = "layer_norm<dim>(x, gamma, beta, epsilon)",
@@ -87,27 +104,38 @@ std::vector<operation> nn_operations() {
   };
   std::vector<operation> ops{
       adding<attention>("attention<b, e, d>(q[c, b, d], k, v, causal)", attentions, attends(causal, 0.7),
-                        forms::attention(1, 4, 3))
+                        forms::attention(4, 3))
           .hides(),
       adding<attention_turned>("attention<b, e, d>(q[d, c, b], k, v, causal)", attentions, attends(causal, -1.1),
-                               forms::attention(1, 4, 3))
+                               forms::attention(4, 3))
           .hides(),
       // The first queries see nothing.
       adding<attention_band>("attention<b, e, d>(q[c, b, d], k, v, window)", attentions,
-                             attends([](int q, int k) { return k + 3 <= q && q < k + 7; }, 0.7),
-                             forms::attention(1, 4, 3))
+                             attends([](int q, int k) { return k + 3 <= q && q < k + 7; }, 0.7), forms::attention(4, 3))
           .hides(),
       adding<attention_prefix>("attention<b, e, d>(q[d, c, b], k, v, window and prefix)", attentions,
                                attends([](int q, int k) { return (k <= q + 1 && q < k + 2) || k < 2; }, -1.1),
-                               forms::attention(1, 4, 3))
+                               forms::attention(4, 3))
           .hides(),
       adding<attention_lengths>("attention<b, e, d>(q[c, b, d], k, v, causal, lengths[c])", attentions,
-                                attends([](int q, int k) { return k <= q + 3; }, 0.7), forms::attention(1, 4, 3))
+                                attends([](int q, int k) { return k <= q + 3; }, 0.7), forms::attention(4, 3))
           .drawn(-1, E + 2, 3)
           .hides(),
       adding<attention_whole>("attention<b, e, d>(q[c, b, d], k, v, everything)", attentions,
-                              attends([](int, int) { return true; }, 0.7), forms::attention(1, 4, 3))
+                              attends([](int, int) { return true; }, 0.7), forms::attention(4, 3))
           .hides(),
+      adding<attention_grouped>("attention<b, e, d>(q[c, a, b, d], k[c, e, d], v, causal)", attentions,
+                                attends(causal, 0.7), forms::attention(4, 3))
+          .hides(),
+      adding<attention_grouped_lengths>("attention<b, e, d>(q[b, d, a, c], k[e, d], v, window, lengths[c])", attentions,
+                                        attends([](int q, int k) { return k <= q + 2 && q < k + 3; }, -0.9),
+                                        forms::attention(4, 3))
+          .drawn(-1, E + 2, 3)
+          .hides(),
+      adding<rotary_halves>("rotary<d>(x[c, b, d], cosines[b, d], sines[d, b])", rotaries, define::rotary(3, false),
+                            forms::rotary(3)),
+      adding<rotary_neighbours>("rotary<d, neighbours>(x[a, d, b], cosines[d], sines[a, d])", rotaries,
+                                define::rotary(3, true), forms::rotary(3)),
       adding<layer_norm_a>("layer_norm<a>(x[b, a, c], gamma, beta)", layer_norms, define::layer_norm(0, 1e-3),
                            forms::norm(0, 2)),
       adding<layer_norm_b>("layer_norm<b>(x[a, b], gamma, beta)", layer_norms, define::layer_norm(1, 1e-5),

@@ -20,6 +20,7 @@
 #include <mtf/checkpoint/save.hpp>
 #include <mtf/detail/sharding/shard.hpp>
 #include <mtf/ops/indexing.hpp>
+#include <mtf/ops/nn/rotary.hpp>
 #include <mtf/ops/sorting.hpp>
 #include <mtf/tensor/extent.hpp>
 
@@ -87,6 +88,7 @@ struct program {
   using vocab = typename D::vocab;
   using width = typename D::width;
   using most = typename D::most;
+  struct first : mtf::dim<"first", 1> {};
   using here = mtf::place<double, Layout, thread_backend>;
   template <class... Dims>
   using of = typename here::template tensor<Dims...>;
@@ -169,6 +171,19 @@ struct program {
     operation("reduce_min of all", [](auto const& q) { return mtf::reduce_min(q.x + 10.0); });
     operation("reduce_prod", [](auto const& q) { return mtf::reduce_prod<vocab>(q.x); });
     operation("top_k", [](auto const& q) { return std::get<0>(mtf::top_k<vocab, most>(q.x - 10.0)); });
+    // (Of a dimension that has no pads, in tensors that have some.)
+    auto const two = [](auto const& q) { return std::get<0>(mtf::top_k<vocab, most>(q.x - 10.0)); };
+    operation("slice", [&](auto const& q) { return mtf::slice<most, first>(two(q), 1); });
+    operation("update", [&](auto const& q) {
+      return mtf::update<most, first>(two(q), mtf::slice<most, first>(two(q), 1) * 2.0, 0);
+    });
+    if (mtf::extent<vocab>(p.x) % 2 == 0) {
+      auto const cosines = mtf::random_uniform<of<vocab>>(b, mtf::random_key(11));
+      auto const sines = mtf::random_uniform<of<batch, vocab>>(b, mtf::random_key(12));
+      operation("rotary", [&](auto const& q) { return mtf::rotary<vocab>(q.x, cosines, sines); });
+      operation("rotary of neighbours",
+                [&](auto const& q) { return mtf::rotary<vocab, mtf::rotary_pairs::neighbours>(q.x, cosines, sines); });
+    }
     operation("layer_norm", [](auto const& q) { return mtf::layer_norm<vocab>(q.x, q.gamma, q.bias); });
     operation("rms_norm", [](auto const& q) { return mtf::rms_norm<vocab>(q.x, q.gamma); });
     operation("dropout", [](auto const& q) { return mtf::dropout(q.x, 0.5, mtf::random_key(3)); });
@@ -204,6 +219,11 @@ struct program {
       return heads(q, [](auto const& x, auto const& k, auto const& v) {
         return mtf::attention<batch, keys, width>(x, k, v, mtf::visible::causal(), 0.7);
       });
+    });
+    operation("attention of heads that share keys", [](auto const& q) {
+      auto const k = mtf::rename<batch, keys>(mtf::einsum<batch, width>(q.x, q.table));
+      return mtf::attention<batch, keys, width>(mtf::einsum<vocab, batch, width>(q.x, q.table), k, mtf::exp(k),
+                                                mtf::visible::causal(), 0.7);
     });
     auto const of_heads = mtf::from_global<ints<vocab>, vocab>(b, [&] {
       std::vector<std::int32_t> each(static_cast<std::size_t>(count));
@@ -298,6 +318,7 @@ void check_padded() {
 }
 TEST_CASE("padded dimensions are as long as without pads") {
   check_padded<types<5, 7>>();
+  check_padded<types<3, 6>>();
   check_padded<types<3, 5>>();  // a rank with pads alone
 }
 

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include <mtf/core/error.hpp>
@@ -19,6 +16,7 @@
 #include <mtf/train/optimizers.hpp>
 #include <mtf/train/schedules.hpp>
 
+#include "../command_line.hpp"
 #include "../model_files.hpp"
 #include "../size_options.hpp"
 #include "../sizes.hpp"
@@ -26,31 +24,6 @@
 
 namespace mtf::tools {
 namespace {
-
-/// An option that is a decimal number, all of it, from `low` to `high`.
-template <class Number>
-void add_number(CLI::App& app, char const* flag, Number& to, Number low, Number high, char const* description) {
-  auto const read = [&to, low, high, flag](std::string const& text) {
-    auto const* const end = text.data() + text.size();
-    Number x{};
-    auto const [last, error] = std::from_chars(text.data(), end, x);
-    if (error != std::errc{} || last != end || !(low <= x && x <= high))  // NaN is neither
-      throw CLI::ValidationError(
-          flag, std::string("expected ") + (std::is_integral_v<Number> ? "a whole number" : "a number") + " from " +
-                    CLI::detail::to_string(low) + " to " + CLI::detail::to_string(high) + ", found \"" + text + "\"");
-    to = x;
-  };
-  app.add_option_function<std::string>(flag, read, description)
-      ->default_str(CLI::detail::to_string(to))
-      ->type_name(std::is_integral_v<Number> ? "INT" : "FLOAT");
-}
-
-/// What is given as a path is one.
-CLI::Validator const is_path(
-    [](std::string& path) {
-      return path.empty() || path.starts_with("--") ? "a path was expected, found \"" + path + "\"" : "";
-    },
-    "", "path");
 
 /// An option that chooses one of some words.
 void add_trouble(CLI::App& app, char const* flag, mtf::on_trouble& to, std::vector<std::string> const& words,
@@ -109,12 +82,6 @@ void check_numbers(options const& o) {
 }
 
 }  // namespace
-
-bool speaks() {
-  for (char const* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})
-    if (char const* rank = std::getenv(name)) return std::string_view(rank) == "0";
-  return true;
-}
 
 std::function<double(int)> learning_rates(options const& o) {
   auto const rates_of = [](auto const& schedule) -> std::function<double(int)> {
@@ -291,7 +258,9 @@ command_line parse(int argc, char** argv, executable const& built) {
     o.extents = found.extents;
     o.sizes = found.sizes;
     o.size_flags = found.flags;
-    if (!o.write.empty()) o.texts = texts_beside(o.from, built.sizes.to_config(values_of(o.sizes)), built.element);
+    o.config = found.config;
+    if (!o.write.empty())
+      o.texts = texts_beside(o.from, built.sizes.to_config(values_of(o.sizes), o.config), built.element);
     if (!o.choose.empty() && mesh->empty()) o.mesh.clear();
     if (!o.choose.empty() && (o.plan || o.ranks_as_threads) && o.mesh.empty() && o.ranks == 0)
       throw mtf::user_error("--choose without mpirun: expected --ranks, or a --mesh");

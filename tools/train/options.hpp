@@ -60,7 +60,4 @@ struct command_line {
 };
 command_line parse(int argc, char** argv, executable const& built);
 
-/// Is this the first rank? Asked before MPI runs, so that --help needs no mpirun.
-bool speaks();
-
 }  // namespace mtf::tools

@@ -25,6 +25,7 @@
 #include <mtf/train/text_output.hpp>
 
 #include "../program.hpp"
+#include "../speaks.hpp"
 #include "../task.hpp"
 #include "../text_of.hpp"
 #include "loop_setup.hpp"
@@ -38,22 +39,6 @@ namespace mtf::tools {
 
 /// What an executable runs on, if a rank is a process.
 using process_backend = mtf::kokkos_backend<>;
-
-/// The element type that a precision computes in, which need not be what parameters are stored in.
-template <class Precision>
-class computed_in {
-  struct one : mtf::dim<"one", 1> {};
-  template <template <class...> class Tensor>
-  struct a_tensor {
-    Tensor<one> x;
-    MTF_FIELDS(x);
-  };
-
- public:
-  using type =
-      typename decltype(mtf::as_computed_t<a_tensor<mtf::place<Precision, mtf::any_layout<>>::template tensor>>{}
-                            .x)::element_type;
-};
 
 /// What config files call the element type of parameters.
 template <class Precision>
@@ -150,7 +135,8 @@ int train_on(Backend& machine, options const& o) {
                                .seed = seed,
                                .batches = o.accumulate,
                                .validation_share = o.validation_share,
-                               .extents = o.extents});
+                               .extents = o.extents,
+                               .config = o.config});
   auto const plan = plan_of_step<typename Program::plain_task, typename Program::precision>(o);
   auto p = first_values<Program, parameters>(machine, o, seed.of("initial"));
   chosen_optimizer<Program, Backend> optimizer(machine, o);
@@ -193,7 +179,7 @@ int train_on(Backend& machine, options const& o) {
                    static_cast<double>(plan.bytes_sent_per_rank()) / 1e6,
                    static_cast<unsigned long long>(plan.count())));
 
-  training_loss<Program> const loss{o.recompute};
+  training_loss<Program> const loss{o.recompute, settings_in<task>(o.config)};
   auto const when = when_completed(o);
   auto const several = static_cast<std::size_t>(o.accumulate);
   int const code = loop.run(
@@ -255,11 +241,6 @@ int train_on(Backend& machine, options const& o) {
   loop.finish();
   return 0;
 }
-
-/// Ranks are processes.
-struct ranks_as_processes {
-  static constexpr bool are_threads = false;
-};
 
 /// If a search is to say how a step is done, that is asked for.
 template <class Program>

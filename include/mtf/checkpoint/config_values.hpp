@@ -15,6 +15,8 @@ namespace mtf {
 /// user_error that names it.
 class config_values {
  public:
+  /// Of no file: it has no values.
+  config_values() = default;
   /// Of a file. `values`: as JSON has them, "12", "\"gelu_new\"".
   config_values(std::string path, std::map<std::string, std::string> values)
       : path_(std::move(path)), values_(std::move(values)) {}

@@ -45,6 +45,10 @@ class sentencepiece_tokenizer final : public tokenizer {
     return text;
   }
   [[nodiscard]] std::uint32_t vocabulary() const override { return static_cast<std::uint32_t>(model_->GetPieceSize()); }
+  [[nodiscard]] bool is_special(std::uint32_t id) const override {
+    auto const piece = static_cast<int>(id);
+    return id < vocabulary() && (model_->IsControl(piece) || model_->IsUnknown(piece));
+  }
   [[nodiscard]] std::optional<std::uint32_t> id_of(std::string_view name) const override {
     int const id = model_->PieceToId({name.data(), name.size()});
     if (id < 0 || model_->IdToPiece(id) != name) return {};

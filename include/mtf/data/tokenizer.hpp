@@ -43,6 +43,8 @@ class tokenizer {
   [[nodiscard]] virtual std::uint32_t vocabulary() const = 0;
   /// The id of the token with this name, if there is one.
   [[nodiscard]] virtual std::optional<std::uint32_t> id_of(std::string_view name) const = 0;
+  /// Whether a token is no text, but says something of it: its end, whose turn it is.
+  [[nodiscard]] virtual bool is_special(std::uint32_t id) const = 0;
   /// What stands between documents: the token that is usual for that, if there is one.
   [[nodiscard]] virtual std::optional<std::uint32_t> end_of_text() const {
     for (auto const* name : {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"})
@@ -79,6 +81,7 @@ class byte_tokenizer final : public tokenizer {
   }
   [[nodiscard]] std::uint32_t vocabulary() const override { return 256; }
   [[nodiscard]] std::optional<std::uint32_t> id_of(std::string_view) const override { return {}; }
+  [[nodiscard]] bool is_special(std::uint32_t id) const override { return id == 0; }
   [[nodiscard]] std::optional<std::uint32_t> end_of_text() const override { return 0; }
   [[nodiscard]] std::unique_ptr<tokenizer> clone() const override { return std::make_unique<byte_tokenizer>(); }
   [[nodiscard]] std::size_t break_behind(std::string_view text, std::size_t about) const override {

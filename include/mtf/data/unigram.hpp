@@ -39,6 +39,7 @@ class unigram_tokenizer final : public tokenizer {
   [[nodiscard]] std::optional<std::uint32_t> id_of(std::string_view name) const override {
     return tables_->id_of(name);
   }
+  [[nodiscard]] bool is_special(std::uint32_t id) const override { return tables_->specials.contains(id); }
   [[nodiscard]] std::unique_ptr<tokenizer> clone() const override {
     return std::unique_ptr<tokenizer>(new unigram_tokenizer(tables_, special_));
   }

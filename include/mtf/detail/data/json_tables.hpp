@@ -27,6 +27,7 @@ struct json_tables {
   std::vector<std::optional<std::string>> bytes;         // that each id stands for
   std::unordered_map<std::string, std::uint32_t> ids;    // the model's tokens that words may be, by what they stand for
   std::unordered_map<std::string, std::uint32_t> names;  // and others: added ones, those whose letters are no bytes
+  std::unordered_set<std::uint32_t> specials;            // added tokens that are no text
   bool byte_fallback = false;                            // a letter without a token is its bytes' tokens
   std::vector<std::uint32_t> fallback_ids;               // <0x00> and so on, or no_id
   bool space_before = false;                             // texts were given one, which decoding takes away
@@ -116,6 +117,7 @@ struct json_tables {
     if (token.id >= bytes.size()) bytes.resize(token.id + 1);
     bytes[token.id] = token.text;  // one of the model too may be spelled otherwise there
     names[token.text] = token.id;
+    if (token.special) specials.insert(token.id);
     steps.add(std::move(token), normalized);
   }
 

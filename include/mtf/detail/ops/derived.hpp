@@ -33,8 +33,8 @@ namespace mtf::detail {
 //                                                .of<D>()`; layouts have the same
 //   wrong(sharding...)                           if it has one: what is wrong with the operands (see wrong_with)
 //   takes_pads                                   if it has one: the operation is right where dimensions have pads,
-//   which
-//                                                are 0 in operands and gradients; what it writes there becomes 0
+//                                                which are 0 in operands and gradients; what it writes there becomes 0
+//   without_pads                                 or shapes (any_of_shapes) of those dimensions alone that may have none
 
 template <class Rule>
 inline constexpr bool derives_under_a_layout = requires { Rule::under_a_layout; };
@@ -42,6 +42,16 @@ inline constexpr bool derives_under_a_layout = requires { Rule::under_a_layout; 
 /// Whether an operation is right where dimensions have pads: its rule says so.
 template <class Rule>
 inline constexpr bool takes_pads = requires { Rule::takes_pads; };
+/// Whether the operands of a rule may not have pads in a dimension: in any, or in those alone of which it says so.
+template <class Rule>
+constexpr bool refuses_pads_of([[maybe_unused]] std::uint64_t dim) {
+  if constexpr (takes_pads<Rule>)
+    return false;
+  else if constexpr (requires { typename Rule::without_pads; })
+    return Rule::without_pads::has_id(dim);
+  else
+    return true;
+}
 
 template <class Rule>
 inline constexpr bool adds_dims = requires { typename Rule::adds; };
@@ -221,10 +231,11 @@ constexpr void check_operands(std::array<arrangement const*, N> const& of, char 
 }
 
 /// For an operation that does not take them: a user_error.
+template <class Rule>
 constexpr void refuse_pads(sharding const& s, char const* by) {
   if (!s.padded) return;
   for (int d = 0; d < s.ndim; ++d)
-    if (s[d].pad != 0)
+    if (s[d].pad != 0 && refuses_pads_of<Rule>(s[d].id))
       layout_is_wrong(
           MTF_SAYS_PADDED,
           std::string(s[d].name) + " " + std::to_string(s[d].logical()) + " of " + std::to_string(s[d].extent), by);
@@ -236,7 +247,7 @@ template <class Rule, class Work, std::size_t N>
     layout_table& table, std::array<arrangement const*, N> const& of, std::size_t hash, char const* by) {
   check_operands<Rule>(of, by);
   if constexpr (!takes_pads<Rule>)
-    for (auto const* operand : of) refuse_pads(operand->spec, by);
+    for (auto const* operand : of) refuse_pads<Rule>(operand->spec, by);
   auto const& layout = *of[0]->layout;
   auto const& mesh = layout.mesh.shape;
   auto* const fresh = [&]<std::size_t... I>(std::index_sequence<I...>) {

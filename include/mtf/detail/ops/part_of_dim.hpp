@@ -13,6 +13,7 @@
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/ops/operands.hpp>
+#include <mtf/detail/ops/operate.hpp>
 
 namespace mtf {
 
@@ -44,6 +45,8 @@ auto part_verdict() {
     return names{};
   else if constexpr (Shape::template has<To>)
     return error_dim_already_there<To, Shape>{};
+  else if constexpr (extent_in_type<To>() != stored_in_type<To>())
+    return error_dim_is_padded<To>{};
   else if constexpr (has_extent<To> && has_extent<From>)
     return std::conditional_t<(To::extent <= From::extent), ok, error_part_too_long<To, From>>{};
   else

@@ -79,6 +79,7 @@ struct slice_call {
   static auto verdict()
       -> first_failed_t<decltype(part_verdict<typename X::shape_type, D, Part>()), index_verdict_t<Start>>;
   using adds = shape<Part>;
+  using without_pads = any_of_shapes<shape<D, Part>>;
   static constexpr part_work<2> derive(auto const& extents, mesh_shape const& mesh, sharding const& x,
                                        sharding const& start) {
     part_work<2> w;
@@ -123,19 +124,6 @@ struct update_operation {
   }
 };
 
-/// A tensor of which this dimension is not split.
-template <class D>
-struct whole_along {
-  static constexpr sharding target(sharding s) {
-    for (int d = 0; d < s.ndim; ++d)
-      if (s[d].id == D::id) s[d].split = {};
-    return s;
-  }
-  static constexpr relayout_work derive(mesh_shape const& mesh, sharding const& x) {
-    return derive_relayout_work(mesh, x, target(x));
-  }
-};
-
 /// The verdict on a tensor that is to have these dimensions, in any order: that on its transposition.
 template <class X, class... D>
 auto dims_verdict(shape<D...> const*) {
@@ -144,6 +132,7 @@ auto dims_verdict(shape<D...> const*) {
 
 template <class D, class Part>
 struct update_rule {
+  using without_pads = any_of_shapes<shape<D, Part>>;
   static constexpr part_work<3> derive(mesh_shape const& mesh, sharding const& x, sharding const& part,
                                        sharding const& start) {
     part_work<3> w;

@@ -60,6 +60,20 @@ constexpr auto relaid_as(char const* name, X const& x) {
   }
 }
 
+/// A tensor of which this dimension is not split.
+template <class D>
+struct whole_along {
+  static constexpr bool takes_pads = true;
+  static constexpr sharding target(sharding s) {
+    for (int d = 0; d < s.ndim; ++d)
+      if (s[d].id == D::id) s[d].split = {};
+    return s;
+  }
+  static constexpr relayout_work derive(mesh_shape const& mesh, sharding const& x) {
+    return derive_relayout_work(mesh, x, target(x));
+  }
+};
+
 template <class Layout>
 struct relayout_call {
   /// A layout without splits is a value too where the operand's is.

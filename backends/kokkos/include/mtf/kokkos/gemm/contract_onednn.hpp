@@ -8,6 +8,7 @@
 
 #include <mtf/kokkos/gemm/bfloat16_units.hpp>
 #include <mtf/kokkos/gemm/contract_loops.hpp>
+#include <mtf/kokkos/gemm/contract_rows.hpp>
 #include <mtf/kokkos/launch/copy.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -124,6 +125,7 @@ class contractor {
   void contract(device<Exec>& on, contraction const& what, T const* a, T const* b, T* c, bool accumulate,
                 T const* bias = nullptr) {
     if (what.batch.size() * what.m * what.n == 0) return;
+    if (has_few_rows(what)) return contract_rows(on, what, a, b, c, accumulate, bias);
     if constexpr (std::is_same_v<T, bfloat16>)
       if (widens_ && what.k > 0) return contract_widened(on, what, a, b, c, accumulate, bias);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, bfloat16>) {

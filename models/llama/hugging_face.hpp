@@ -1,0 +1,132 @@
+#pragma once
+// Llama in files of Hugging Face's: the names of its tensors and their forms, its config.json.
+// (transformers/models/llama, of transformers 5.24)
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <mtf/checkpoint/config_values.hpp>
+#include <mtf/checkpoint/stored_names.hpp>
+#include <mtf/core/error.hpp>
+#include <mtf/core/extents_value.hpp>
+
+#include "settings.hpp"
+
+namespace mtf::llama {
+
+/// Of all tensors. Weights are [out, in], as here; a query's head is one of those for a head of keys.
+inline mtf::stored_names names_in_files() {
+  using name = std::array<char const*, 3>;
+  mtf::stored_names names{.tensors = {{"token_embedding", "model.embed_tokens.weight"},
+                                      {"gamma_f", "model.norm.weight"},
+                                      {"output.0", "lm_head.weight"}},
+                          .prefix = "model.",
+                          .not_parameters = {"model.layers.*.self_attn.rotary_emb.inv_freq"},
+                          .copies = {{"lm_head.weight", "model.embed_tokens.weight"}}};
+  for (auto const& [here, stored, form] : {name{"gamma1", "input_layernorm.weight", ""},
+                                           {"wq", "self_attn.q_proj.weight", "(kv_heads group d_head) d_model"},
+                                           {"wk", "self_attn.k_proj.weight", "(kv_heads d_head) d_model"},
+                                           {"wv", "self_attn.v_proj.weight", "(kv_heads d_head) d_model"},
+                                           {"wo", "self_attn.o_proj.weight", "d_model (kv_heads group d_head)"},
+                                           {"gamma2", "post_attention_layernorm.weight", ""},
+                                           {"w_gate", "mlp.gate_proj.weight", ""},
+                                           {"w_up", "mlp.up_proj.weight", ""},
+                                           {"w_down", "mlp.down_proj.weight", ""}})
+    names.tensors.push_back({std::string("blocks.*.") + here, std::string("model.layers.*.") + stored, form});
+  return names;
+}
+
+/// A name of config.json's and one of any_sizes'.
+inline constexpr std::array<std::pair<char const*, char const*>, 7> size_names{
+    {{"num_hidden_layers", "layers"},
+     {"hidden_size", "d_model"},
+     {"num_key_value_heads", "kv_heads"},
+     {"head_dim", "d_head"},
+     {"intermediate_size", "d_ff"},
+     {"max_position_embeddings", "positions"},
+     {"vocab_size", "vocab"}}};
+
+/// The sizes that a config.json says. Nothing, if it is no Llama's. A user_error: a Llama that computes otherwise than
+/// model.hpp does.
+inline mtf::extents_value sizes_of_config(mtf::config_values const& config) {
+  if (config.text("model_type").value_or("") != "llama") return {};
+  auto const should = [&](std::string const& key, bool is, std::string const& what) {
+    if (!is) throw mtf::user_error(config.path() + ": " + key + " should be " + what + " for the Llama that is here");
+  };
+  should("hidden_act", config.text("hidden_act").value_or("silu") == "silu", "silu");
+  should("attention_bias", config.number("attention_bias").value_or(0) == 0, "false");
+  should("mlp_bias", config.number("mlp_bias").value_or(0) == 0, "false");
+  auto const heads = config.number("num_attention_heads").value_or(0);
+  auto const kv_heads = config.number("num_key_value_heads").value_or(heads);
+  should("num_attention_heads", kv_heads > 0 && heads > 0 && heads % kv_heads == 0,
+         "a multiple of num_key_value_heads, " + std::to_string(kv_heads) + ", not " + std::to_string(heads) + ",");
+  mtf::extents_value sizes;
+  for (auto const& [theirs, ours] : size_names)
+    if (auto const n = config.number(theirs)) sizes.give(ours, *n);
+  sizes.give("kv_heads", kv_heads);
+  sizes.give("group", heads / kv_heads);
+  sizes.give("untied_output", config.number("tie_word_embeddings").value_or(0) == 0 ? 1 : 0);
+  return sizes;
+}
+
+/// The other numbers. A user_error: positions that turn in a way that is not here.
+inline settings settings_of_config(mtf::config_values const& config) {
+  settings s;
+  s.epsilon = config.real("rms_norm_eps").value_or(s.epsilon);
+  // transformers 5 has all of them in one object, 4 the base outside of another.
+  auto const real = [&](std::string const& key) {
+    auto const five = config.real("rope_parameters." + key);
+    return five ? five : config.real("rope_scaling." + key);
+  };
+  auto const text = [&](std::string const& key) {
+    auto const five = config.text("rope_parameters." + key);
+    return five ? five : config.text("rope_scaling." + key);
+  };
+  if (auto const theta = real("rope_theta"))
+    s.theta = *theta;
+  else
+    s.theta = config.real("rope_theta").value_or(s.theta);
+  auto const type = text("rope_type").value_or(text("type").value_or("default"));
+  if (type == "linear" || type == "llama3") {
+    s.scaling = type == "linear" ? rotary_scaling::linear : rotary_scaling::llama3;
+    s.factor = real("factor").value_or(s.factor);
+    s.low_freq_factor = real("low_freq_factor").value_or(s.low_freq_factor);
+    s.high_freq_factor = real("high_freq_factor").value_or(s.high_freq_factor);
+    s.original_positions = real("original_max_position_embeddings").value_or(s.original_positions);
+  } else if (type != "default") {
+    throw mtf::user_error(config.path() +
+                          ": rope_type should be default, linear or llama3 for the Llama that is here, not " + type);
+  }
+  return s;
+}
+
+/// A config.json for these sizes and other numbers, which transformers reads.
+inline std::string config_of_sizes(mtf::extents_value const& sizes, settings const& s) {
+  auto const of = [&](char const* name) { return sizes.find(name).value_or(0); };
+  auto const digits = [](double x) {
+    std::array<char, 32> text{};
+    std::string const number(text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr);
+    return number.find_first_of(".e") == std::string::npos ? number + ".0" : number;
+  };
+  std::string rope = "\"rope_theta\": " + digits(s.theta) + ", \"rope_type\": ";
+  rope += s.scaling == rotary_scaling::none     ? "\"default\""
+          : s.scaling == rotary_scaling::linear ? "\"linear\""
+                                                : "\"llama3\"";
+  if (s.scaling != rotary_scaling::none) rope += ", \"factor\": " + digits(s.factor);
+  if (s.scaling == rotary_scaling::llama3)
+    rope += ", \"low_freq_factor\": " + digits(s.low_freq_factor) +
+            ", \"high_freq_factor\": " + digits(s.high_freq_factor) + ", \"original_max_position_embeddings\": " +
+            std::to_string(static_cast<std::int64_t>(s.original_positions));
+  std::string text = "{\n  \"architectures\": [\n    \"LlamaForCausalLM\"\n  ],\n  \"model_type\": \"llama\",\n";
+  for (auto const& [theirs, ours] : size_names)
+    if (auto const n = sizes.find(ours)) text += "  \"" + std::string(theirs) + "\": " + std::to_string(*n) + ",\n";
+  return text + "  \"num_attention_heads\": " + std::to_string(of("kv_heads") * of("group")) +
+         ",\n  \"rms_norm_eps\": " + digits(s.epsilon) + ",\n  \"rope_parameters\": {" + rope +
+         "},\n  \"hidden_act\": \"silu\",\n  \"attention_bias\": false,\n  \"mlp_bias\": false,\n"
+         "  \"tie_word_embeddings\": " +
+         (of("untied_output") == 0 ? "true" : "false") + "\n}\n";
+}
+
+}  // namespace mtf::llama
