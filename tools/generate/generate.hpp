@@ -90,7 +90,8 @@ int generate_on(Backend& machine, mtf::layout_value const& layout, generate_opti
        .speaks = machine.ranks().rank() == 0,
        .begin =
            [&](std::int64_t rows, std::int64_t most) {
-             machine.layouts().give({{"batch", rows}, {"memory", most}});
+             auto const ranks = ranks_of(layout, Task::memory::id);
+             machine.layouts().give({{"batch", rows}, {"memory", (most + ranks - 1) / ranks * ranks}});
              kept = mtf::sized<cache>(machine);
              mtf::for_each_tensor(
                  [&](auto const&, auto& x) { x = mtf::zeros<std::remove_reference_t<decltype(x)>>(machine); }, kept);
