@@ -128,8 +128,8 @@ void nibbles(unsigned char const* q, unsigned fifth, float scale, float low, flo
 /// The scale and the minimum of the j-th eighth of a block of 256, 6 bits each.
 std::pair<float, float> scale_and_min(unsigned j, unsigned char const* s) {
   if (j < 4) return {static_cast<float>(s[j] & 63U), static_cast<float>(s[j + 4] & 63U)};
-  return {static_cast<float>((s[j + 4] & 15U) | (s[j - 4] >> 6U) << 4U),
-          static_cast<float>(s[j + 4] >> 4U | (s[j] >> 6U) << 4U)};
+  unsigned const both = s[j + 4], scale = s[j - 4], minimum = s[j];
+  return {static_cast<float>((both & 15U) | scale >> 6U << 4U), static_cast<float>(both >> 4U | minimum >> 6U << 4U)};
 }
 /// Q4_K; Q5_K, if `high` has the fifth bits.
 void super_block(unsigned char const* p, unsigned char const* high, unsigned char const* q, float* to) {
@@ -175,7 +175,7 @@ constexpr std::array<block, 11> blocks{{
      }},
     {30, "BF16", 1, 2,
      [](unsigned char const* p, float* to) {
-       unsigned const bits = p[0] << 16U | unsigned{p[1]} << 24U;
+       unsigned const bits = unsigned{p[0]} << 16U | unsigned{p[1]} << 24U;
        std::memcpy(to, &bits, 4);
      }},
 }};

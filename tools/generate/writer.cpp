@@ -64,8 +64,9 @@ class writing {
     // Prompts of about the same length are read together.
     std::vector<std::size_t> order(rows_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](auto a, auto b) { return rows_[a].prompt.size() < rows_[b].prompt.size(); });
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) {
+      return std::pair(rows_[a].prompt.size(), a) < std::pair(rows_[b].prompt.size(), b);
+    });
     for (std::size_t at = 0; at < order.size(); at += static_cast<std::size_t>(o_->rows)) {
       std::vector<row*> group;
       for (auto i = at; i < std::min(order.size(), at + static_cast<std::size_t>(o_->rows)); ++i)
