@@ -40,9 +40,8 @@ nlohmann::json reference() {
 }
 
 std::int32_t drawn(sampling const& how, std::vector<float> logits, double uniform,
-                   std::vector<std::int32_t> const& prompt = {}, std::vector<std::int32_t> const& answer = {},
-                   std::vector<std::int32_t> const& never = {}) {
-  return sampler(how)(logits, prompt, answer, never, uniform);
+                   std::vector<std::int32_t> const& prompt = {}, std::vector<std::int32_t> const& answer = {}) {
+  return sampler(how)(logits, prompt, answer, uniform);
 }
 
 TEST_CASE("tokens are drawn with the probabilities of transformers") {
@@ -61,7 +60,7 @@ TEST_CASE("tokens are drawn with the probabilities of transformers") {
     sampler draw(how);
     for (int i = 0; i < draws; ++i) {
       auto z = logits;
-      share[static_cast<std::size_t>(draw(z, prompt, {}, {}, (i + 0.5) / draws))] += 1.0 / draws;
+      share[static_cast<std::size_t>(draw(z, prompt, {}, (i + 0.5) / draws))] += 1.0 / draws;
     }
     for (std::size_t v = 0; v < share.size(); ++v) {
       double const theirs = c["probabilities"][v];
@@ -104,7 +103,6 @@ TEST_CASE("penalties: of repetition for prompt and answer, each token once; the 
   sampling const there{.presence_penalty = 1, .temperature = 0};
   CHECK(drawn(there, {4, 2.5F}, 0, {}, {0, 0, 0}) == 0);
   CHECK(drawn(there, {4, 3.5F}, 0, {}, {0}) == 1);
-  CHECK(drawn({.temperature = 0}, {4, 3}, 0, {}, {}, {0}) == 1);
 }
 
 /// A token is a piece of a text; the last one is special.

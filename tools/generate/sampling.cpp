@@ -47,11 +47,8 @@ void sampler::penalize(std::span<float> logits, std::span<std::int32_t const> pr
 }
 
 std::int32_t sampler::operator()(std::span<float> logits, std::span<std::int32_t const> prompt,
-                                 std::span<std::int32_t const> answer, std::span<std::int32_t const> never,
-                                 double uniform) {
+                                 std::span<std::int32_t const> answer, double uniform) {
   penalize(logits, prompt, answer);
-  for (auto const id : never)
-    if (static_cast<std::size_t>(id) < logits.size()) logits[static_cast<std::size_t>(id)] = hidden;
   std::size_t best = logits.size();
   for (std::size_t v = 0; v < logits.size(); ++v)
     if (logits[v] > (best < logits.size() ? logits[best] : hidden)) best = v;

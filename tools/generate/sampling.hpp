@@ -28,10 +28,10 @@ class sampler {
  public:
   explicit sampler(sampling const& how) : how_(how) {}
 
-  /// The token that a number of [0, 1) draws from `logits`, which are changed. `prompt`, `answer`: what is before it;
-  /// `never`: tokens that are not to be drawn. Logits that are all NaN or -infinity: a user_error.
+  /// The token that a number of [0, 1) draws from `logits`, which are changed. `prompt`, `answer`: what is before it.
+  /// Logits that are all NaN or -infinity: a user_error.
   std::int32_t operator()(std::span<float> logits, std::span<std::int32_t const> prompt,
-                          std::span<std::int32_t const> answer, std::span<std::int32_t const> never, double uniform);
+                          std::span<std::int32_t const> answer, double uniform);
 
  private:
   void penalize(std::span<float> logits, std::span<std::int32_t const> prompt, std::span<std::int32_t const> answer);

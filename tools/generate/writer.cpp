@@ -169,7 +169,7 @@ class writing {
   void draw(row& r, std::span<float> logits) {
     auto const at = r.prompt.size() + r.answer.size();
     auto const bits = mtf::random_key(o_->seed).of("token").of(static_cast<std::uint64_t>(at)).bits();
-    auto const id = draw_(logits, r.prompt, r.answer, {}, static_cast<double>(bits >> 11U) * 0x1p-53);
+    auto const id = draw_(logits, r.prompt, r.answer, static_cast<double>(bits >> 11U) * 0x1p-53);
     ++drawn_;
     if (std::find(o_->ends.begin(), o_->ends.end(), id) != o_->ends.end()) {
       r.ended_by = "stop";
