@@ -4,6 +4,7 @@
 #include <mtf/checkpoint/code/config_values.hpp>
 #include <mtf/checkpoint/code/extents_in.hpp>
 #include <mtf/checkpoint/code/save.hpp>
+#include <mtf/detail/train/code/run_progress.hpp>
 #include <mtf/detail/train/code/training_run.hpp>
 #include <mtf/train/code/event_file.hpp>
 #include <mtf/train/code/run_log.hpp>

@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 checks=()
-others='^tools/(train/(train|ranks_as_threads|optimizer_numbers)|generate/generate|prepare/)'
+others='^tools/(train/(train|ranks_as_threads|optimizer_numbers)|writing/(cached_model|generator_of)|evaluate/evaluate|prepare/)'
 if [[ "${1:-}" == --all ]]; then
   mapfile -t headers < <(find include models tools -name '*.hpp' | grep -vE "$others" | sort)
 elif ! git rev-parse --git-dir >/dev/null 2>&1; then

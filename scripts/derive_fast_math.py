@@ -18,7 +18,7 @@ import pathlib
 import struct
 import sys
 
-from mpmath import cos, exp, fdot, log, lu_solve, matrix, mp, mpf, nstr, pi, polyval, sqrt, tanh
+from mpmath import cos, erf, erfc, exp, fdot, log, lu_solve, matrix, mp, mpf, nstr, pi, polyval, sqrt, tanh
 
 mp.prec = 120
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -165,6 +165,20 @@ def hyperbolic_tangent():
     yield [line for name, c in (("p", a.p), ("q", a.q)) for line in polynomial(name, "z", [1, *c])], a.error
 
 
+def error_function():
+    """erf x = x + x P(z), z = x^2, below the bound; above it 1 - e^-(t + t Q(t)), t = |x| up to 4, where it is 1 as a float.
+    Errors are those of erf: what that of the exponent becomes by the exponential, to first order."""
+    bound = mpf("0.93")
+    small = to_float(bound)
+    yield [f"constexpr float bound = {literal(small)};"], abs(small / bound - 1)
+    a = Approximation(erf, lambda x: x, lambda x: x, lambda x: x * x, mpf("1e-20"), small, 6)
+    yield polynomial("p", "z", a.p), a.error
+    passed_on = lambda t: erfc(t) / erf(t)
+    one, base = (lambda t: mpf(1)), (lambda t: 1 + passed_on(t) * (log(erfc(t)) + t))
+    a = Approximation(one, base, lambda t: passed_on(t) * t, lambda t: t, small, mpf(4), 7)
+    yield polynomial("q", "t", a.p), a.error
+
+
 def error_of_start(start):
     """The largest error of one of Newton's steps towards 1 / sqrt(x), from the float y with the bits start - bits(x) / 2.
     In x, y is linear piece by piece, so x y^2 has its extrema at known places; the step makes y (1.5 - 0.5 x y^2) of y."""
@@ -212,7 +226,7 @@ def main():
     check = parser.parse_args().check
     wrong = 0
     for header, derivations in (
-        (FAST_MATH, (constants_of_ln2, exponential, logarithm, hyperbolic_tangent, square_root)),
+        (FAST_MATH, (constants_of_ln2, exponential, logarithm, hyperbolic_tangent, error_function, square_root)),
         (RANDOM, (series_of_logarithm, series_of_sine)),
     ):
         there = [line.split("//")[0].strip() for line in (ROOT / header).read_text().splitlines()]

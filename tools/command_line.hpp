@@ -6,9 +6,12 @@
 #include <CLI/Validators.hpp>
 
 #include <charconv>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <type_traits>
+
+#include <mtf/core/error.hpp>
 
 namespace mtf::tools {
 
@@ -28,6 +31,22 @@ void add_number(CLI::App& app, char const* flag, Number& to, Number low, Number 
   app.add_option_function<std::string>(flag, read, description)
       ->default_str(CLI::detail::to_string(to))
       ->type_name(std::is_integral_v<Number> ? "INT" : "FLOAT");
+}
+
+/// Parses the line, then calls f(). What is wrong with it, and what --help says, is told by the program, once MPI runs.
+template <class F>
+void parse_line(CLI::App& app, int argc, char** argv, std::optional<std::string>& wrong,
+                std::optional<std::string>& help, F const& f) {
+  try {
+    app.parse(argc, argv);
+    f();
+  } catch (CLI::CallForHelp const&) {
+    help = app.help();
+  } catch (CLI::ParseError const& e) {
+    wrong = std::string(e.what()) + " (see --help)";
+  } catch (mtf::user_error const& e) {
+    wrong = e.what();
+  }
 }
 
 /// What is given as a path is one.

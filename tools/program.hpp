@@ -232,13 +232,17 @@ struct training_loss {
   }
 
  private:
-  constexpr auto of(auto const& p, [[maybe_unused]] noise const& n, auto const&... in) const {
+  constexpr auto of(auto const& p, noise const& n, auto const&... in) const {
+    if constexpr (has_settings<task>)
+      return with_noise(p, n, in..., settings);
+    else
+      return with_noise(p, n, in...);
+  }
+  constexpr auto with_noise(auto const& p, [[maybe_unused]] noise const& n, auto const&... in) const {
     if constexpr (Program::takes_any_layout && can_recompute<task>)
       return task::loss(p, in..., task::recomputed_if(recompute, n));
     else if constexpr (has_noise<task>)
       return task::loss(p, in..., n);
-    else if constexpr (has_settings<task>)
-      return task::loss(p, in..., settings);
     else
       return task::loss(p, in...);
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <mtf/checkpoint/config_file.hpp>
 #include <mtf/core/error.hpp>
@@ -40,7 +41,15 @@ mtf::extents_value size_in(std::string const& name, std::string const& flag, std
 
 }  // namespace
 
-size_options::size_options(CLI::App& app, sizes_of_task const& of) : of_(of) {
+size_options::size_options(CLI::App& app, sizes_of_task const& of, std::vector<std::string> const& model_types)
+    : of_(of) {
+  // (Which model it is was found before: model_asked_for.)
+  if (model_types.size() > 1)
+    app.add_option("--model-type", model_type_,
+                   "which model, where no config.json says it; beside --help: whose sizes are told here")
+        ->check(CLI::IsMember(model_types))
+        ->default_str(model_types.front())
+        ->group("Sizes");
   if (of_.are_values())
     app.add_option("--model", model_,
                    "a JSON file with the model's sizes, by the names of the options below" +
@@ -108,7 +117,8 @@ size_options::found size_options::result(std::string const& config) const {
   mtf::extents_value values;
   for (auto const& o : options_)
     if (o.size.fixed < 0) values.give(asked.only(o.size.name));
-  if (of_.are_values() && !path.empty()) f.flags = " --model " + shell_word(path);
+  if (!model_type_.empty()) f.flags = " --model-type " + model_type_;
+  if (of_.are_values() && !path.empty()) f.flags += " --model " + shell_word(path);
   f.extents = of_.extents_from != nullptr ? of_.extents_from(values) : values;
   for (auto const& o : options_) {
     // As it was asked for: what the program makes of it may be another number, as of layers in two parts.

@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <mtf/checkpoint/config_values.hpp>
 #include <mtf/core/extents_value.hpp>
@@ -16,7 +17,8 @@ namespace mtf::tools {
 /// Adds the options to a command line, and says what came of them once it is parsed.
 class size_options {
  public:
-  size_options(CLI::App& app, sizes_of_task const& of);
+  /// `model_types`: of all models that the program has, of which this is one.
+  size_options(CLI::App& app, sizes_of_task const& of, std::vector<std::string> const& model_types);
   size_options(size_options const&) = delete;  // the command line knows where it is
   size_options& operator=(size_options const&) = delete;
   ~size_options() = default;
@@ -43,6 +45,7 @@ class size_options {
   sizes_of_task of_;
   std::deque<option> options_;  // each stays where it is
   std::string model_;           // a path
+  std::string model_type_;
 };
 
 }  // namespace mtf::tools

@@ -34,6 +34,10 @@ concept has_files = requires(mtf::extents_value const& sizes) {
   Task::config_from_sizes(sizes);
 };
 
+/// Whether a task says what its model is called where a program has several.
+template <class Task>
+concept has_model_type = requires { std::string(Task::model_type); };
+
 /// What a task's sizes are, and where they come from.
 struct sizes_of_task {
   struct size {
@@ -42,6 +46,7 @@ struct sizes_of_task {
   };
   std::vector<size> all{};
   mtf::extents_value defaults{};
+  std::string model_type{};  // as config.json and --model-type have it, of a task that says it
   /// Those that a config file of another tool's says; none, if it is not such a one. A model that computes otherwise is
   /// a user_error.
   mtf::extents_value (*from_config)(mtf::config_values const&) = nullptr;
@@ -56,6 +61,14 @@ struct sizes_of_task {
     return false;
   }
 };
+
+/// What --model-type takes, in this order.
+inline std::vector<std::string> model_types_of(std::vector<sizes_of_task> const& models) {
+  std::vector<std::string> types;
+  types.reserve(models.size());
+  for (auto const& model : models) types.push_back(model.model_type);
+  return types;
+}
 
 template <class List>
 struct sizes_in;
@@ -85,6 +98,7 @@ template <class Task, class Program = Task>
 sizes_of_task sizes_of() {
   sizes_of_task of{.all = sizes_in<typename sizes_list<Task>::type>::all()};
   if constexpr (requires { Task::default_sizes(); }) of.defaults = Task::default_sizes();
+  if constexpr (has_model_type<Task>) of.model_type = Task::model_type;
   if constexpr (requires(mtf::config_values const& c) { Task::sizes_from_config(c); })
     of.from_config = [](mtf::config_values const& config) { return Task::sizes_from_config(config); };
   if constexpr (has_files<Task>)

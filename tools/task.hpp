@@ -28,26 +28,36 @@
 //     double weight_of(int step, std::int64_t i) const;   // how much a batch counts of several in a step
 //     struct noise { double rate; mtf::random_key key; };   // loss's last argument: --dropout
 //     static auto recomputed_if(bool, noise);   // in its place, of a loss that can recompute: --recompute
-//     struct settings { double epsilon = 1e-6; };   // numbers that are no sizes: loss's last argument, of a task
-//     without noise static settings settings_from_config(mtf::config_values const& config);   // of a config that may
-//     be empty template <class Layout> using with_upper_layout = ...;   // the upper half of the layers: --upper-layout
+//     struct settings { double epsilon = 1e-6; };   // numbers that are no sizes: in loss behind the inputs
+//     static settings settings_from_config(mtf::config_values const& config);   // which may be empty
+//     static constexpr char const* model_type;   // as config.json and --model-type have it, where a program has
+//     several
+//
+//     template <class Layout>   // --upper-layout
+//     using with_upper_layout = ...;   // the task whose upper half of the layers has that
+//
+//     static constexpr bool takes_buckets = true;   // --buckets: batches of several extents, which batch_of gives
+//     std::vector<std::pair<mtf::extents_value, double>> batch_extents() const;   // all of them, and the share of each
+//
 //     using sizes = std::tuple<layers, batch, ...>;   // in place of `dimensions`: what a command line shows, or asks
-//     for static constexpr std::array<char const*, 2> input_names;   // in plans static constexpr char const* reads; //
-//     what --data takes static constexpr char const* item;    // what speeds count, std::int64_t items() const; // and
-//     so many a batch
+//
+//     static constexpr std::array<char const*, 2> input_names;   // in plans
+//     static constexpr char const* reads;   // what --data takes
+//     static constexpr char const* item;    // what speeds count
+//     std::int64_t items() const;           // and so many a batch
 //
 // Dimensions without an extent are asked for on the command line, --batch and so on, and then it may have:
 //
 //     static mtf::extents_value default_sizes();
 //     static mtf::extents_value extents_from(mtf::extents_value const& asked);   // with what follows from others
-//     static mtf::extents_value sizes_from_config(std::map<std::string, std::int64_t> const& config);  // of other
-//     tools'
+//     static mtf::extents_value sizes_from_config(mtf::config_values const& config);   // of another tool's
 //
 // mtf::models::language_task makes one of a language model.
 #include <concepts>
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include <mtf/checkpoint/config_values.hpp>
 #include <mtf/core/extents_value.hpp>
@@ -58,12 +68,13 @@ namespace mtf::tools {
 
 /// What a task's data are made by.
 struct data_options {
-  std::string data;               // a path
-  mtf::random_key seed{0};        // of the run
-  std::int64_t batches = 1;       // in a step
-  double validation_share = 0.1;  // of the data, kept from training
-  mtf::extents_value extents{};   // of dimensions that are values
-  mtf::config_values config{};    // of another tool's file that the sizes are from; empty: there is none
+  std::string data;                     // a path
+  mtf::random_key seed{0};              // of the run
+  std::int64_t batches = 1;             // in a step
+  double validation_share = 0.1;        // of the data, kept from training
+  mtf::extents_value extents{};         // of dimensions that are values
+  mtf::config_values config{};          // of another tool's file that the sizes are from; empty: there is none
+  std::vector<std::int64_t> buckets{};  // of a task that takes them: shorter sequences
 };
 
 /// A list of dimensions.
@@ -111,8 +122,19 @@ concept has_settings = requires(mtf::config_values const& config) { Task::settin
 template <class Task>
 concept can_recompute = has_noise<Task> && requires(typename Task::noise n) { Task::recomputed_if(true, n); };
 template <class Task>
+concept has_buckets = requires { requires Task::takes_buckets; };
+template <class Task>
 concept has_upper_layout = requires { typename Task::template with_upper_layout<mtf::any_layout<1>>; };
 
+/// A batch, and behind it the settings of a task that has some.
+template <class Task, class Batch>
+struct with_settings_behind {
+  using type = Batch;
+};
+template <has_settings Task, class... X>
+struct with_settings_behind<Task, std::tuple<X...>> {
+  using type = std::tuple<X..., typename Task::settings>;
+};
 /// Can a loss be had of these parameters and this batch, as training_loss asks for it?
 template <class Task, bool Recomputes, class Parameters, class Batch>
 inline constexpr bool has_loss = false;
@@ -171,7 +193,8 @@ consteval missing missing_for_plan() {
   if constexpr (!described<Task>)
     return missing_in_description<Task>();
   else if constexpr (!has_loss<Task, Recomputes, typename Task::template parameters<Place::template tensor>,
-                               typename batch_at<typename Task::inputs, Place>::type>)
+                               typename with_settings_behind<
+                                   Task, typename batch_at<typename Task::inputs, Place>::type>::type>)
     return missing::loss;
   else
     return missing::nothing;

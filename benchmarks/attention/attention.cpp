@@ -74,19 +74,22 @@ void measure(char const* type, backend& machine, index batch, index sequence, in
   mtf::backend::attention_shape const shape{
       .batch = {.ndim = 2,
                 .extent = {batch, heads},
-                .stride = {{{sequence * row, head}, {sequence * row, head}, {sequence * row, head}}}},
+                .stride =
+                    {{{sequence * row, head}, {sequence * row, head}, {sequence * row, head}, {sequence * row, head}}}},
       .queries = sequence,
       .keys = sequence,
       .head = head,
+      .values = head,
       .q_row = row,
       .k_row = row,
       .v_row = row,
+      .out_row = row,
       .seen = mtf::visible::causal()};
   numbers<T> const q(machine, size), k(machine, size), v(machine, size), out(machine, size), g(machine, size);
   numbers<T> const dq(machine, size), dk(machine, size), dv(machine, size);
   numbers<float> const max(machine, batch * heads * sequence), sum(machine, batch * heads * sequence);
   float const scale = 0.125F;
-  double const product = shape.flops();
+  double const product = shape.flops(head);
 
   std::printf("%s, batch %d, sequence %d, heads %d, head %d\n", type, static_cast<int>(batch),
               static_cast<int>(sequence), static_cast<int>(heads), static_cast<int>(head));
@@ -104,16 +107,62 @@ void measure(char const* type, backend& machine, index batch, index sequence, in
   index const square = w.rows() * sequence;
   numbers<T> const scores(machine, square), weights(machine, square), dweights(machine, square);
   report(machine, "composed, forward", 2 * product, [&] {
-    machine.run(primitives::contract{w.scores(1), q.read(), k.read(), scores.get()});
+    machine.run(primitives::contract{w.scores(mtf::backend::of_k), q.read(), k.read(), scores.get()});
     machine.run(primitives::softmax{rows, scale, rule, weights.get(), scores.read()});
-    machine.run(primitives::contract{w.weighted(2), weights.read(), v.read(), out.get()});
+    machine.run(primitives::contract{w.weighted(mtf::backend::of_v), weights.read(), v.read(), out.get()});
   });
   report(machine, "composed, backward", 4 * product, [&] {
-    machine.run(primitives::contract{w.transposed_weighted(2), weights.read(), g.read(), dv.get()});
-    machine.run(primitives::contract{w.scores(2), g.read(), v.read(), dweights.get()});
+    machine.run(primitives::contract{w.transposed_weighted(mtf::backend::of_v), weights.read(), g.read(), dv.get()});
+    machine.run(primitives::contract{w.scores(mtf::backend::of_v), g.read(), v.read(), dweights.get()});
     machine.run(primitives::softmax_vjp{rows, scale, scores.get(), weights.read(), dweights.read()});
-    machine.run(primitives::contract{w.weighted(1), scores.read(), k.read(), dq.get()});
-    machine.run(primitives::contract{w.transposed_weighted(1), scores.read(), q.read(), dk.get()});
+    machine.run(primitives::contract{w.weighted(mtf::backend::of_k), scores.read(), k.read(), dq.get()});
+    machine.run(primitives::contract{w.transposed_weighted(mtf::backend::of_k), scores.read(), q.read(), dk.get()});
+  });
+}
+
+/// Attention as later models have it: four heads of queries for one of keys, of which each query sees 512, and a bias
+/// for each head, query and key.
+template <class T>
+void measure_general(char const* type, backend& machine, index sequence, index kv_heads, index group, index head) {
+  index const heads = kv_heads * group, row = heads * head, kv_row = kv_heads * head;
+  mtf::backend::attention_shape shape{.batch = {.ndim = 2, .extent = {kv_heads, group}, .stride = {}},
+                                      .queries = sequence,
+                                      .keys = sequence,
+                                      .head = head,
+                                      .values = head,
+                                      .q_row = row,
+                                      .k_row = kv_row,
+                                      .v_row = kv_row,
+                                      .out_row = row,
+                                      .seen = mtf::visible::window(512),
+                                      .biased = true,
+                                      .bias_query = sequence,
+                                      .bias_key = 1};
+  auto& stride = shape.batch.stride;
+  stride[mtf::backend::of_q] = stride[mtf::backend::of_out] = {group * head, head};
+  stride[mtf::backend::of_k] = stride[mtf::backend::of_v] = {head, 0};
+  stride[mtf::backend::of_bias] = {group * sequence * sequence, sequence * sequence};
+  numbers<T> const q(machine, sequence * row), k(machine, sequence * kv_row), v(machine, sequence * kv_row);
+  numbers<T> const out(machine, sequence * row), g(machine, sequence * row), dq(machine, sequence * row);
+  numbers<T> const dk(machine, sequence * kv_row), dv(machine, sequence * kv_row);
+  numbers<T> const bias(machine, heads * sequence * sequence), dbias(machine, heads * sequence * sequence);
+  numbers<float> const max(machine, heads * sequence), sum(machine, heads * sequence);
+  float const scale = 0.125F;
+  double const product = shape.flops(head);
+
+  std::printf("%s, sequence %d, %d heads for %d, head %d, window 512, bias\n", type, static_cast<int>(sequence),
+              static_cast<int>(heads), static_cast<int>(kv_heads), static_cast<int>(head));
+  report(machine, "fused, forward", 2 * product, [&] {
+    machine.run(primitives::attention<T>{shape, scale, out.get(), max.get(), sum.get(), q.read(), k.read(), v.read(),
+                                         bias.read()});
+  });
+  report(machine, "fused, backward", 5 * product, [&] {
+    machine.run(primitives::attention_vjp<T>{shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(),
+                                             out.read(), max.read(), sum.read(), g.read(), bias.read()});
+  });
+  report(machine, "bias' gradient", 2 * product, [&] {
+    machine.run(primitives::attention_bias_vjp<T>{shape, scale, dbias.get(), q.read(), k.read(), v.read(), out.read(),
+                                                  max.read(), sum.read(), g.read(), bias.read()});
   });
 }
 
@@ -127,4 +176,6 @@ int main(int argc, char** argv) {
   measure<mtf::bfloat16>("bfloat16", machine, 1, 2048, 8, 64);
   measure<float>("float", machine, 8, 256, 8, 64);
   measure<mtf::bfloat16>("bfloat16", machine, 8, 256, 8, 64);
+  measure_general<float>("float", machine, 2048, 2, 4, 64);
+  measure_general<mtf::bfloat16>("bfloat16", machine, 2048, 2, 4, 64);
 }

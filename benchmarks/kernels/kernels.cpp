@@ -13,7 +13,7 @@
 #include <mtf/ops/elementwise/functions.hpp>
 
 #include "../../tools/train/peak.hpp"
-#include "../measure.hpp"
+#include "../beside_triad.hpp"
 
 namespace primitives = mtf::primitives;
 
@@ -74,38 +74,8 @@ struct gelu_of_sum {
   }
 };
 
-/// y = x + 2 dx, bytes a second: the best of four.
-double triad(arrays<float> const& a) {
-  auto const y = a.y, x = a.x, dx = a.dx;
-  double best = 1e9;
-  for (int i = 0; i < 4; ++i)
-    best = std::min(best, measure::seconds([&] {
-                      Kokkos::parallel_for(
-                          "triad", Kokkos::RangePolicy<backend::execution_space>(0, size),
-                          KOKKOS_LAMBDA(index j) { y[j] = x[j] + 2 * dx[j]; });
-                      Kokkos::fence();
-                    }));
-  return 3 * arrays<float>::whole / best;
-}
-
-/// Runs f as often as Google Benchmark likes; returns the median of the seconds.
-template <class F>
-double timed(backend& b, benchmark::State& state, F const& f) {
-  std::vector<double> seconds;
-  for ([[maybe_unused]] auto _ : state) {
-    seconds.push_back(measure::seconds([&] {
-      f();
-      b.fence();
-    }));
-    state.SetIterationTime(seconds.back());
-  }
-  return measure::median(seconds);
-}
-
-template <class Run>
-void add(std::string const& name, Run const& run) {
-  benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Unit(benchmark::kMillisecond)->MinTime(0.2);
-}
+/// In bytes a second.
+double triad(arrays<float> const& a) { return measure::triad<backend::execution_space>(a.y, a.x, a.dx, size); }
 
 /// What is measured of elements of type T.
 template <class T>
@@ -118,12 +88,9 @@ class kernels {
  private:
   template <class F>
   void kernel(char const* name, double bytes, F const& f) {
-    add(before_ + name, [this, bytes, f](benchmark::State& state) {
-      double const limit = triad(floats_), speed = bytes / timed(a_.b, state, [&] { f(a_.b, a_); });
-      state.counters["MB"] = bytes / 1e6;
-      state.counters["GB/s"] = speed / 1e9;
-      state.counters["triad"] = limit / 1e9;
-      state.counters["share"] = speed / limit;
+    measure::add(before_ + name, [this, bytes, f](benchmark::State& state) {
+      double const limit = triad(floats_);
+      measure::bandwidth(state, bytes, measure::timed(a_.b, state, [&] { f(a_.b, a_); }), limit);
     });
   }
   /// c[m, n] = a[m, k] b[k, n], `batch` times; transposed operands are stored the other way.
@@ -133,10 +100,10 @@ class kernels {
     if (a_transposed) c.a_m = 1, c.a_k = m;
     if (b_transposed) c.b_k = 1, c.b_n = k;
     if (batch > 1) c.batch = {.ndim = 1, .extent = {batch}, .stride = {operand{m * k}, operand{k * n}, operand{m * n}}};
-    add(before_ + name, [c, this](benchmark::State& state) {
+    measure::add(before_ + name, [c, this](benchmark::State& state) {
       double const peak = mtf::tools::matrix_peak(a_.b);
       double const speed =
-          c.flops() / timed(a_.b, state, [&] {
+          c.flops() / measure::timed(a_.b, state, [&] {
             a_.b.run(primitives::contract{c, static_cast<T const*>(a_.x), static_cast<T const*>(a_.dy), a_.y});
           });
       state.counters["GFLOP/s"] = speed / 1e9;

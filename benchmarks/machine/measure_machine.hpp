@@ -158,10 +158,10 @@ class measurement {
       // Tensors [batch, queries, heads, head].
       index const batch = 4, heads = 8, queries = 256, row = heads * head, size = batch * queries * row;
       mtf::backend::extents const strides{queries * row, head};
-      s.batch = {.ndim = 2, .extent = {batch, heads}, .stride = {strides, strides, strides}};
+      s.batch = {.ndim = 2, .extent = {batch, heads}, .stride = {strides, strides, strides, strides}};
       s.queries = s.keys = queries;
-      s.head = head;
-      s.q_row = s.k_row = s.v_row = row;
+      s.head = s.values = head;
+      s.q_row = s.k_row = s.v_row = s.out_row = row;
       auto* const max = next<mtf::compute_t<T>>(batch * heads * queries);
       auto* const sum = next<mtf::compute_t<T>>(batch * heads * queries);
       auto const tensor = [&] { return next<T>(size); };

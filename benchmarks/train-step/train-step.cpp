@@ -76,7 +76,7 @@ void compare_with_recomputed(backend& machine, int steps, Timed const& timed, St
   }
   auto const planned = [](bool again) {
     auto const f = [again](auto const& q, auto const& a, auto const& b) {
-      return language_model::loss(q, a, b, language_model::recomputed_if(again));
+      return language_model::loss(q, a, b, {}, language_model::recomputed_if(again));
     };
     return mtf::plan_under<gradients_are_completed, state_split, mtf::updated_by<mtf::adamw>>(
         f, mtf::value_of<layout>, planned_parameters, planned_tokens, planned_tokens);
@@ -117,7 +117,7 @@ int run(backend& machine, request const& asked) {
   auto const step_of = [&](bool again) {
     auto const gradient = mtf::value_and_grad<state_split>(
         [again](auto const& q, auto const& a, auto const& b) {
-          return model::loss(q, a, b, model::recomputed_if(again));
+          return model::loss(q, a, b, {}, model::recomputed_if(again));
         },
         gradients_are_completed);
     auto const [value, gradients] = gradient(p, x, y);

@@ -51,3 +51,4 @@ endfunction()
 
 found_is_true("\"batch:a\", state whole, gradients overlapped" seconds --ranks 2)
 found_is_true("\"batch:a\", state split, gradients overlapped" memory --ranks 4)
+found_is_true("mesh \"a:2\"" bytes --ranks 2 --model-type llama --layers 2)

@@ -8,21 +8,11 @@ file(WRITE "${WORK}/digits.txt" "${text}")
 set(flags --data "${WORK}/digits.txt" --batch 4 --sequence 16 --steps 12 --warmup 2 --eval-every 12 --sample 0)
 
 include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
-function(refused expected)
-  execute_process(COMMAND "${TRAIN}" ${flags} ${ARGN} OUTPUT_VARIABLE out ERROR_VARIABLE err RESULT_VARIABLE code)
-  string(REGEX REPLACE "\n$" "" line "${err}")
-  if(NOT code EQUAL 2 OR NOT line MATCHES "^mtf: [^\n]*$" OR NOT line MATCHES "${expected}")
-    message(FATAL_ERROR "${ARGN}\nexit code ${code}, expected: ${expected}\n${out}\n${err}")
-  endif()
-endfunction()
-
-foreach(model IN ITEMS gpt2 gpt2-untied llama llama-tied)
-  set(train "${TRAIN}")
+foreach(model IN ITEMS gpt2 gpt2-untied gpt2-epsilon llama llama-tied)
   set(split "heads:model")
-  set(keys n_layer n_embd n_head n_positions)
+  set(keys n_layer n_embd n_head n_positions layer_norm_epsilon)
   set(padded --vocab 61/2)
   if(model MATCHES "llama")
-    set(train "${TRAIN_LLAMA}")
     set(split "kv_heads:model")
     set(keys num_hidden_layers hidden_size intermediate_size num_attention_heads num_key_value_heads head_dim rms_norm_eps
       rope_parameters max_position_embeddings)
@@ -30,11 +20,11 @@ foreach(model IN ITEMS gpt2 gpt2-untied llama llama-tied)
       list(APPEND padded --kv-heads 3/2)
     endif()
   endif()
-  run("${train}" ${flags} --from "${MODELS}/${model}" --log "${WORK}/${model}.jsonl" --write "${WORK}/${model}")
+  run("${TRAIN}" ${flags} --from "${MODELS}/${model}" --log "${WORK}/${model}.jsonl" --write "${WORK}/${model}")
   if(NOT out MATCHES "written to ${WORK}/${model}")
     message(FATAL_ERROR "${out}")
   endif()
-  run(${MPIEXEC} ${NUMPROC_FLAG} 4 "${train}" ${flags} --from "${MODELS}/${model}" ${padded} --log "${WORK}/${model}-4.jsonl"
+  run(${MPIEXEC} ${NUMPROC_FLAG} 4 "${TRAIN}" ${flags} --from "${MODELS}/${model}" ${padded} --log "${WORK}/${model}-4.jsonl"
     --mesh "data:2,model:2" --layout "batch:data,${split},d_ff:model,vocab:model" --write "${WORK}/${model}-4")
   execute_process(COMMAND "${COMPARE}" "${WORK}/${model}.jsonl" "${WORK}/${model}-4.jsonl" 1e-4 COMMAND_ERROR_IS_FATAL ANY)
   # The config says what it said.
@@ -53,14 +43,14 @@ foreach(model IN ITEMS gpt2 gpt2-untied llama llama-tied)
   endforeach()
   # It goes on from there, on any number of ranks, and may replace what it wrote.
   foreach(from IN ITEMS ${model} ${model}-4)
-    run("${train}" ${flags} --from "${WORK}/${from}" --log "${WORK}/${from}-on.jsonl" --write "${WORK}/${from}")
+    run("${TRAIN}" ${flags} --from "${WORK}/${from}" --log "${WORK}/${from}-on.jsonl" --write "${WORK}/${from}")
   endforeach()
   execute_process(COMMAND "${COMPARE}" "${WORK}/${model}-on.jsonl" "${WORK}/${model}-4-on.jsonl" 1e-4
     COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
 
 # What a Llama's config says besides sizes is the model's also where the weights are named alone.
-run("${TRAIN_LLAMA}" ${flags} --from "${MODELS}/llama-tied/model.safetensors" --model "${MODELS}/llama-tied/config.json"
+run("${TRAIN}" ${flags} --from "${MODELS}/llama-tied/model.safetensors" --model "${MODELS}/llama-tied/config.json"
   --log "${WORK}/alone.jsonl" --write "${WORK}/alone")
 execute_process(COMMAND "${COMPARE}" "${WORK}/llama-tied.jsonl" "${WORK}/alone.jsonl" 0 COMMAND_ERROR_IS_FATAL ANY)
 file(READ "${WORK}/alone/config.json" config)
@@ -75,17 +65,47 @@ endif()
 # A model of one's own, too.
 run("${TRAIN}" ${flags} --vocab 61 --layers 2 --d-model 16 --heads 2 --write "${WORK}/own")
 run("${TRAIN}" ${flags} --from "${WORK}/own/model.safetensors" --model "${WORK}/own/config.json")
+run("${TRAIN}" ${flags} --model-type llama --vocab 61 --layers 2 --d-model 16 --kv-heads 1 --group 2 --write "${WORK}/own-llama")
+run("${TRAIN}" ${flags} --from "${WORK}/own-llama")
+run("${TRAIN}" ${flags} --from "${WORK}/own-llama" --model-type llama)
 
-refused("nowhere/config.json cannot be read" --from "${WORK}/nowhere")
-refused("gpt2 is not what is read, in [0-9]+ ways: the tensor transformer.wte.weight is .61, 32.; here it is .vocab 61, d_model 64.; the tensor"
+# Sizes are those of the model that the line asks for, also in --help.
+function(tells expected)
+  run("${TRAIN}" ${ARGN} --help)
+  foreach(size IN ITEMS heads kv-heads)
+    string(FIND "${out}" "  --${size} INT" at)
+    if((size STREQUAL expected AND at LESS 0) OR (NOT size STREQUAL expected AND at GREATER -1))
+      message(FATAL_ERROR "${ARGN} --help: expected the sizes with --${expected}\n${out}")
+    endif()
+  endforeach()
+endfunction()
+tells(heads)
+tells(heads --model-type gpt2)
+tells(kv-heads --model-type llama)
+tells(kv-heads --from "${MODELS}/llama")
+tells(heads --from "${MODELS}/gpt2")
+tells(kv-heads --from "${MODELS}/llama/model.safetensors" --model "${MODELS}/llama/config.json")
+
+refused_later("--model-type gpt2: .*llama/config.json is of another, llama; leave" "${TRAIN}" ${flags} --from "${MODELS}/llama" --model-type gpt2)
+refused_later("--model-type: bert not in .gpt2,llama." "${TRAIN}" ${flags} --model-type bert)
+file(WRITE "${WORK}/config.json" "{\"model_type\": \"bert\", \"hidden_size\": 32}")
+refused_later("config.json: the model_type \"bert\" is none that this program has" "${TRAIN}" ${flags} --model "${WORK}/config.json")
+refused_later("--kv-heads" "${TRAIN}" ${flags} --kv-heads 2)
+file(READ "${MODELS}/llama/config.json" config)
+string(JSON config SET "${config}" hidden_act "\"gelu\"")
+file(WRITE "${WORK}/config.json" "${config}")
+refused_later("config.json: hidden_act should be silu for the Llama" "${TRAIN}" ${flags} --model "${WORK}/config.json")
+
+refused_later("nowhere/config.json cannot be read" "${TRAIN}" ${flags} --from "${WORK}/nowhere")
+refused_later("gpt2 is not what is read, in [0-9]+ ways: the tensor transformer.wte.weight is .61, 32.; here it is .vocab 61, d_model 64.; the tensor" "${TRAIN}" ${flags}
   --from "${MODELS}/gpt2" --d-model 64)
-refused("it has no tensor transformer.h.3.ln_1.weight, " --from "${MODELS}/gpt2" --layers 4)
-refused("not in the structure that is read: transformer.h.2" --from "${MODELS}/gpt2" --layers 2)
-refused("has no tensor lm_head.weight; it has " --from "${MODELS}/gpt2" --untied-output 1)
-refused("--write: 1 required TEXT missing" --write)
+refused_later("it has no tensor transformer.h.3.ln_1.weight, " "${TRAIN}" ${flags} --from "${MODELS}/gpt2" --layers 4)
+refused_later("not in the structure that is read: transformer.h.2" "${TRAIN}" ${flags} --from "${MODELS}/gpt2" --layers 2)
+refused_later("has no tensor lm_head.weight; it has " "${TRAIN}" ${flags} --from "${MODELS}/gpt2" --untied-output 1)
+refused_later("--write: 1 required TEXT missing" "${TRAIN}" ${flags} --write)
 # Before the training.
-refused("is there, and is no checkpoint that could be replaced" --steps 1000000 --from "${MODELS}/gpt2" --write "${MODELS}")
-foreach(change IN ITEMS "activation_function;\"gelu\";gelu_new, not gelu," "layer_norm_epsilon;1e-6;1e-05"
+refused_later("is there, and is no checkpoint that could be replaced" "${TRAIN}" ${flags} --steps 1000000 --from "${MODELS}/gpt2" --write "${MODELS}")
+foreach(change IN ITEMS "activation_function;\"gelu\";gelu_new, not gelu,"
     "scale_attn_by_inverse_layer_idx;true;false" "model_type;\"llama\";gpt2, not llama,")
   list(GET change 0 key)
   list(GET change 1 value)
@@ -93,5 +113,5 @@ foreach(change IN ITEMS "activation_function;\"gelu\";gelu_new, not gelu," "laye
   file(READ "${MODELS}/gpt2/config.json" config)
   string(JSON config SET "${config}" ${key} "${value}")
   file(WRITE "${WORK}/config.json" "${config}")
-  refused("config.json: ${key} should be ${should}" --model "${WORK}/config.json")
+  refused_later("config.json: ${key} should be ${should}" "${TRAIN}" ${flags} --model "${WORK}/config.json")
 endforeach()

@@ -25,6 +25,14 @@ prints("on tpu_v2_pod" --mesh data:2 --layout batch:data --machine tpu-v2)
 prints("upper half \"heads:all\"" --mesh all:2 --layout batch:all --upper-layout heads:all)
 prints("state whole, gradients later\n.*state split, gradients later\n.*2 layouts" --mesh data:2 --layout batch:data --layout batch:data --state whole --state split --gradients later)
 
+# A Llama, by name, and by its config.
+prints("mesh \"model:2\", layout \"kv_heads:model\".*a step takes" --model-type llama --mesh model:2 --layout kv_heads:model)
+prints("--kv-heads INT" --model-type llama --help)
+prints("mesh \"model:2\", layout \"kv_heads:model\".*a step takes" --model "${MODELS}/llama/config.json" --sequence 64 --mesh model:2 --layout kv_heads:model)
+prints("train --mesh [^\n]* --model-type llama --layers 2 --data" --model-type llama --layers 2 --choose seconds --ranks 2)
+fails("--model-type gpt2: .*config.json is of another, llama; leave" --model "${MODELS}/llama/config.json" --model-type gpt2)
+fails("no dimension|kv_heads" --mesh model:2 --layout kv_heads:model)
+
 fails("expected --mesh, or --choose")
 fails("not expected: red" --mesh data:2 red)
 fails("--mesh: expected one for all layouts or one for each of the 1 layouts, found 2" --mesh data:2 --mesh data:4)

@@ -1,9 +1,9 @@
 #pragma once
 // Dimensions, meshes, layouts, the commonest operations, derivatives, optimizers, plans. Needs Boost.Hana only. A
-// family of operations is in a header of its own, such as <mtf/ops/movement.hpp>. Included by their names, as every
-// program would pay for them: the backends, plans of layouts that are values (plan/plan_under.hpp, search.hpp,
-// best_layout.hpp), groups of parameters (train/groups.hpp), what looks at a run (train/loop.hpp,
-// first_not_finite.hpp), checkpoints and data.
+// family of operations is in a header of its own, such as <mtf/ops/movement.hpp>, or <mtf/ops/nn.hpp> with attention.
+// Included by their names, as every program would pay for them: the backends, plans of layouts that are values
+// (plan/plan_under.hpp, search.hpp, best_layout.hpp), groups of parameters (train/groups.hpp), what looks at a run
+// (train/loop.hpp, first_not_finite.hpp), checkpoints and data.
 
 // IWYU pragma: begin_exports
 #include <mtf/autodiff/accumulated.hpp>
@@ -45,6 +45,7 @@
 #include <mtf/ops/create/iota.hpp>
 #include <mtf/ops/create/random.hpp>
 #include <mtf/ops/create/to_global.hpp>
+#include <mtf/ops/elementwise/assignments.hpp>
 #include <mtf/ops/elementwise/elementwise.hpp>
 #include <mtf/ops/elementwise/functions.hpp>
 #include <mtf/ops/elementwise/map.hpp>
@@ -57,7 +58,6 @@
 #include <mtf/ops/movement/rename.hpp>
 #include <mtf/ops/movement/stop_gradient.hpp>
 #include <mtf/ops/movement/transpose.hpp>
-#include <mtf/ops/nn/attention.hpp>
 #include <mtf/ops/nn/cross_entropy.hpp>
 #include <mtf/ops/nn/dropout.hpp>
 #include <mtf/ops/nn/norm.hpp>

@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <mtf/checkpoint/config_values.hpp>
@@ -50,7 +51,7 @@ class language_task : public Model {
   static constexpr char const* reads = "a file of tokens (.bin), which prepare writes, or else a text, read as bytes";
   /// What speeds count.
   static constexpr char const* item = "tokens";
-  [[nodiscard]] std::int64_t items() const { return batch_size_ * sequence_length_; }
+  [[nodiscard]] std::int64_t items() const { return corpus_.labels_in_batch(); }
   /// If the model has layers whose upper half may have a layout of its own.
   template <class Layout, class M = Model>
   using with_upper_layout = language_task<typename M::template with_upper_layout<Layout>>;
@@ -62,28 +63,38 @@ class language_task : public Model {
         sequence_length_(extent_of<typename Model::sequence>(asked.extents)),
         vocabulary_(extent_of<typename Model::vocab>(asked.extents)),
         corpus_(asked.data, {.sequence = sequence_length_,
-                             .in_step = batch_size_ * asked.batches,
+                             .rows = batch_size_,
+                             .batches = asked.batches,
                              .vocabulary = vocabulary_,
                              .validation_share = asked.validation_share,
-                             .seed = asked.seed}),
+                             .seed = asked.seed,
+                             .buckets = asked.buckets}),
         name_(asked.data.substr(asked.data.rfind('/') + 1)),
         settings_(settings_of<Model>(asked.config)) {}
 
   /// The i-th batch of a step. Each rank reads its own part of it.
   template <class Batch>
   [[nodiscard]] Batch batch_of(auto& machine, int step, std::int64_t i) const {
-    return batch_from<Batch>(
-        machine, [&](std::int64_t row, auto... where) { corpus_.training(step, i * batch_size_ + row, where...); });
+    give(machine, corpus_.training_shape(step, i));
+    return batch_from<Batch>(machine,
+                             [&](std::int64_t row, auto... where) { corpus_.training(step, i, row, where...); });
   }
   /// How much it counts: its labels.
   [[nodiscard]] double weight_of(int step, std::int64_t i) const {
-    std::int64_t labels = 0;
-    for (std::int64_t row = 0; row < batch_size_; ++row) labels += corpus_.training_labels(step, i * batch_size_ + row);
-    return static_cast<double>(labels);
+    return static_cast<double>(corpus_.training_labels(step, i));
+  }
+  /// Whether batches may be of several lengths: where batch and sequence are values.
+  static constexpr bool takes_buckets = !requires { Model::batch::extent; } && !requires { Model::sequence::extent; };
+  /// The extents of all kinds of batches, and the share of each.
+  [[nodiscard]] std::vector<std::pair<mtf::extents_value, double>> batch_extents() const {
+    std::vector<std::pair<mtf::extents_value, double>> all;
+    for (auto const& shape : corpus_.training_shapes()) all.emplace_back(extents_of(shape), shape.share);
+    return all;
   }
   /// Bits a token, of batches of the validation part.
   template <class Batch>
   [[nodiscard]] double metric(auto& machine, auto const& p) const {
+    give(machine, {batch_size_, sequence_length_});
     double sum = 0;
     for (int i = 0; i < evaluation_batches; ++i) {
       auto const [ids, labels] = batch_from<Batch>(machine, [&](std::int64_t row, auto... where) {
@@ -98,9 +109,10 @@ class language_task : public Model {
   template <class Batch, class Parameters>
     requires requires(Parameters const& p, std::tuple_element_t<0, Batch> const& ids) { Model::logits(p, ids); }
   [[nodiscard]] std::string sample(auto& machine, Parameters const& p, int count, mtf::random_key key) const {
+    give(machine, {batch_size_, sequence_length_});
     auto written = corpus_.prompt();
     for (int n = 0; n < count; ++n) {
-      std::vector<std::int32_t> ids(static_cast<std::size_t>(items()));
+      std::vector<std::int32_t> ids(static_cast<std::size_t>(batch_size_ * sequence_length_));
       auto const seen = std::min(static_cast<std::int64_t>(written.size()), sequence_length_);
       std::copy(written.end() - seen, written.end(), ids.begin());
       auto const tokens = mtf::from_global<std::tuple_element_t<0, Batch>, typename Model::vocab>(machine, ids);
@@ -125,6 +137,18 @@ class language_task : public Model {
   [[nodiscard]] mtf::checkpoint_notes same() const { return corpus_.same(); }
 
  private:
+  static mtf::extents_value extents_of(batch_shape const& shape) {
+    mtf::extents_value extents;
+    extents.give(Model::batch::name, shape.rows);
+    extents.give(Model::sequence::name, shape.length);
+    if constexpr (requires { typename Model::memory; }) extents.give(Model::memory::name, shape.length);
+    return extents;
+  }
+  /// Tensors made from here on are of this shape, if there are several.
+  void give([[maybe_unused]] auto& machine, [[maybe_unused]] batch_shape const& shape) const {
+    if constexpr (takes_buckets)
+      if (corpus_.training_shapes().size() > 1) machine.layouts().give(extents_of(shape));
+  }
   /// Of rows that read(row, part, column, to) reads.
   template <class Batch, class Read>
   static Batch batch_from(auto& machine, Read const& read) {

@@ -14,6 +14,9 @@
 #include <mtf/core/error.hpp>
 #include <mtf/core/extents_value.hpp>
 
+#include "../common/json_number.hpp"
+#include "settings.hpp"
+
 namespace mtf::gpt2 {
 
 /// Of a block's tensors. Queries, keys and values are a third each of one array; weights are [in, out], as here.
@@ -79,7 +82,6 @@ inline mtf::extents_value sizes_of_config(mtf::config_values const& config) {
   should("model_type", type == "gpt2", "gpt2, not " + type + ",");
   should("activation_function", activation == "gelu_new" || activation == "gelu_pytorch_tanh",
          "gelu_new, not " + activation + ",");
-  should("layer_norm_epsilon", config.real("layer_norm_epsilon").value_or(1e-5) == 1e-5, "1e-05");
   should("scale_attn_weights", config.number("scale_attn_weights").value_or(1) == 1, "true");
   should("scale_attn_by_inverse_layer_idx", config.number("scale_attn_by_inverse_layer_idx").value_or(0) == 0, "false");
   should("add_cross_attention", config.number("add_cross_attention").value_or(0) == 0, "false");
@@ -90,9 +92,16 @@ inline mtf::extents_value sizes_of_config(mtf::config_values const& config) {
   return sizes;
 }
 
-/// A config.json for these sizes, which transformers reads. A user_error: heads that are not d_model together, which
-/// its GPT-2 cannot have.
-inline std::string config_of_sizes(mtf::extents_value const& sizes) {
+/// The other numbers.
+inline settings settings_of_config(mtf::config_values const& config) {
+  settings s;
+  s.epsilon = config.real("layer_norm_epsilon").value_or(s.epsilon);
+  return s;
+}
+
+/// A config.json for these sizes and other numbers, which transformers reads. A user_error: heads that are not d_model
+/// together, which its GPT-2 cannot have.
+inline std::string config_of_sizes(mtf::extents_value const& sizes, settings const& s) {
   auto const of = [&](char const* name) { return sizes.find(name).value_or(0); };
   if (of("heads") * of("d_head") != of("d_model"))
     throw mtf::user_error("Hugging Face's GPT-2 has heads that are d_model together: here they are " +
@@ -102,8 +111,8 @@ inline std::string config_of_sizes(mtf::extents_value const& sizes) {
   for (auto const& [theirs, ours] : size_names)
     if (auto const n = sizes.find(ours)) text += "  \"" + std::string(theirs) + "\": " + std::to_string(*n) + ",\n";
   return text +
-         "  \"activation_function\": \"gelu_new\",\n  \"layer_norm_epsilon\": 1e-05,\n  \"tie_word_embeddings\": " +
-         (sizes.find("untied_output").value_or(0) == 0 ? "true" : "false") + "\n}\n";
+         "  \"activation_function\": \"gelu_new\",\n  \"layer_norm_epsilon\": " + models::json_number(s.epsilon) +
+         ",\n  \"tie_word_embeddings\": " + (sizes.find("untied_output").value_or(0) == 0 ? "true" : "false") + "\n}\n";
 }
 
 }  // namespace mtf::gpt2

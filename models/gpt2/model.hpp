@@ -17,10 +17,12 @@
 #include <mtf/checkpoint/stored_names.hpp>
 #include <mtf/core/extents_value.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/ops/nn/attention.hpp>
 #include <mtf/tensor/extent.hpp>
 #include <mtf/tensor/stack.hpp>
 
 #include "hugging_face.hpp"
+#include "settings.hpp"
 
 namespace mtf::gpt2 {
 
@@ -77,6 +79,8 @@ struct model {
   // What the command line may say, in this order.
   using sizes = joined<std::tuple<typename C::layers, batch, sequence>, typename parts_of<C>::dimensions,
                        std::tuple<d_model, heads, d_head, d_ff, vocab>, typename parts_of<C>::counts>;
+  using settings = mtf::gpt2::settings;
+  static constexpr char const* model_type = "gpt2";
   template <class Layout>
   using with_upper_layout = model<C, Layout>;
 
@@ -100,11 +104,12 @@ struct model {
   // --- files of Hugging Face's ---------------------------------------------------------------------------------------
 
   static mtf::extents_value sizes_from_config(mtf::config_values const& config) { return sizes_of_config(config); }
+  static settings settings_from_config(mtf::config_values const& config) { return settings_of_config(config); }
   // `sizes`: all of the model's, by their names.
-  static std::string config_from_sizes(mtf::extents_value sizes) {
+  static std::string config_from_sizes(mtf::extents_value sizes, settings const& s = {}) {
     if constexpr (requires { C::tied_output; }) sizes.give("untied_output", C::tied_output ? 0 : 1);
     if (auto const n = sizes.find("sequence"); n && std::is_same_v<positions, sequence>) sizes.give("positions", *n);
-    return config_of_sizes(sizes);
+    return config_of_sizes(sizes, s);
   }
   static mtf::stored_names names_in_files(mtf::extents_value const& sizes) {
     auto const layers = sizes.find("layers");
@@ -154,15 +159,15 @@ struct model {
 
   // --- the network --------------------------------------------------------------------------------------------------
 
-  // Queries [batch, sequence, heads, d_head] of keys and values of `memory`.
-  static constexpr auto gathered(auto const& q, auto const& k, auto const& v, mtf::visible const& seen) {
-    return mtf::attention<sequence, memory, d_head>(q, k, v, seen,
+  // Queries [batch, sequence, heads, d_head] of keys and values of `memory`. seen: a mtf::visible, or also lengths.
+  static constexpr auto gathered(auto const& q, auto const& k, auto const& v, auto const&... seen) {
+    return mtf::attention<sequence, memory, d_head>(q, k, v, seen...,
                                                     1 / mtf::math::sqrt(static_cast<double>(mtf::extent<d_head>(q))));
   }
 
   // x [batch, sequence, d_model] -> the same
-  static constexpr auto attention(auto const& p, auto const& x) {
-    auto const h = mtf::layer_norm<d_model>(x, p.gamma1, p.beta1);
+  static constexpr auto attention(auto const& p, auto const& x, double epsilon) {
+    auto const h = mtf::layer_norm<d_model>(x, p.gamma1, p.beta1, epsilon);
     auto const q = mtf::linear<batch, sequence, heads, d_head>(h, p.wq, p.bq);
     auto const k = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wk, p.bk));
     auto const v = mtf::rename<sequence, memory>(mtf::linear<batch, sequence, heads, d_head>(h, p.wv, p.bv));
@@ -177,8 +182,8 @@ struct model {
   };
 
   // x [batch, sequence, d_model] -> the same
-  static constexpr auto feed_forward(auto const& p, auto const& x) {
-    auto const h = mtf::layer_norm<d_model>(x, p.gamma2, p.beta2);
+  static constexpr auto feed_forward(auto const& p, auto const& x, double epsilon) {
+    auto const h = mtf::layer_norm<d_model>(x, p.gamma2, p.beta2, epsilon);
     auto const a = mtf::map(bias_gelu{}, mtf::einsum<batch, sequence, d_ff>(h, p.w1), p.b1);
     return mtf::linear<batch, sequence, d_model>(a, p.w2, p.b2);
   }
@@ -197,20 +202,21 @@ struct model {
 
   // x [batch, sequence, d_model] -> the same
   struct layer {
-    constexpr auto operator()(auto const& p, auto const& before, double rate, mtf::random_key key) const {
-      auto const middle = before + mtf::dropout(attention(p, before), rate, key.of("attention"));
-      return middle + mtf::dropout(feed_forward(p, middle), rate, key.of("feed forward"));
+    constexpr auto operator()(auto const& p, auto const& before, double epsilon, double rate,
+                              mtf::random_key key) const {
+      auto const middle = before + mtf::dropout(attention(p, before, epsilon), rate, key.of("attention"));
+      return middle + mtf::dropout(feed_forward(p, middle, epsilon), rate, key.of("feed forward"));
     }
   };
 
   // Layers `first`, `first` + 1, ... of the network.
   template <class Noise>
-  static constexpr auto through(auto const& blocks, auto const& x, Noise n, std::size_t first) {
+  static constexpr auto through(auto const& blocks, auto const& x, settings const& s, Noise n, std::size_t first) {
     return mtf::scan(blocks, x, [&](auto const& block, auto const& before, std::size_t i) {
       auto const key = n.key.of(first + i);
       if constexpr (std::is_same_v<Noise, noise_and_recompute>)
-        if (n.recompute) return mtf::recompute(layer{}, block, before, n.rate, key);
-      return layer{}(block, before, n.rate, key);
+        if (n.recompute) return mtf::recompute(layer{}, block, before, s.epsilon, n.rate, key);
+      return layer{}(block, before, s.epsilon, n.rate, key);
     });
   }
 
@@ -222,37 +228,46 @@ struct model {
       return C::first_positions(table, tokens);
   }
 
+  // f(table): of the output, [vocab, d_model] in whatever order.
+  static constexpr auto with_output(auto const& p, auto const& f) {
+    if constexpr (requires { typename C::untied_output; }) {
+      if (p.output.size() == 0) return f(p.token_embedding);
+      return f(p.output[0]);
+    } else if constexpr (C::tied_output) {
+      return f(p.token_embedding);
+    } else {
+      return f(p.output[0]);
+    }
+  }
   // h [batch, rows, d_model] -> [batch, rows, vocab]
   template <class Rows = sequence>
   static constexpr auto projected(auto const& p, auto const& h) {
-    if constexpr (requires { typename C::untied_output; }) {
-      if (p.output.size() == 0) return mtf::einsum<batch, Rows, vocab>(h, p.token_embedding);
-      return mtf::einsum<batch, Rows, vocab>(h, p.output[0]);
-    } else if constexpr (C::tied_output) {
-      return mtf::einsum<batch, Rows, vocab>(h, p.token_embedding);
-    } else {
-      return mtf::einsum<batch, Rows, vocab>(h, p.output[0]);
-    }
+    return with_output(p, [&](auto const& table) { return mtf::einsum<batch, Rows, vocab>(h, table); });
   }
 
-  // ids [batch, sequence] -> logits [batch, sequence, vocab]
+  // ids [batch, sequence] -> [batch, sequence, d_model], what the output projects. Of parameters as computed.
   template <class Noise = noise>
-  static constexpr auto logits(auto const& parameters, auto const& ids, Noise n = {}) {
-    auto const& p = mtf::as_computed(parameters);
+  static constexpr auto features(auto const& p, auto const& ids, settings const& s = {}, Noise n = {}) {
     auto const tokens = mtf::embedding<vocab>(p.token_embedding, ids);
     auto const embedded =
         mtf::dropout(tokens + first_positions(p.position_embedding, tokens), n.rate, n.key.of("embedding"));
-    auto x = through(p.blocks, embedded, n, 0);
+    auto x = through(p.blocks, embedded, s, n, 0);
     if constexpr (two_layouts)
       x = mtf::relayout<typename decltype(x)::layout_type>(
-          through(p.upper.blocks, mtf::relayout<Upper>(x), n, p.blocks.size()));
-    return projected(p, mtf::layer_norm<d_model>(x, p.gamma_f, p.beta_f));
+          through(p.upper.blocks, mtf::relayout<Upper>(x), s, n, p.blocks.size()));
+    return mtf::layer_norm<d_model>(x, p.gamma_f, p.beta_f, s.epsilon);
+  }
+  // ids [batch, sequence] -> logits [batch, sequence, vocab]
+  template <class Noise = noise>
+  static constexpr auto logits(auto const& parameters, auto const& ids, settings const& s = {}, Noise n = {}) {
+    auto const& p = mtf::as_computed(parameters);
+    return projected(p, features(p, ids, s, n));
   }
 
   // The mean cross-entropy of predicting labels [batch, sequence], in nats. Negative labels stand for none.
   template <class Noise = noise>
-  static constexpr auto loss(auto const& p, auto const& ids, auto const& labels, Noise n = {}) {
-    auto const losses = mtf::cross_entropy<vocab>(logits(p, ids, n), labels);
+  static constexpr auto loss(auto const& p, auto const& ids, auto const& labels, settings const& s = {}, Noise n = {}) {
+    auto const losses = mtf::cross_entropy<vocab>(logits(p, ids, s, n), labels);
     return mtf::weighted_mean(losses, labels >= 0);
   }
 

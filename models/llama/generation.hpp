@@ -1,14 +1,13 @@
 #pragma once
 // Llama as tools/generate takes it: it goes on from the keys and values of the tokens before.
 #include <cstddef>
-#include <cstdint>
-#include <utility>
 
 #include <mtf/mtf.hpp>
 #include <mtf/ops/indexing.hpp>
 #include <mtf/tensor/extent.hpp>
 #include <mtf/tensor/stack.hpp>
 
+#include "../common/cache.hpp"
 #include "model.hpp"
 
 namespace mtf::llama {
@@ -26,32 +25,29 @@ struct generating : model<C> {
   using typename all::settings;
   using typename all::vocab;
 
-  // Of a layer, the keys and values of the tokens so far.
-  template <template <class...> class Tensor>
-  struct keys_and_values {
-    Tensor<batch, kv_heads, memory, d_head> k, v;
-    MTF_FIELDS(k, v);
-  };
+  using kept = mtf::models::keys_and_values<batch, kv_heads, memory, d_head>;
   template <template <class...> class Tensor>
   struct cache {
-    mtf::stack<typename C::layers, keys_and_values<Tensor>> layers;
+    mtf::stack<typename C::layers, typename kept::template of<Tensor>> layers;
     MTF_FIELDS(layers);
   };
+  using all_rows_at = mtf::models::all_rows_at;
+  template <class Rows>
+  using each_row_at = mtf::models::each_row_at<Rows>;
   struct newest : mtf::dim<"newest", 1> {};  // of a sequence, its last position
 
-  // ids [batch, sequence], at the positions places [sequence]: start, start + 1, ... -> the logits
-  // [batch, newest, vocab] of what follows them. `c`: of the tokens before; it gets theirs. `p`: as computed.
+  // ids [batch, sequence], at the positions places [batch, sequence], which begin where `at` says (all_rows_at,
+  // each_row_at) -> the logits [batch, newest, vocab] of what follows them. `c`: of the tokens before; it gets theirs.
+  // `p`: as computed.
   template <class Cache>
-  static auto continued(auto const& p, Cache& c, auto const& ids, auto const& places, std::int64_t start,
+  static auto continued(auto const& p, Cache& c, auto const& ids, auto const& places, auto const& at,
                         settings const& s = {}) {
     auto const embedded = mtf::embedding<vocab>(p.token_embedding, ids);
-    auto const turn = all::angles(embedded, places, s);
+    auto const turn = all::template angles<batch, sequence>(embedded, places, s);
     auto const x = mtf::scan(p.blocks, embedded, [&](auto const& block, auto const& before, std::size_t i) {
       return all::layer(block, before, turn, s, [&](auto const& q, auto const& k, auto const& v) {
-        auto& kept = c.layers[i];
-        kept.k = mtf::update<memory, sequence>(std::move(kept.k), k, start);
-        kept.v = mtf::update<memory, sequence>(std::move(kept.v), v, start);
-        return all::attention(q, kept.k, kept.v, mtf::visible::causal(start));
+        return mtf::models::attend<memory, sequence>(c.layers[i], k, v, at,
+                                                     [&](auto const&... of) { return all::attention(q, of...); });
       });
     });
     auto const last = mtf::slice<sequence, newest>(x, mtf::extent<sequence>(ids) - 1);

@@ -2,7 +2,7 @@
 // Llama in files of Hugging Face's: the names of its tensors and their forms, its config.json.
 // (transformers/models/llama, of transformers 5.24)
 #include <array>
-#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,6 +12,7 @@
 #include <mtf/core/error.hpp>
 #include <mtf/core/extents_value.hpp>
 
+#include "../common/json_number.hpp"
 #include "settings.hpp"
 
 namespace mtf::llama {
@@ -71,6 +72,20 @@ inline mtf::extents_value sizes_of_config(mtf::config_values const& config) {
   return sizes;
 }
 
+/// What yarn has besides, as transformers reads it. `real`: a number among those of rotary positions.
+inline void read_yarn(settings& s, mtf::config_values const& config, auto const& real) {
+  if (!real("factor"))
+    if (auto const longest = config.real("max_position_embeddings")) s.factor = *longest / s.original_positions;
+  if (double const fast = real("beta_fast").value_or(0); fast != 0) s.beta_fast = fast;
+  if (double const slow = real("beta_slow").value_or(0); slow != 0) s.beta_slow = slow;
+  for (auto const* const of : {"rope_parameters.truncate", "rope_scaling.truncate"})
+    if (auto const is = config.number(of)) s.truncate = *is != 0;
+  auto const of_factor = [&](double scale) { return s.factor <= 1 ? 1.0 : 0.1 * scale * std::log(s.factor) + 1.0; };
+  double const scale = real("mscale").value_or(0), of_all = real("mscale_all_dim").value_or(0);
+  s.attention_factor = real("attention_factor")
+                           .value_or(scale != 0 && of_all != 0 ? of_factor(scale) / of_factor(of_all) : of_factor(1));
+}
+
 /// The other numbers. A user_error: positions that turn in a way that is not here.
 inline settings settings_of_config(mtf::config_values const& config) {
   settings s;
@@ -89,15 +104,19 @@ inline settings settings_of_config(mtf::config_values const& config) {
   else
     s.theta = config.real("rope_theta").value_or(s.theta);
   auto const type = text("rope_type").value_or(text("type").value_or("default"));
-  if (type == "linear" || type == "llama3") {
-    s.scaling = type == "linear" ? rotary_scaling::linear : rotary_scaling::llama3;
+  if (type == "linear" || type == "llama3" || type == "yarn") {
+    s.scaling = type == "linear"   ? rotary_scaling::linear
+                : type == "llama3" ? rotary_scaling::llama3
+                                   : rotary_scaling::yarn;
     s.factor = real("factor").value_or(s.factor);
     s.low_freq_factor = real("low_freq_factor").value_or(s.low_freq_factor);
     s.high_freq_factor = real("high_freq_factor").value_or(s.high_freq_factor);
     s.original_positions = real("original_max_position_embeddings").value_or(s.original_positions);
+    if (type == "yarn") read_yarn(s, config, real);
   } else if (type != "default") {
     throw mtf::user_error(config.path() +
-                          ": rope_type should be default, linear or llama3 for the Llama that is here, not " + type);
+                          ": rope_type should be default, linear, llama3 or yarn for the Llama that is here, not " +
+                          type);
   }
   return s;
 }
@@ -105,25 +124,28 @@ inline settings settings_of_config(mtf::config_values const& config) {
 /// A config.json for these sizes and other numbers, which transformers reads.
 inline std::string config_of_sizes(mtf::extents_value const& sizes, settings const& s) {
   auto const of = [&](char const* name) { return sizes.find(name).value_or(0); };
-  auto const digits = [](double x) {
-    std::array<char, 32> text{};
-    std::string const number(text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr);
-    return number.find_first_of(".e") == std::string::npos ? number + ".0" : number;
-  };
-  std::string rope = "\"rope_theta\": " + digits(s.theta) + ", \"rope_type\": ";
+  using models::json_number;
+  std::string rope = "\"rope_theta\": " + json_number(s.theta) + ", \"rope_type\": ";
   rope += s.scaling == rotary_scaling::none     ? "\"default\""
           : s.scaling == rotary_scaling::linear ? "\"linear\""
+          : s.scaling == rotary_scaling::yarn   ? "\"yarn\""
                                                 : "\"llama3\"";
-  if (s.scaling != rotary_scaling::none) rope += ", \"factor\": " + digits(s.factor);
+  if (s.scaling != rotary_scaling::none) rope += ", \"factor\": " + json_number(s.factor);
   if (s.scaling == rotary_scaling::llama3)
-    rope += ", \"low_freq_factor\": " + digits(s.low_freq_factor) +
-            ", \"high_freq_factor\": " + digits(s.high_freq_factor) + ", \"original_max_position_embeddings\": " +
+    rope += ", \"low_freq_factor\": " + json_number(s.low_freq_factor) +
+            ", \"high_freq_factor\": " + json_number(s.high_freq_factor) + ", \"original_max_position_embeddings\": " +
             std::to_string(static_cast<std::int64_t>(s.original_positions));
+  if (s.scaling == rotary_scaling::yarn) {
+    rope += ", \"beta_fast\": " + json_number(s.beta_fast) + ", \"beta_slow\": " + json_number(s.beta_slow) +
+            ", \"truncate\": " + (s.truncate ? "true" : "false") + ", \"original_max_position_embeddings\": " +
+            std::to_string(static_cast<std::int64_t>(s.original_positions));
+    if (s.attention_factor != 0) rope += ", \"attention_factor\": " + json_number(s.attention_factor);
+  }
   std::string text = "{\n  \"architectures\": [\n    \"LlamaForCausalLM\"\n  ],\n  \"model_type\": \"llama\",\n";
   for (auto const& [theirs, ours] : size_names)
     if (auto const n = sizes.find(ours)) text += "  \"" + std::string(theirs) + "\": " + std::to_string(*n) + ",\n";
   return text + "  \"num_attention_heads\": " + std::to_string(of("kv_heads") * of("group")) +
-         ",\n  \"rms_norm_eps\": " + digits(s.epsilon) + ",\n  \"rope_parameters\": {" + rope +
+         ",\n  \"rms_norm_eps\": " + json_number(s.epsilon) + ",\n  \"rope_parameters\": {" + rope +
          "},\n  \"hidden_act\": \"silu\",\n  \"attention_bias\": false,\n  \"mlp_bias\": false,\n"
          "  \"tie_word_embeddings\": " +
          (of("untied_output") == 0 ? "true" : "false") + "\n}\n";

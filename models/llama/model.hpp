@@ -14,6 +14,7 @@
 #include <mtf/checkpoint/stored_names.hpp>
 #include <mtf/core/extents_value.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/ops/nn/attention.hpp>
 #include <mtf/ops/nn/rotary.hpp>
 #include <mtf/tensor/extent.hpp>
 #include <mtf/tensor/stack.hpp>
@@ -41,6 +42,7 @@ struct model {
   using sizes = std::tuple<typename C::layers, batch, sequence, typename C::positions, d_model, kv_heads, group, d_head,
                            d_ff, vocab, typename C::untied_output>;
   using settings = mtf::llama::settings;
+  static constexpr char const* model_type = "llama";
 
   static mtf::extents_value default_sizes() { return C::defaults(); }
   static mtf::extents_value extents_from(mtf::extents_value const& asked) { return C::completed(asked); }
@@ -78,13 +80,13 @@ struct model {
 
   // --- the network --------------------------------------------------------------------------------------------------
 
-  // The cosines and sines [sequence, d_head] of positions places [sequence]; like(x): elements and layout.
-  template <class X>
+  // The cosines and sines [Rows..., d_head] of positions places [Rows...]; like(x): elements and layout.
+  template <class... Rows, class X>
   static constexpr auto angles(X const& like, auto const& places, settings const& s) {
     using T = typename X::element_type;
     using index =
         mtf::tensor<float, mtf::shape<d_head>, typename X::layout_type, mtf::partial<>, typename X::backend_type>;
-    auto const at = mtf::broadcast<sequence, d_head>(mtf::cast<float>(places));
+    auto const at = mtf::broadcast<Rows..., d_head>(mtf::cast<float>(places));
     auto const i = mtf::iota<d_head, index>(like.backend());
     auto const n = static_cast<float>(mtf::extent<d_head>(i));
     return std::pair(mtf::cast<T>(mtf::map(rotary_angle{s, n, false}, at, i)),
@@ -112,32 +114,41 @@ struct model {
                             mtf::einsum<batch, sequence, d_ff>(g, p.w_up));
     return middle + mtf::einsum<batch, sequence, d_model>(a, p.w_down);
   }
-  static constexpr auto attention(auto const& q, auto const& k, auto const& v, mtf::visible const& seen) {
-    return mtf::attention<sequence, memory, d_head>(q, k, v, seen,
+  // seen: a mtf::visible, or also lengths.
+  static constexpr auto attention(auto const& q, auto const& k, auto const& v, auto const&... seen) {
+    return mtf::attention<sequence, memory, d_head>(q, k, v, seen...,
                                                     1 / mtf::math::sqrt(static_cast<double>(mtf::extent<d_head>(q))));
   }
 
+  // f(table): of the output, [vocab, d_model] in whatever order.
+  static constexpr auto with_output(auto const& p, auto const& f) {
+    if (p.output.size() == 0) return f(p.token_embedding);
+    return f(p.output[0]);
+  }
   // h [batch, rows, d_model] -> [batch, rows, vocab]
   template <class Rows = sequence>
   static constexpr auto projected(auto const& p, auto const& h) {
-    if (p.output.size() == 0) return mtf::einsum<batch, Rows, vocab>(h, p.token_embedding);
-    return mtf::einsum<batch, Rows, vocab>(h, p.output[0]);
+    return with_output(p, [&](auto const& table) { return mtf::einsum<batch, Rows, vocab>(h, table); });
   }
 
-  // ids [batch, sequence] -> logits [batch, sequence, vocab]
+  // ids [batch, sequence] -> [batch, sequence, d_model], what the output projects. Of parameters as computed.
   template <class Ids>
-  static constexpr auto logits(auto const& parameters, Ids const& ids, settings const& s = {}) {
+  static constexpr auto features(auto const& p, Ids const& ids, settings const& s = {}) {
     using places =
         mtf::tensor<float, mtf::shape<sequence>, typename Ids::layout_type, mtf::partial<>, typename Ids::backend_type>;
-    auto const& p = mtf::as_computed(parameters);
     auto const embedded = mtf::embedding<vocab>(p.token_embedding, ids);
-    auto const turn = angles(embedded, mtf::iota<sequence, places>(ids.backend()), s);
+    auto const turn = angles<sequence>(embedded, mtf::iota<sequence, places>(ids.backend()), s);
     auto const x = mtf::scan(p.blocks, embedded, [&](auto const& block, auto const& before, std::size_t) {
       return layer(block, before, turn, s, [](auto const& q, auto const& k, auto const& v) {
         return attention(q, mtf::rename<sequence, memory>(k), mtf::rename<sequence, memory>(v), mtf::visible::causal());
       });
     });
-    return projected(p, mtf::rms_norm<d_model>(x, p.gamma_f, s.epsilon));
+    return mtf::rms_norm<d_model>(x, p.gamma_f, s.epsilon);
+  }
+  // ids [batch, sequence] -> logits [batch, sequence, vocab]
+  static constexpr auto logits(auto const& parameters, auto const& ids, settings const& s = {}) {
+    auto const& p = mtf::as_computed(parameters);
+    return projected(p, features(p, ids, s));
   }
 
   // The mean cross-entropy of predicting labels [batch, sequence], in nats. Negative labels stand for none.

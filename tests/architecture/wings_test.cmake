@@ -139,7 +139,7 @@ endif()
 
 # Models and tools stand beside each other: a folder of models may use what models share, a tool what tools share.
 set(models_may common)
-set(tools_may page)
+set(tools_may page writing)
 set(of_rooms 0)
 foreach(wing IN ITEMS models tools)
   file(GLOB_RECURSE found RELATIVE "${ROOT}/${wing}" "${ROOT}/${wing}/*.hpp" "${ROOT}/${wing}/*.cpp")

@@ -25,10 +25,10 @@
 #include <mtf/core/error.hpp>
 #include <mtf/data/tokenizer.hpp>
 
-#include "../tools/generate/chat.hpp"
-#include "../tools/generate/generation_file.hpp"
-#include "../tools/generate/sampling.hpp"
-#include "../tools/generate/text_stream.hpp"
+#include "../tools/chat.hpp"
+#include "../tools/generation_file.hpp"
+#include "../tools/writing/sampling.hpp"
+#include "../tools/writing/text_stream.hpp"
 
 namespace {
 
@@ -41,7 +41,7 @@ nlohmann::json reference() {
 
 std::int32_t drawn(sampling const& how, std::vector<float> logits, double uniform,
                    std::vector<std::int32_t> const& prompt = {}, std::vector<std::int32_t> const& answer = {}) {
-  return sampler(how)(logits, prompt, answer, uniform);
+  return sampler()(how, logits, prompt, answer, uniform);
 }
 
 TEST_CASE("tokens are drawn with the probabilities of transformers") {
@@ -57,10 +57,10 @@ TEST_CASE("tokens are drawn with the probabilities of transformers") {
     auto const logits = c["logits"].get<std::vector<float>>();
     auto const prompt = c["prompt"].get<std::vector<std::int32_t>>();
     std::vector<double> share(logits.size());
-    sampler draw(how);
+    sampler draw;
     for (int i = 0; i < draws; ++i) {
       auto z = logits;
-      share[static_cast<std::size_t>(draw(z, prompt, {}, (i + 0.5) / draws))] += 1.0 / draws;
+      share[static_cast<std::size_t>(draw(how, z, prompt, {}, (i + 0.5) / draws))] += 1.0 / draws;
     }
     for (std::size_t v = 0; v < share.size(); ++v) {
       double const theirs = c["probabilities"][v];
@@ -199,9 +199,10 @@ TEST_CASE("chat templates write what jinja makes of them") {
   for (auto const& c : reference()["chats"]) {
     std::vector<mtf::tools::message> messages;
     for (auto const& m : c["messages"]) messages.push_back({m["role"], m["content"]});
-    CHECK(mtf::tools::chat_text_by(c["template"], "x", messages, "<|begin_of_text|>") == c["text"].get<std::string>());
+    CHECK(mtf::tools::chat_text_by({c["template"], "x"}, messages, "<|begin_of_text|>") ==
+          c["text"].get<std::string>());
   }
-  CHECK_THROWS_WITH_AS(mtf::tools::chat_text_by("[INST]", "d/chat_template.jinja", {{"user", "?"}}, ""),
+  CHECK_THROWS_WITH_AS(mtf::tools::chat_text_by({"[INST]", "d/chat_template.jinja"}, {{"user", "?"}}, ""),
                        doctest::Contains("d/chat_template.jinja is none of the templates that are known"),
                        mtf::user_error);
 }
@@ -210,7 +211,9 @@ TEST_CASE("a directory's ends of a text are those of both its files; what is not
   std::string const dir = "generation_test.files";
   std::filesystem::create_directories(dir);
   auto const write = [&](char const* name, std::string const& text) { std::ofstream(dir + "/" + name) << text; };
-  auto const read = [&] { return mtf::tools::generation_file_in(dir, true); };
+  auto const read = [&](bool defaults = true) {
+    return mtf::tools::generation_file_of(mtf::tools::model_source(dir), defaults);
+  };
   write("config.json", R"({"eos_token_id": 7, "bos_token_id": 1})");
   std::filesystem::remove(dir + "/generation_config.json");
   CHECK(read().ends == std::vector<std::int32_t>{7});
@@ -226,19 +229,13 @@ TEST_CASE("a directory's ends of a text are those of both its files; what is not
     CHECK_THROWS_WITH_AS(read(),
                          doctest::Contains((std::string("\"") + key + "\" is 4, which is not done here").c_str()),
                          mtf::user_error);
-    CHECK_NOTHROW(mtf::tools::generation_file_in(dir, false));
+    CHECK_NOTHROW(read(false));
   }
   for (auto const* const wrong :
        {R"({"eos_token_id": "x"})", R"({"eos_token_id": [1, -2]})", R"({"temperature": "hot"})", "[]", "{"}) {
     write("generation_config.json", wrong);
     CHECK_THROWS_AS(read(), mtf::user_error);
   }
-  write("tokenizer.json", R"({"post_processor": {"type": "Sequence", "processors": [{"type": "ByteLevel"},
-    {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
-     "special_tokens": {"<s>": {"ids": [1]}}}]}})");
-  CHECK(mtf::tools::tokens_before(dir) == std::vector<std::int32_t>{1});
-  write("tokenizer.json", R"({"post_processor": null})");
-  CHECK(mtf::tools::tokens_before(dir).empty());
   std::filesystem::remove_all(dir);
 }
 

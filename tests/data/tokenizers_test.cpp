@@ -114,6 +114,34 @@ TEST_CASE("a byte that the vocabulary lacks has no id, and what is beside it mer
   CHECK(lacks->decode(lacks->encode("a\x04 b")) == "a b");
 }
 
+TEST_CASE("a template says what stands before every text") {
+  scratch const dir;
+  auto j = nlohmann::json::parse(bytes_of(reference + "gpt2.json"));
+  auto const before = [&](char const* processor) {
+    j["post_processor"] = nlohmann::json::parse(processor);
+    write_bytes(dir.of("t.json"), j.dump());
+    auto const t = mtf::load_tokenizer(dir.of("t.json"));
+    CHECK(t->clone()->before_text() == t->before_text());
+    CHECK(t->encode("In the") == mtf::load_tokenizer(reference + "gpt2.json")->encode("In the"));
+    return t->before_text();
+  };
+  using ids = std::vector<std::uint32_t>;
+  CHECK(before("null").empty());
+  CHECK(before(R"({"type": "ByteLevel"})").empty());
+  CHECK(before(R"({"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "<s>"}}],
+                   "special_tokens": {"<s>": {"ids": [1]}}})")
+            .empty());
+  CHECK(before(R"({"type": "Sequence", "processors": [{"type": "ByteLevel"}, {"type": "TemplateProcessing",
+                   "single": [{"SpecialToken": {"id": "<s>"}}, {"SpecialToken": {"id": "<t>"}}, {"Sequence": {"id": "A"}}],
+                   "special_tokens": {"<s>": {"ids": [1]}, "<t>": {"ids": [2, 3]}}}]})") == ids{1, 2, 3});
+  CHECK(has(error_of([&] {
+              before(R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}],
+                         "special_tokens": {"<s>": {"ids": ["x"]}}})");
+            }),
+            "no tokenizer.json"));
+  CHECK(mtf::byte_tokenizer().before_text().empty());
+}
+
 TEST_CASE("bytes that are no UTF-8 come back, and special tokens may be letters") {
   std::string all;
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);

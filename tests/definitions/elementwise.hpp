@@ -21,6 +21,28 @@ number rsqrt(tape&, number x);
 /// For x > 0.
 number pow(tape&, number x, number y);
 number logaddexp(tape&, number x, number y);
+number expm1(tape&, number x);
+/// For x > -1.
+number log1p(tape&, number x);
+number sine(tape&, number x);
+number cosine(tape&, number x);
+number erf(tape&, number x);
+/// By the error function.
+number gelu_erf(tape&, number x);
+number selu(tape&, number x);
+// Whose gradients are 0.
+number sign(tape&, number x);
+number floor(tape&, number x);
+number ceil(tape&, number x);
+/// To even.
+number round(tape&, number x);
+/// Rounded down; y is not to be near 0.
+number floor_divide(tape&, number x, number y);
+number remainder(tape&, number x, number y);
+number sigmoid_cross_entropy(tape&, number x, number z);
+/// Of what is not 0.
+number both(tape&, number x, number y);
+number either(tape&, number x, number y);
 /// z where the condition does not hold.
 number where(tape&, number condition, number y, number z);
 
@@ -33,6 +55,12 @@ definition subtracted_from(double n);
 definition divided_into(double n);
 /// Integers, whose quotients are truncated.
 definition divided_as_integers(double n);
+definition floor_divided(double n);
+definition remainder_of(double n);
+definition exponential_linear(double alpha);
+definition leaky(double slope);
+/// x times what the function makes of the gate.
+definition gated(number (*of_gate)(tape&, number));
 /// For x > 0 where n is not whole.
 definition raised(double n);
 definition clipped(double low, double high);

@@ -4,14 +4,18 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <vector>
+
+#include "philox.hpp"
 
 namespace define {
 
 namespace {
 
-int start_in(tape& t, array const& x) {
-  double start = t.value(x.numbers[0]);
-  for (number const n : x.numbers) start = std::max(start, t.value(n));
+/// Of the numbers at a position along `rows`, the largest.
+int start_in(tape& t, array const& x, dim_list const& rows, position const& p) {
+  double start = -std::numeric_limits<double>::infinity();
+  each(without(x.dims, rows), x.extent, p, [&](position const& q) { start = std::max(start, t.value(x[q])); });
   return static_cast<int>(start);
 }
 
@@ -41,6 +45,15 @@ definition each_largest(int dim, int count, F f) {
   };
 }
 
+number largest_at(tape& t, row const& x) {
+  std::size_t largest = 0;
+  for (std::size_t i = 1; i < x.size(); ++i)
+    if (comes_before(t.value(x[i]), t.value(x[largest]))) largest = i;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (i != largest) t.told_apart(x[largest], x[i]);
+  return t.constant(static_cast<double>(largest));
+}
+
 }  // namespace
 
 definition embedding(int vocabulary) {
@@ -54,10 +67,10 @@ definition embedding(int vocabulary) {
     });
   };
 }
-definition slice(int whole, int part) {
+definition slice(int whole, int part, dim_list const& rows) {
   return [=](tape& t, operands const& x, array& y) {
-    int const start = start_in(t, *x[1]);
     each(y, [&](position const& p) {
+      int const start = start_in(t, *x[1], rows, p);
       position q = p;
       int const i = q[at(whole)] = start + p[at(part)];
       bool const there = i >= 0 && i < y.extent[at(whole)];
@@ -65,10 +78,10 @@ definition slice(int whole, int part) {
     });
   };
 }
-definition update(int whole, int part) {
+definition update(int whole, int part, dim_list const& rows) {
   return [=](tape& t, operands const& x, array& y) {
-    int const start = start_in(t, *x[2]);
     each(y, [&](position const& p) {
+      int const start = start_in(t, *x[2], rows, p);
       position q = p;
       int const i = q[at(part)] = p[at(whole)] - start;
       y[p] = i >= 0 && i < y.extent[at(part)] ? (*x[1])[q] : (*x[0])[p];
@@ -81,6 +94,79 @@ definition top_k(int dim, int count) {
 definition top_k_positions(int dim, int count) {
   return each_largest(dim, count,
                       [](tape& t, row const&, std::size_t i) { return t.constant(static_cast<double>(i)); });
+}
+definition argmax() { return reduction(largest_at); }
+definition argmin() {
+  return reduction([](tape& t, row x) {
+    for (number& v : x) v = t.scale(v, -1);
+    return largest_at(t, x);
+  });
+}
+
+definition one_hot(int dim) {
+  return [=](tape& t, operands const& x, array& y) {
+    each(y, [&](position const& p) {
+      double const id = t.value((*x[0])[p]);
+      if (id >= y.extent[at(dim)]) return t.reject();
+      y[p] = t.constant(id == p[at(dim)] ? 1 : 0);
+    });
+  };
+}
+definition gather(int dim) { return embedding(dim); }
+definition scatter_add(int dim) {
+  return [=](tape& t, operands const& x, array& y) {
+    dim_list const summed = without(x[0]->dims, y.dims);
+    each(y, [&](position const& p) {
+      row terms;
+      each(summed, y.extent, p, [&](position const& q) {
+        if (static_cast<int>(t.value((*x[1])[q])) == p[at(dim)]) terms.push_back((*x[0])[q]);
+      });
+      y[p] = terms.empty() ? t.constant(0) : t.sum(terms);
+    });
+  };
+}
+
+namespace {
+
+/// The positions of a row in the order of its numbers.
+std::vector<std::size_t> sorted(tape& t, row const& x) {
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, [&](std::size_t i, std::size_t j) {
+    double const a = t.value(x[i]), b = t.value(x[j]);
+    if (std::isnan(a) != std::isnan(b)) return std::isnan(b);
+    return a < b || (!(b < a) && i < j);
+  });
+  for (std::size_t i = 1; i < order.size(); ++i) t.told_apart(x[order[i - 1]], x[order[i]]);
+  return order;
+}
+
+}  // namespace
+
+definition sort(int dim) {
+  return rows(dim, [](tape& t, std::vector<row> const& in) {
+    row y;
+    for (std::size_t const i : sorted(t, in[0])) y.push_back(in[0][i]);
+    return y;
+  });
+}
+definition argsort(int dim) {
+  return rows(dim, [](tape& t, std::vector<row> const& in) {
+    row y;
+    for (std::size_t const i : sorted(t, in[0])) y.push_back(t.constant(static_cast<double>(i)));
+    return y;
+  });
+}
+definition categorical(std::uint64_t key, double temperature) {
+  return [=](tape& t, operands const& x, array& y) {
+    array drawn(x[0]->dims, x[0]->extent);
+    std::size_t i = 0;
+    each(drawn, [&](position const& p) {
+      double const u = uniform_at(key, i++) + 0x1p-53;
+      drawn[p] = t.add((*x[0])[p], t.constant(-temperature * std::log(-std::log(u))));
+    });
+    reduction(largest_at)(t, {&drawn}, y);
+  };
 }
 
 }  // namespace define

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 namespace define {
 
@@ -35,6 +37,16 @@ definition sum() {
   return reduction([](tape& t, row const& x) { return t.sum(x); });
 }
 definition mean() { return reduction(mean_of); }
+definition variance() {
+  return reduction([](tape& t, row x) {
+    number const mean = t.scale(mean_of(t, x), -1);
+    for (number& v : x) {
+      v = t.add(v, mean);
+      v = t.multiply(v, v);
+    }
+    return mean_of(t, x);
+  });
+}
 definition weighted_mean() {
   return [](tape& t, operands const& x, array& y) {
     each(y, [&](position const& p) {
@@ -82,6 +94,45 @@ definition log_softmax(int dim) {
     return x;
   });
 }
+namespace {
+
+/// `next(tape, so far, x[i])`, along rows in a direction.
+definition running(int dim, run how, double nothing, std::function<number(tape&, number, number, bool first)> next) {
+  return rows(dim, [=, next = std::move(next)](tape& t, std::vector<row> const& in) {
+    row x = in[0];
+    if (how.reverse) std::ranges::reverse(x);
+    row y;
+    number so_far = t.constant(nothing);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      number const after = next(t, so_far, x[i], i == 0);
+      y.push_back(how.exclusive ? so_far : after);
+      so_far = after;
+    }
+    if (how.reverse) std::ranges::reverse(y);
+    return y;
+  });
+}
+
+}  // namespace
+
+definition running_sum(int dim, run how) {
+  return running(dim, how, 0, [](tape& t, number sum, number x, bool first) { return first ? x : t.add(sum, x); });
+}
+definition running_product(int dim, run how) {
+  return running(dim, how, 1,
+                 [](tape& t, number product, number x, bool first) { return first ? x : t.multiply(product, x); });
+}
+definition running_largest(int dim, run how, double nothing) {
+  return running(dim, how, nothing, [](tape& t, number largest, number x, bool first) {
+    double const before = t.value(largest), value = t.value(x);
+    if (std::isnan(value) || (!first && std::isnan(before))) return t.constant(std::nan(""));
+    if (first) return x;
+    t.told_apart(largest, x);
+    bool const above = value > before || (value == before && std::signbit(before) && !std::signbit(value));
+    return above ? x : largest;
+  });
+}
+
 definition masked_softmax(int query, int key, sees shows, double scale) {
   return [=, shows = std::move(shows)](tape& t, operands const& x, array& y) {
     each(without(y.dims, {key}), y.extent, {}, [&](position const& p) {

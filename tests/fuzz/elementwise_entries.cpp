@@ -6,6 +6,8 @@
 #include "../definitions/reduction.hpp"
 #include "table.hpp"
 
+#include <mtf/ops/reduction.hpp>
+
 namespace fuzz {
 
 namespace {
@@ -59,6 +61,22 @@ void add_elementwise(table& all) {
   FUZZ_OF_ONE((ab), define::clipped(-0.7, 0.6), mtf::clip(x, -0.7, 0.6));
   FUZZ_OF_ONE((arg<T, a, c>), define::raised(3), mtf::pow(x, 3));
   FUZZ_OF_ONE((ab), define::raised(1.5), mtf::pow(x, 1.5));
+  FUZZ_OF_ONE((ab), define::pointwise(define::expm1), mtf::expm1(x));
+  FUZZ_OF_ONE((bc), define::pointwise(define::log1p), mtf::log1p(x));
+  FUZZ_OF_ONE((ab), define::pointwise(define::sine), mtf::sin(x));
+  FUZZ_OF_ONE((arg<T, b>), define::pointwise(define::cosine), mtf::cos(x));
+  FUZZ_OF_ONE((ab), define::pointwise(define::erf), mtf::erf(x));
+  FUZZ_OF_ONE((abc), define::pointwise(define::gelu_erf), mtf::gelu_erf(x));
+  FUZZ_OF_ONE((ab), define::exponential_linear(0.75), mtf::elu(x, 0.75));
+  FUZZ_OF_ONE((bc), define::pointwise(define::selu), mtf::selu(x));
+  FUZZ_OF_ONE((ab), define::leaky(0.125), mtf::leaky_relu(x, 0.125));
+  FUZZ_OF_ONE((arg<T, a, c>), define::pointwise(define::reciprocal), mtf::reciprocal(x));
+  FUZZ_OF_ONE((ab), define::pointwise(define::sign), mtf::sign(x));
+  FUZZ_OF_ONE((bc), define::pointwise(define::floor), mtf::floor(x));
+  FUZZ_OF_ONE((arg<T, a>), define::pointwise(define::ceil), mtf::ceil(x));
+  FUZZ_OF_ONE((ab), define::pointwise(define::round), mtf::round(x));
+  FUZZ_OF_ONE((ab), define::remainder_of(0.75), x % 0.75);
+  FUZZ_OF_ONE((arg<T, b>), define::floor_divided(-0.5), mtf::floor_divide(x, -0.5));
   FUZZ_OF_ONE((ab), define::compared(std::less<>{}, 0.25), x < 0.25);
   if constexpr (more<T>) FUZZ_OF_ONE((arg<T, a>), define::compared(std::greater_equal<>{}, 0), x >= 0);
   FUZZ_OF_ONE((arg<bool, a, b>), define::compared(std::equal_to<>{}, 0), !x);
@@ -87,6 +105,10 @@ void add_elementwise(table& all) {
   FUZZ_OF_TWO((bc, arg<T, c>), define::pointwise(&tape::smaller), mtf::min(x, y));
   FUZZ_OF_TWO((ab, arg<T, b>), define::pointwise(define::pow), mtf::pow(x, y));
   FUZZ_OF_TWO((ab, ab), define::pointwise(define::logaddexp), mtf::logaddexp(x, y));
+  FUZZ_OF_TWO((ab, arg<T, b>), define::pointwise(define::floor_divide), mtf::floor_divide(x, y));
+  FUZZ_OF_TWO((bc, bc), define::pointwise(define::remainder), x % y);
+  FUZZ_OF_TWO((arg<bool, a, b>, arg<bool, a>), define::pointwise(define::both), x && y);
+  FUZZ_OF_TWO((arg<bool, a, b>, ab), define::pointwise(define::either), x || y);
   FUZZ_OF_TWO((ab, arg<T, a>),
               define::pointwise([](tape& t, number x, number y) { return t.add(t.multiply(x, y), x); }),
               mtf::map(blend{}, x, y));
@@ -113,6 +135,9 @@ void add_integers(table& all) {
 
   FUZZ_OF_TWO((ab, ab), define::pointwise(&tape::multiply), x * y);
   FUZZ_OF_ONE((ab), define::shifted(-2), x - 2);
+  FUZZ_OF_ONE((ab), define::remainder_of(-3), x % -3);
+  FUZZ_OF_ONE((arg<std::int32_t, a>), define::floor_divided(2), mtf::floor_divide(x, 2));
+  FUZZ_OF_ONE((ab), define::pointwise(define::sign), mtf::sign(x));
   FUZZ_OF_ONE((arg<std::int32_t, a>), define::scaled(2), 2 * x);
   FUZZ_OF_ONE((ab), define::sum(), mtf::sum<b>(x));
   FUZZ_OF_ONE((ab), define::largest(), mtf::reduce_max<b>(x));
@@ -121,6 +146,8 @@ void add_integers(table& all) {
   FUZZ_OF_ONE((arg<std::int32_t, a>), define::compared(std::not_equal_to<>{}, 1), x != 1);
   FUZZ_OF_ONE((arg<bool, a, b>), define::sum(), mtf::sum<b>(x));
   FUZZ_OF_ONE((arg<bool, a, b>), define::largest(), mtf::reduce_max<b>(x));
+  FUZZ_OF_ONE((arg<bool, a, b>), define::largest(), mtf::reduce_any<b>(x));
+  FUZZ_OF_ONE((arg<bool, a, b>), define::smallest(), mtf::reduce_all<b>(x));
   FUZZ_OF_ONE((ab), define::same(), mtf::relayout<mtf::any_layout<1>>(x));
   FUZZ_OF_ONE((arg<std::int32_t, a>), define::same(), mtf::relayout<mtf::any_layout<2>>(x));
   FUZZ_OF_ONE((arg<bool, a, b>), define::same(), mtf::relayout<mtf::any_layout<0>>(x));

@@ -28,9 +28,9 @@ table const& entries() {
   return all;
 }
 
-mtf::extents_value given_extents(define::extents const& extents) {
+mtf::extents_value given_extents(program const& p) {
   mtf::extents_value all;
-  for (std::size_t d = 0; d < dim_names.size(); ++d) all.give(dim_names[d], extents[d]);
+  for (std::size_t d = 0; d < dim_names.size(); ++d) all.give(dim_names[d], p.extents[d], p.padded_to[d]);
   return all;
 }
 
@@ -149,7 +149,9 @@ using generator = std::mt19937_64;
 
 class writer {
  public:
-  explicit writer(std::uint64_t seed) : random_(seed), random_blocks_(~seed) { p_.seed = seed; }
+  explicit writer(std::uint64_t seed) : random_(seed), random_blocks_(~seed), random_pads_(seed * 31 + 7) {
+    p_.seed = seed;
+  }
 
   program write() {
     p_.is_large = below(5) == 0;
@@ -162,7 +164,7 @@ class writer {
       choose_layouts();
     } while (!parameters_fit() || (shares_ && p_.layouts[0].split_of(b::id).size == 0));
     mtf::trace on(p_.mesh.shape);
-    on.layouts().give(given_extents(p_.extents));
+    on.layouts().give(given_extents(p_));
     for (auto const& layout : p_.layouts) on.layouts().add(layout);
     for (auto const& x : parameters_of(p_)) give(on, x.as);
     for (std::size_t n = 2 + below(5); p_.inputs.size() < n;) choose_input(on);
@@ -197,8 +199,17 @@ class writer {
     constexpr std::array<int, 8> some{1, 2, 4, 6, 8, 12, 16, 24};
     auto& e = p_.extents;
     if (random_blocks_() % 2 == 0)
-      for (std::size_t const d : {0, 1, 2}) e[d] = some[random_blocks_() % some.size()];
+      for (std::size_t d = 0; d < 3; ++d) e[d] = some[random_blocks_() % some.size()];
+    // In a third some have pads, so that what ranks do not divide can be split, and ranks may have nothing else.
+    auto& multiples = p_.padded_to;
+    if (random_pads_() % 3 == 0)
+      for (std::size_t d = 0; d < 3; ++d) {
+        constexpr std::array<int, 6> of{1, 2, 3, 4, 8, 12};
+        multiples[d] = of[random_pads_() % of.size()];
+        if (random_pads_() % 2 == 0) e[d] = 1 + static_cast<int>(random_pads_() % 12);
+      }
     e[4] = e[0];
+    multiples[4] = multiples[0];
     m_.extents = e;
   }
   void choose_mesh() {
@@ -223,7 +234,7 @@ class writer {
     auto const add = [&](std::size_t d, int axis) {
       auto wider = split[d];
       wider.push(axis);
-      if (p_.extents[d] % p_.mesh.shape.size(wider.mask()) == 0) split[d] = wider;
+      if (stored(p_, d) % p_.mesh.shape.size(wider.mask()) == 0) split[d] = wider;
     };
     std::vector<int> axes;
     for (int x = 0; x < p_.mesh.shape.ndim; ++x) axes.push_back(x);
@@ -442,7 +453,7 @@ class writer {
     });
   }
 
-  generator random_, random_blocks_;  // blocks change nothing else in a seed's program
+  generator random_, random_blocks_, random_pads_;  // blocks and pads change nothing else in a seed's program
   program p_;
   bool shares_ = false;  // large gradients, many of them partial and in memory that others hold too
   meaning m_;

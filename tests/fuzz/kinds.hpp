@@ -20,7 +20,7 @@ void for_each_kind(F const& f) {
   each(static_cast<float*>(nullptr), real_shapes{});
   each(static_cast<mtf::bfloat16*>(nullptr), real_shapes{});
   each(static_cast<double*>(nullptr), mtf::detail::list<over<a, wide>, over<b, wide>, over<wide>>{});
-  each(static_cast<std::int32_t*>(nullptr), mtf::detail::list<over<a>, over<a, b>>{});
+  each(static_cast<std::int32_t*>(nullptr), mtf::detail::list<over<a>, over<a, b>, over<a, k>>{});
   each(static_cast<std::int64_t*>(nullptr), mtf::detail::list<over<a>>{});
   each(static_cast<bool*>(nullptr), mtf::detail::list<over<a>, over<a, b>, over<a, k>>{});
 }

@@ -66,7 +66,7 @@ void say_where_signals_end() {
 
 /// The functions of namespace mtf that are called in a text, and the operators between operands.
 void add_names_in(std::string_view text, std::set<std::string>& names) {
-  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_0123456789", signs = "+-*/<>=!", prefix = "mtf::";
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_0123456789", signs = "+-*/%<>=!&|", prefix = "mtf::";
   for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix, at)) {
     at += prefix.size();
     names.emplace(text.substr(at, text.find_first_not_of(letters, at) - at));

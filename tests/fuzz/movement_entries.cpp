@@ -4,9 +4,48 @@
 #include "../support/to_double.hpp"
 #include "table.hpp"
 
+#include <tuple>
+
+#include <mtf/ops/indexing.hpp>
+#include <mtf/ops/movement.hpp>
+
 namespace fuzz {
 
 namespace {
+
+/// b and c as one: no layout speaks of it.
+struct bc_as_one : mtf::dim<"bc_as_one"> {};
+/// a and then k as one.
+struct a_and_k : mtf::dim<"a_and_k"> {};
+struct two : mtf::dim<"two", 2> {};
+/// The second operand.
+void second(tape&, operands const& x, array& y) {
+  each(y, [&](define::position const& p) { y[p] = (*x[1])[p]; });
+}
+/// As much of x and then y along these as a is long, from the second on.
+void from_second(tape&, operands const& x, array& y) {
+  each(y, [&](define::position const& p) {
+    define::position q = p;
+    int const i = p[0] + 1, n = y.extent[0];
+    q[i < n ? 0 : 4] = i < n ? i : i - n;
+    y[p] = (*x[i < n ? 0 : 1])[q];
+  });
+}
+/// The same of y and then x.
+void from_second_of_others(tape&, operands const& x, array& y) {
+  each(y, [&](define::position const& p) {
+    define::position q = p;
+    int const i = p[0] + 1, n = y.extent[0];
+    q[i < n ? 4 : 0] = i < n ? i : i - n;
+    y[p] = (*x[i < n ? 1 : 0])[q];
+  });
+}
+
+// Where a position comes from, along a dimension so long.
+int two_before(int i, int n) { return ((i - 2) % n + n) % n; }
+int one_after(int i, int) { return i + 1; }
+int from_end(int i, int n) { return n - 1 - i; }
+int first(int i, int) { return i; }
 
 template <class T>
 double round_to(double x) {
@@ -43,6 +82,19 @@ void add_movements(table& all) {
   FUZZ_OF_ONE((ab), define::renamed(0, 4), mtf::rename<a, k>(x));
   FUZZ_OF_ONE((arg<T, k, b>), define::renamed(4, 0), mtf::rename<k, a>(x));
   if constexpr (more<T>) FUZZ_OF_ONE((arg<T, k>), define::renamed(4, 0), mtf::rename<k, a>(x));
+  FUZZ_OF_ONE((arg<T, k>), define::regrouped(4, 0, 3), mtf::split_dim<k, a, one>(x));
+  FUZZ_OF_ONE((arg<T, a, one>), define::regrouped(4, 0, 3), mtf::merge_dims<a, one, k>(x));
+  FUZZ_OF_ONE((abc), define::same(), mtf::split_dim<bc_as_one, b, c>(mtf::merge_dims<b, c, bc_as_one>(x)));
+  FUZZ_OF_TWO((ab, arg<T, k, b>), from_second, mtf::slice<a_and_k, a>(mtf::concat<a_and_k, a, k>(x, y), 1));
+  FUZZ_OF_TWO((ab, arg<T, k, b>), from_second_of_others,
+              mtf::slice<a_and_k, a>(mtf::concat<a_and_k, a, k, a>(x, y, x), mtf::extent<a>(x) + 1));
+  FUZZ_OF_TWO((ab, arg<T, b, a>), second, std::get<1>(mtf::unstacked<two>(mtf::stacked<two>(x, y))));
+  FUZZ_OF_ONE((ab), define::taken_from(0, 0, two_before), mtf::roll<a>(x, 2));
+  if constexpr (more<T>) FUZZ_OF_ONE((abc), define::taken_from(1, 1, two_before), mtf::roll<b>(x, 2));
+  FUZZ_OF_ONE((bc), define::taken_from(1, 1, one_after), mtf::shift<b>(x, -1));
+  FUZZ_OF_ONE((abc), define::taken_from(0, 0, from_end), mtf::reverse<a>(x));
+  FUZZ_OF_ONE((arg<T, a, one>), define::taken_from(3, 1, first), mtf::pad<one, b>(x, 0));
+  FUZZ_OF_ONE((ab), define::taken_from(0, 4, from_end), mtf::slice<a, k>(x, mtf::extent<a>(x) - 1, -1));
   FUZZ_OF_ONE((ab), define::same(), mtf::transpose<b, a>(x));
   FUZZ_OF_ONE((arg<T, b, a>), define::same(), mtf::transpose<a, b>(x));
   if constexpr (more<T>) FUZZ_OF_ONE((arg<T, c, a>), define::same(), mtf::transpose<a, c>(x));

@@ -17,6 +17,12 @@ constexpr char const* prelude = R"(#include <cstdint>
 
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/ops/create.hpp>
+#include <mtf/ops/indexing.hpp>
+#include <mtf/ops/movement.hpp>
+#include <mtf/ops/nn.hpp>
+#include <mtf/ops/reduction.hpp>
+#include <mtf/ops/sorting.hpp>
 #include <mtf/plan/plan_under.hpp>
 #include <mtf/threads.hpp>
 
@@ -49,17 +55,19 @@ X drawn_as(Backend& on, mtf::sharding const& s, mtf::layout_value const& under, 
   if constexpr (Backend::holds_data) {
     auto const n = static_cast<std::size_t>(s.local_size(mesh));
     auto const mine = std::make_unique<T[]>(n);
-    auto const place = mtf::detail::placement_of(s, mesh, rank);
+    auto const owned = mtf::detail::owned_elements_of(s, mesh, rank);  // pads are 0
     bool const integers = !mtf::is_floating<T>;
-    for (std::size_t i = 0; i < n; ++i) {
-      auto rest = static_cast<std::int64_t>(i), at = place.offset;
-      for (int d = place.local.ndim - 1; d >= 0; --d) {
+    for (std::int64_t i = 0; i < owned.count; ++i) {
+      auto rest = i, at = owned.offset, to = std::int64_t{0};
+      for (int d = owned.where.ndim - 1; d >= 0; --d) {
         auto const e = static_cast<std::size_t>(d);
-        at += rest % place.local.extent[e] * place.local.stride[0][e];
-        rest /= place.local.extent[e];
+        auto const k = rest % owned.where.extent[e];
+        at += k * owned.where.stride[0][e];
+        to += k * owned.where.stride[1][e];
+        rest /= owned.where.extent[e];
       }
       auto const j = static_cast<std::size_t>(at);
-      mine[i] = static_cast<T>(static_cast<mtf::compute_t<T>>(
+      mine[static_cast<std::size_t>(to)] = static_cast<T>(static_cast<mtf::compute_t<T>>(
           term_of(drawn(salt, j, low, high, integers ? 1 : 32), salt, j, mesh.index_within(rank, s.partial),
                   mesh.size(s.partial), integers)));
     }
@@ -241,7 +249,7 @@ std::string as_cpp(program const& p, std::string const& failure) {
   s << "// Program " << p.seed << " of tests/fuzz" << (failure.empty() ? "" : ": " + failure) << "\n" << prelude;
   for (std::size_t d = 0; d < dim_names.size(); ++d)
     s << "struct " << dim_names[d] << " : mtf::dim<\"" << dim_names[d] << "\"> {};\n";
-  s << "constexpr char const* extents = \"" << given_extents(p.extents).text() << "\";\n";
+  s << "constexpr char const* extents = \"" << given_extents(p).text() << "\";\n";
   s << structure_of(p) << "\n"
     << text_of_draw << "\n"
     << helpers << text_of_through_host << "\n"

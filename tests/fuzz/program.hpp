@@ -47,7 +47,8 @@ struct program {
   mtf::mesh_value mesh;
   std::array<mtf::layout_value, layout_count> layouts;
   define::extents extents{8, 4, 6, 1, 8, 1032};
-  mtf::element of = mtf::element::f64;  // the parameters and the loss
+  define::extents padded_to{1, 1, 1, 1, 1, 1};  // what is stored is a multiple of this
+  mtf::element of = mtf::element::f64;          // the parameters and the loss
   bool is_large = false;
   std::vector<given> inputs;
   std::vector<line> lines;
@@ -60,7 +61,11 @@ struct program {
 };
 
 /// As a backend is given them.
-mtf::extents_value given_extents(define::extents const&);
+mtf::extents_value given_extents(program const&);
+/// How many positions of a dimension are stored.
+inline int stored(program const& p, std::size_t dim) {
+  return (p.extents[dim] + p.padded_to[dim] - 1) / p.padded_to[dim] * p.padded_to[dim];
+}
 
 /// A parameter: its name, kind and layout.
 struct parameter {

@@ -2,6 +2,9 @@
 #include "../definitions/reduction.hpp"
 #include "table.hpp"
 
+#include <mtf/ops/cumulative.hpp>
+#include <mtf/ops/reduction.hpp>
+
 namespace fuzz {
 
 template <class T>
@@ -20,6 +23,8 @@ void add_reductions(table& all) {
   if constexpr (more<T>) FUZZ_OF_ONE((abc), define::mean(), mtf::mean<a>(x));
   FUZZ_OF_ONE((ac), define::mean(), mtf::mean<c>(x));
   FUZZ_OF_ONE((ab), define::mean(), mtf::mean(x));
+  FUZZ_OF_ONE((abc), define::variance(), mtf::variance<b>(x));
+  if constexpr (more<T>) FUZZ_OF_ONE((ab), define::variance(), mtf::variance(x));
   FUZZ_OF_TWO((ab, ab), define::weighted_mean(), mtf::weighted_mean<b>(x, y));
   FUZZ_OF_TWO((ab, arg<bool, a, b>), define::weighted_mean(), mtf::weighted_mean(x, y));
   FUZZ_OF_ONE((abc), define::largest(), mtf::reduce_max<b>(x));
@@ -47,6 +52,13 @@ void add_reductions(table& all) {
               mtf::masked_softmax<a, k>(x, mtf::visible::causal(2), y, 0.8));
   FUZZ_OF_ONE((ab), define::logsumexp(), mtf::logsumexp<b>(x));
   if constexpr (more<T>) FUZZ_OF_ONE((abc), define::logsumexp(), mtf::logsumexp<a>(x));
+  using mtf::cumulative;
+  FUZZ_OF_ONE((ab), define::running_sum(1, {}), mtf::cumulative_sum<b>(x));
+  FUZZ_OF_ONE((abc), (define::running_sum(0, {true, true})), mtf::cumulative_sum<a>(x, cumulative::reverse_exclusive));
+  FUZZ_OF_ONE((ab), define::running_product(0, {}), mtf::cumulative_prod<a>(x));
+  FUZZ_OF_ONE((bc), (define::running_product(1, {true, false})), mtf::cumulative_prod<b>(x, cumulative::reverse));
+  FUZZ_OF_ONE((ab), define::running_largest(1, {}), mtf::cumulative_max<b>(x));
+  FUZZ_OF_ONE((ac), (define::running_largest(0, {true, false})), mtf::cumulative_max<a>(x, cumulative::reverse));
   if constexpr (std::is_same_v<T, double>) {  // of what is large
     using aw = arg<T, a, wide>;
     FUZZ_OF_ONE((aw), define::mean(), mtf::mean<wide>(x));

@@ -116,9 +116,9 @@ void run_types(Types, counted& on, program const& p, outcome& r) {
 template <class Types>
 void run_under_others(Types types, counted& on, program p) {
   std::rotate(p.layouts.begin(), p.layouts.begin() + 1, p.layouts.end());
-  auto const extents = given_extents(p.extents);
+  auto const extents = given_extents(p);
   for (int& n : p.extents) n *= 2;
-  on.layouts().give(given_extents(p.extents));
+  on.layouts().give(given_extents(p));
   for (auto const& layout : p.layouts) on.layouts().add(layout);
   for (auto& t : p.terms) t.partial = 0;  // tensors are split otherwise
   try {
@@ -137,13 +137,11 @@ template <mtf::completed_gradients When, class Split, class Update, class Types>
 void plan_so(Types, program const& p, planned& r) {
   using loss = loss_of<typename Types::element>;
   using stands = typename Types::stands;
-  r.sends =
-      mtf::plan_under<When, Split, Update>(loss{&p, &r.seen}, p.layouts, given_extents(p.extents), stands{}).unrolled();
+  r.sends = mtf::plan_under<When, Split, Update>(loss{&p, &r.seen}, p.layouts, given_extents(p), stands{}).unrolled();
   for (int rank = 0; rank < p.mesh.shape.size(); ++rank) {
     observer ignored;
     mtf::trace b(p.mesh.shape, rank);
-    mtf::detail::trace_under<When, Split, Update, loss, stands>(b, loss{&p, &ignored}, p.layouts,
-                                                                given_extents(p.extents));
+    mtf::detail::trace_under<When, Split, Update, loss, stands>(b, loss{&p, &ignored}, p.layouts, given_extents(p));
     r.peaks.push_back(b.peak_bytes());
   }
 }
@@ -235,9 +233,14 @@ class judge {
         }
         if (terms && k < r) first = false;
         if (terms)
-          for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += other[i];
+          for (std::size_t i = 0; i < sum.size(); ++i) {
+            sum[i] += other[i];
+            if (at[i] == pad && !(other[i] == 0))
+              return fail(what + ", rank " + std::to_string(k) + ": a pad is not 0");
+          }
       }
       for (std::size_t i = 0; first && i < sum.size(); ++i) {
+        if (at[i] == pad) continue;
         double const right = want(at[i]), allowed = safety * bound(at[i]) + underflow, error = std::abs(sum[i] - right);
         largest = std::max(largest, std::abs(right));
         coarsest = std::max(coarsest, allowed);
@@ -312,7 +315,7 @@ verdict runner::run_on(program const& p, meaning const& what) {
   auto const ended = machines_->pool.try_run(mesh, [&](mtf::collectives& on_ranks) {
     auto& r = ranks[static_cast<std::size_t>(on_ranks.rank())];
     counted on(on_ranks, machines_->spaces[static_cast<std::size_t>(on_ranks.rank())]);
-    on.layouts().give(given_extents(p.extents));
+    on.layouts().give(given_extents(p));
     if (p.again) with_types(p.of, p.is_large, [&](auto types) { run_under_others(types, on, p); });
     for (auto const& layout : p.layouts) on.layouts().add(layout);
     try {

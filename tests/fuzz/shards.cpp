@@ -18,8 +18,10 @@ std::vector<std::size_t> positions(mtf::sharding const& s, mtf::mesh_shape const
     }
     std::vector<std::size_t> finer;
     finer.reserve(all.size() * size);
+    auto const extent = static_cast<std::size_t>(s[d].extent - s[d].pad);
     for (std::size_t const at : all)
-      for (std::size_t i = 0; i < size; ++i) finer.push_back(at * static_cast<std::size_t>(s[d].extent) + first + i);
+      for (std::size_t i = first; i < first + size; ++i)
+        finer.push_back(at == pad || i >= extent ? pad : at * extent + i);
     all = std::move(finer);
   }
   return all;
@@ -33,8 +35,9 @@ std::vector<double> share(drawing const& d, mtf::sharding const& s, mtf::mesh_sh
     }
   std::vector<double> mine;
   for (std::size_t const at : positions(s, mesh, rank))
-    mine.push_back(
-        term_of(drawn(d.salt, at, d.low, d.high, d.integers ? 1 : 32), d.salt, at, index, terms, d.integers));
+    mine.push_back(at == pad ? 0
+                             : term_of(drawn(d.salt, at, d.low, d.high, d.integers ? 1 : 32), d.salt, at, index, terms,
+                                       d.integers));
   return mine;
 }
 

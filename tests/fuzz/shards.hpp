@@ -10,7 +10,8 @@ namespace fuzz {
 
 /// The coordinate of a rank along an axis: the last axis is the fastest.
 int coordinate(mtf::mesh_shape const&, int rank, int axis);
-/// The global, row-major positions of the elements of a rank's shard, in its order.
+/// The global, row-major positions of the elements of a rank's shard, in its order; `pad` of pads.
+inline constexpr std::size_t pad = ~std::size_t{0};
 std::vector<std::size_t> positions(mtf::sharding const&, mtf::mesh_shape const&, int rank);
 
 /// How numbers are drawn: see draw.hpp.

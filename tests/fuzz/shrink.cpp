@@ -57,6 +57,13 @@ program without_tensor(program const& p, std::size_t which) {
 }
 
 /// f(candidate) for each program a step smaller; it says whether to stop.
+bool without_pads_divides(program const& p, std::size_t d) {
+  for (auto const& l : p.layouts)
+    for (std::size_t const e : {d, d == 0 ? std::size_t{4} : d})
+      if (p.extents[d] % p.mesh.shape.size(l.split_of(mtf::detail::hash_of(dim_names[e])).mask()) != 0) return false;
+  return true;
+}
+
 template <class F>
 bool each_smaller(program const& p, F const& f) {
   auto const first = first_result(p), parameters = parameters_of(p).size();
@@ -71,6 +78,12 @@ bool each_smaller(program const& p, F const& f) {
     if (changed([&](program& q) { q.terms.erase(q.terms.begin() + static_cast<std::ptrdiff_t>(i)); })) return true;
   for (std::size_t i = 0; i < p.blocks.size(); ++i)
     if (changed([&](program& q) { q.blocks.erase(q.blocks.begin() + static_cast<std::ptrdiff_t>(i)); })) return true;
+  for (std::size_t d = 0; d < 4; ++d)  // no pads, where ranks need none
+    if (stored(p, d) != p.extents[d] && without_pads_divides(p, d) && changed([&](program& q) {
+          q.padded_to[d] = 1;
+          q.padded_to[4] = q.padded_to[0];
+        }))
+      return true;
   for (int x = 0; x < p.mesh.shape.ndim; ++x)  // an axis of one rank
     if (p.mesh.shape.extent[static_cast<std::size_t>(x)] > 1 && changed([&](program& q) {
           q.mesh.shape.extent[static_cast<std::size_t>(x)] = 1;

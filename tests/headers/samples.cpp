@@ -3,10 +3,13 @@
 #include <mtf/mpi.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/ops/indexing.hpp>
+#include <mtf/ops/movement.hpp>
+#include <mtf/ops/nn.hpp>
 #include <mtf/ops/sorting.hpp>
 #include <mtf/plan/best_layout.hpp>
 #include <mtf/plan/machines.hpp>
 #include <mtf/threads.hpp>
+#include <mtf/train/scan_time.hpp>
 
 namespace samples {
 
@@ -83,6 +86,19 @@ auto grown(auto cache, auto const& keys, auto const& at) {
   return cache;
 }
 
+// movement/stacked.hpp
+struct three : mtf::dim<"three", 3> {};
+auto scores_of(auto const& x) {
+  auto const [q, k, v] = mtf::unstacked<three>(x);
+  return q * k + v;
+}
+
+// nn/batch_norm.hpp
+auto normal(auto const& x, auto const& gamma, auto const& beta) {
+  auto const [y, mean, variance] = mtf::batch_norm<batch, length>(x, gamma, beta);
+  return y * variance + mean;
+}
+
 // sorting/top_k.hpp
 struct vocabulary : mtf::dim<"vocabulary", 512> {};
 struct k : mtf::dim<"k", 5> {};
@@ -90,12 +106,23 @@ auto likeliest(auto const& logits) {
   auto const [largest, places] = mtf::top_k<vocabulary, k>(logits);
   return mtf::embedding<vocabulary>(logits, places);
 }
+// train/scan_time.hpp
+struct time : mtf::dim<"time", 8> {};
+constexpr auto cell = [](auto const& s, auto const& x, std::size_t) { return mtf::scanned{s + x, s}; };
+auto after_all(auto const& state, auto const& xs) {
+  auto const [last, ys] = mtf::scan<time>(state, xs, cell);
+  return last + mtf::sum<time>(ys);
+}
 template <class... D>
 using cached = mtf::place<float, from_text, mtf::trace>::tensor<D...>;
 template <class... D>
 using numbered = mtf::place<std::int32_t, from_text, mtf::trace>::tensor<D...>;
 static_assert(mtf::tensor_type<decltype(grown(cached<length>{}, cached<token>{}, numbered<>{}))>);
+static_assert(mtf::tensor_type<decltype(scores_of(cached<three, token>{}))>);
 static_assert(mtf::tensor_type<decltype(likeliest(cached<vocabulary>{}))>);
+
+static_assert(mtf::tensor_type<decltype(normal(cached<batch, length, token>{}, cached<token>{}, cached<token>{}))>);
+static_assert(mtf::tensor_type<decltype(after_all(cached<token>{}, cached<time, token>{}))>);
 
 void train(auto& machine) { static_cast<void>(machine); }
 

@@ -1,5 +1,7 @@
 // How the backend hands a collective to its ranks: behind a fence or, where they follow its stream, without; in place
 // or through memory of the host. devices: none
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -75,6 +77,24 @@ TEST_CASE("what goes through memory of the host arrives, and what is not sent st
                       });
   CHECK(elsewhere);
   CHECK(out == std::vector{1, 2, 9, 10});
+}
+
+TEST_CASE("bytes are copied and zeroed to the last, and none beside them, however many there are") {
+  Kokkos::DefaultHostExecutionSpace const exec;
+  auto const part = static_cast<std::size_t>(mtf::kokkos::host_bytes);
+  for (std::size_t const n : {std::size_t{0}, std::size_t{1}, part - 1, part, part + 1, 7 * part + 13}) {
+    CAPTURE(n);
+    std::vector<unsigned char> from(n + 2), to(n + 2, 255);
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(i % 251);
+    mtf::kokkos::copy_bytes(exec, to.data() + 1, from.data() + 1, n);
+    exec.fence();
+    CHECK(std::equal(from.begin() + 1, from.end() - 1, to.begin() + 1));
+    CHECK((to.front() == 255 && to.back() == 255));
+    mtf::kokkos::zero_bytes(exec, to.data() + 1, n);
+    exec.fence();
+    CHECK(static_cast<std::size_t>(std::count(to.begin(), to.end(), 0)) == n);
+    CHECK((to.front() == 255 && to.back() == 255));
+  }
 }
 
 TEST_CASE("a rank alone: sums of nobody and what nobody sends are 0") {

@@ -84,6 +84,18 @@ void check_all(std::uint32_t step) {
     check(step, 0.86, f, [](double x) { return std::log(x); });
     check_order(step, f);
   }
+  SUBCASE("expm1") {
+    check(step, 1.7, [](float x) { return fast_expm1(x); }, [](double x) { return std::expm1(x); });
+  }
+  SUBCASE("log1p") {
+    check(step, 2.5, [](float x) { return fast_log1p(x); }, [](double x) { return std::log1p(x); });
+  }
+  SUBCASE("erf") {
+    check(step, 1.4, [](float x) { return fast_erf(x); }, [](double x) { return std::erf(x); });
+    float largest = 0;
+    for_floats(step, [&](float x) { largest = std::max(largest, std::abs(fast_erf(x))); });
+    CHECK(largest == 1.0F);
+  }
   SUBCASE("sqrt") {
     auto const f = [](float x) { return fast_sqrt(x); };
     check(step, 0.85, f, [](double x) { return std::sqrt(x); });

@@ -40,49 +40,100 @@ struct problem {
   visible seen = visible::causal();
   vec lengths{};  // of each sequence, if it has not all keys
 
+  index values = e.head;  // the width of values and results
+  order out = q;
+  double soft_cap = 0;
+  struct strides {
+    index batch, heads, query, key;
+  };
+  strides bias{};
+  index bias_count = 0;
+  vec query_ids{}, key_ids{};  // [batch, query], [key, batch]
+  double dropped = 0;
+  static constexpr std::uint64_t drop_key = 77;
+
   [[nodiscard]] bool sees(index b, index h, index i, index j) const {
-    return seen.sees(i, j) && (lengths.empty() || static_cast<double>(j) < lengths[size(b * e.heads + h)]);
+    return seen.sees(i, j) && (lengths.empty() || static_cast<double>(j) < lengths[size(b * e.heads + h)]) &&
+           (query_ids.empty() || query_ids[size(b * e.queries + i)] == key_ids[size(j * e.batch + b)]);
+  }
+  [[nodiscard]] std::size_t bias_at(index b, index h, index i, index j) const {
+    return size(b * bias.batch + h * bias.heads + i * bias.query + j * bias.key);
+  }
+  /// By what dropout multiplies a weight; `e` is a part of a tensor with three more heads, of which these are the last.
+  [[nodiscard]] index weight(index b, index h, index i, index j) const {
+    return ((b * (e.heads + 3) + h + 3) * e.queries + i) * e.keys + j;
+  }
+  [[nodiscard]] double kept(index b, index h, index i, index j) const {
+    mtf::kokkos::dropout_rate const rate(dropped);
+    return mtf::kokkos::dropout_half(drop_key, weight(b, h, i, j)) >= rate.threshold ? rate.factor : 0;
   }
   [[nodiscard]] attention_shape shape() const {
     attention_shape s;
     s.batch = {.ndim = 2,
                .extent = {e.batch, e.heads},
-               .stride = {{{q.batch, q.heads}, {k.batch, k.heads}, {v.batch, v.heads}}}};
+               .stride = {{{q.batch, q.heads},
+                           {k.batch, k.heads},
+                           {v.batch, v.heads},
+                           {out.batch, out.heads},
+                           {bias.batch, bias.heads},
+                           {e.queries, 0},
+                           {1, 0},
+                           {weight(1, 0, 0, 0) - weight(0, 0, 0, 0), weight(0, 1, 0, 0) - weight(0, 0, 0, 0)}}}};
     s.queries = e.queries;
     s.keys = e.keys;
     s.head = e.head;
+    s.values = values;
     s.q_row = q.row;
+    s.out_row = out.row;
+    s.soft_cap = soft_cap;
+    s.biased = bias_count > 0;
+    s.bias_query = bias.query;
+    s.bias_key = bias.key;
+    s.query_ids_step = 1;
+    s.key_ids_step = e.batch;
+    s.dropped = dropped;
+    s.drop_key = drop_key;
+    s.first_weight = weight(0, 0, 0, 0);
+    s.weights_row = e.keys;
     s.k_row = k.row;
     s.v_row = v.row;
     s.seen = seen;
     return s;
   }
   [[nodiscard]] index query_count() const { return e.batch * e.heads * e.queries * e.head; }
-  [[nodiscard]] index key_count() const { return e.batch * e.heads * e.keys * e.head; }
+  [[nodiscard]] index out_count() const { return e.batch * e.heads * e.queries * values; }
+  [[nodiscard]] index key_rows() const { return e.batch * (k.heads == 0 ? 1 : e.heads) * e.keys; }
+  [[nodiscard]] index key_count() const { return key_rows() * e.head; }
+  [[nodiscard]] index value_count() const { return key_rows() * values; }
 };
 
 std::size_t at(order const& o, index b, index h, index s) {
   return static_cast<std::size_t>(b * o.batch + h * o.heads + s * o.row);
 }
 
-/// Calls f(b, h, i, weights of all keys, 0 of those that query i does not see).
+/// Calls f(b, h, i, weights of all keys, 0 of those that query i does not see, the scores' derivatives).
 template <class F>
-void each_query(problem const& p, vec const& q, vec const& k, F const& f) {
+void each_query(problem const& p, vec const& q, vec const& k, vec const& bias, F const& f) {
   for (index b = 0; b < p.e.batch; ++b)
     for (index h = 0; h < p.e.heads; ++h)
       for (index i = 0; i < p.e.queries; ++i) {
-        vec weight;
+        vec weight, slope;
         double sum = 0, largest = -HUGE_VAL;
         for (index j = 0; j < p.e.keys; ++j) {
           double score = 0;
           for (std::size_t d = 0; d < static_cast<std::size_t>(p.e.head); ++d)
             score += q[at(p.q, b, h, i) + d] * k[at(p.k, b, h, j) + d];
-          weight.push_back(p.sees(b, h, i, j) ? p.scale * score : -HUGE_VAL);
+          score *= p.scale;
+          double const t = p.soft_cap == 0 ? 0 : std::tanh(score / p.soft_cap);
+          slope.push_back(p.scale * (1 - t * t));
+          if (p.soft_cap != 0) score = p.soft_cap * t;
+          if (!bias.empty()) score += bias[p.bias_at(b, h, i, j)];
+          weight.push_back(p.sees(b, h, i, j) ? score : -HUGE_VAL);
           largest = std::max(largest, weight.back());
         }
         for (double& w : weight) sum += w = w == -HUGE_VAL ? 0 : std::exp(w - largest);
         for (double& w : weight) w = sum == 0 ? 0 : w / sum;
-        f(b, h, i, weight);
+        f(b, h, i, weight, slope);
       }
 }
 
@@ -93,42 +144,54 @@ void check(problem const& p) {
   CAPTURE(p.e.keys);
   CAPTURE(p.e.head);
   CAPTURE(to_string(p.seen));
-  array<T> q(numbers(p.query_count(), 1)), k(numbers(p.key_count(), 2)), v(numbers(p.key_count(), 3)),
-      out(p.query_count());
-  array<T> g(numbers(p.query_count(), 4)), dq(p.query_count()), dk(p.key_count()), dv(p.key_count());
+  array<T> q(numbers(p.query_count(), 1)), k(numbers(p.key_count(), 2)), v(numbers(p.value_count(), 3)),
+      out(p.out_count());
+  array<T> g(numbers(p.out_count(), 4)), dq(p.query_count()), dk(p.key_count()), dv(p.value_count());
+  array<T> bias(numbers(p.bias_count, 5)), dbias(p.bias_count);
+  array<std::int32_t> const query_ids(p.query_ids), key_ids(p.key_ids);
   index const rows = p.e.batch * p.e.heads * p.e.queries;
   array<A> max(rows), sum(rows);
   array<std::int32_t> const lengths(p.lengths);
   auto shape = p.shape();
   if (!p.lengths.empty()) shape.lengths = lengths.get();
+  if (!p.query_ids.empty()) {
+    shape.query_ids = query_ids.get();
+    shape.key_ids = key_ids.get();
+  }
   auto const live = device().memory().live;
-  device().run(primitives::attention{shape, A(p.scale), out.get(), max.get(), sum.get(), q.get(), k.get(), v.get()});
+  device().run(
+      primitives::attention{shape, A(p.scale), out.get(), max.get(), sum.get(), q.get(), k.get(), v.get(), bias.get()});
   device().run(primitives::attention_vjp{shape, A(p.scale), dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(),
-                                         out.get(), max.get(), sum.get(), g.get()});
+                                         out.get(), max.get(), sum.get(), g.get(), bias.get()});
+  if (p.bias_count > 0)
+    device().run(primitives::attention_bias_vjp{shape, A(p.scale), dbias.get(), q.get(), k.get(), v.get(), out.get(),
+                                                max.get(), sum.get(), g.get(), bias.get()});
   CHECK(device().memory().live == live);
 
-  vec const hq = q.host(), hk = k.host(), hv = v.host(), hg = g.host();
-  vec o(hq.size()), gq(hq.size()), gk(hk.size()), gv(hv.size());
-  auto const head = static_cast<std::size_t>(p.e.head);
-  each_query(p, hq, hk, [&](index b, index h, index i, vec const& weight) {
-    auto const here = at(p.q, b, h, i);
+  vec const hq = q.host(), hk = k.host(), hv = v.host(), hg = g.host(), hbias = bias.host();
+  vec o(hg.size()), gq(hq.size()), gk(hk.size()), gv(hv.size()), gbias(hbias.size());
+  auto const head = static_cast<std::size_t>(p.e.head), width = static_cast<std::size_t>(p.values);
+  each_query(p, hq, hk, hbias, [&](index b, index h, index i, vec const& weight, vec const& slope) {
+    auto const here = at(p.out, b, h, i), query = at(p.q, b, h, i);
     vec dweight(weight.size());
     double mean = 0;
     for (std::size_t j = 0; j < weight.size(); ++j) {
       auto const value = at(p.v, b, h, static_cast<index>(j));
-      for (std::size_t d = 0; d < head; ++d) {
-        o[here + d] += weight[j] * hv[value + d];
-        gv[value + d] += weight[j] * hg[here + d];
-        dweight[j] += hg[here + d] * hv[value + d];
+      double const kept = p.kept(b, h, i, static_cast<index>(j));
+      for (std::size_t d = 0; d < width; ++d) {
+        o[here + d] += kept * weight[j] * hv[value + d];
+        gv[value + d] += kept * weight[j] * hg[here + d];
+        dweight[j] += kept * hg[here + d] * hv[value + d];
       }
       mean += weight[j] * dweight[j];
     }
     for (std::size_t j = 0; j < weight.size(); ++j) {
       auto const key = at(p.k, b, h, static_cast<index>(j));
-      double const dscore = p.scale * weight[j] * (dweight[j] - mean);
+      double const dscore = weight[j] * (dweight[j] - mean);
+      if (!gbias.empty()) gbias[p.bias_at(b, h, i, static_cast<index>(j))] += dscore;
       for (std::size_t d = 0; d < head; ++d) {
-        gq[here + d] += dscore * hk[key + d];
-        gk[key + d] += dscore * hq[here + d];
+        gq[query + d] += slope[j] * dscore * hk[key + d];
+        gk[key + d] += slope[j] * dscore * hq[query + d];
       }
     }
   });
@@ -136,6 +199,7 @@ void check(problem const& p) {
   check_close(dq.host(), gq, 4 * tolerance<T>);
   check_close(dk.host(), gk, 4 * tolerance<T>);
   check_close(dv.host(), gv, 4 * tolerance<T>);
+  check_close(dbias.host(), gbias, 4 * tolerance<T>);
 }
 
 }  // namespace
@@ -201,6 +265,108 @@ TEST_CASE_TEMPLATE("attention to sequences of several lengths", T, float, double
     }
 }
 
+TEST_CASE_TEMPLATE("attention with more than products", T, float, double, bfloat16) {
+  extents const shapes[] = {{2, 3, 70, 70, 5}, {1, 2, 300, 300, 4}, {2, 1, 40, 600, 3}, {1, 2, 130, 33, 16}};
+  for (auto const& e : shapes)
+    for (auto const& seen : {visible::everything(), visible::causal(), visible::window(50, 9) | visible::prefix(3)}) {
+      auto const o = [&](index length) { return order_of(kind::batch_sequence_heads, e, length); };
+      problem const plain{e, o(e.queries), o(e.keys), o(e.keys), 0.5 / std::sqrt(static_cast<double>(e.head)), seen};
+      problem capped = plain;
+      capped.soft_cap = 0.5;
+      check<T>(capped);
+
+      problem::strides const all{e.heads * e.queries * e.keys, e.queries * e.keys, e.keys, 1},
+          heads{0, e.queries * e.keys, e.keys, 1}, of_keys{e.keys, 0, 0, 1}, turned{0, 1, 0, e.heads},
+          of_queries{1, 0, e.batch, 0}, one{};
+      for (auto const& strides : {all, heads, of_keys, turned, of_queries, one}) {
+        problem biased = plain;
+        biased.bias = strides;
+        biased.bias_count = static_cast<index>(biased.bias_at(e.batch - 1, e.heads - 1, e.queries - 1, e.keys - 1)) + 1;
+        check<T>(biased);
+      }
+
+      problem packed = plain;
+      for (index b = 0; b < e.batch; ++b)
+        for (index i = 0; i < e.queries; ++i)  // some queries are of an id that no key has
+          packed.query_ids.push_back(static_cast<double>(i < 7 ? 9 : i * 4 / e.queries + b));
+      for (index j = 0; j < e.keys; ++j)
+        for (index b = 0; b < e.batch; ++b) packed.key_ids.push_back(static_cast<double>(j * 3 / e.keys + b));
+      check<T>(packed);
+
+      problem dropped = plain;
+      dropped.dropped = 0.3;
+      check<T>(dropped);
+      problem none = plain;
+      none.dropped = 1;
+      check<T>(none);
+
+      problem everything = packed;
+      everything.soft_cap = 1.5;
+      everything.dropped = 0.5;
+      everything.bias = heads;
+      everything.bias_count = e.heads * e.queries * e.keys;
+      everything.lengths = vec(size(e.batch * e.heads), static_cast<double>(e.keys - 2));
+      check<T>(everything);
+      everything.scale = 0;
+      check<T>(everything);
+    }
+}
+
+TEST_CASE_TEMPLATE("attention to shared keys, and to values of another width", T, float, double, bfloat16) {
+  extents const shapes[] = {{2, 3, 70, 70, 5}, {1, 4, 140, 140, 4}, {3, 2, 40, 300, 16}, {1, 5, 130, 33, 8}};
+  for (auto const& e : shapes)
+    for (bool const shared : {false, true})
+      for (index const values : {e.head, index{1}, e.head + 3, index{24}}) {
+        extents of_keys = e, of_results = e;
+        if (shared) of_keys.heads = 1;
+        extents of_values = of_keys;
+        of_values.head = of_results.head = values;
+        auto const o = [&](extents const& x, index length) {
+          order at = order_of(kind::batch_sequence_heads, x, length);
+          if (x.heads != e.heads) at.heads = 0;
+          return at;
+        };
+        for (auto const& seen : {visible::causal(), visible::window(50, 9)}) {
+          problem p{e,
+                    o(e, e.queries),
+                    o(of_keys, e.keys),
+                    o(of_values, e.keys),
+                    0.5 / std::sqrt(static_cast<double>(e.head)),
+                    seen};
+          p.values = values;
+          p.out = o(of_results, e.queries);
+          check<T>(p);
+          for (index s = 0; s < e.batch * e.heads; ++s) p.lengths.push_back(static_cast<double>(s * e.keys / 4));
+          check<T>(p);
+        }
+      }
+}
+
+TEST_CASE("attention of scores with a common offset") {
+  // Of the scores only differences count: of numbers of some 2^20 these are exact to an eighth.
+  for (double const offset : {1048576.0, -1048576.0, 4194304.0}) {
+    extents const e{1, 1, 200, 300, 2};
+    order const queries = order_of(kind::batch_sequence_heads, e, e.queries),
+                keys = order_of(kind::batch_sequence_heads, e, e.keys);
+    auto const results = [&](double by) {
+      problem const p{e, queries, keys, keys, 1};
+      vec hq, hk;
+      for (index i = 0; i < e.queries; ++i) hq.insert(hq.end(), {1024.0, static_cast<double>(i % 3) - 1});
+      for (index j = 0; j < e.keys; ++j) hk.insert(hk.end(), {by / 1024.0, static_cast<double>(j % 5) - 2});
+      array<float> q(hq), k(hk), v(numbers(p.key_count(), 3)), g(numbers(p.query_count(), 4)), out(p.query_count()),
+          dq(p.query_count()), dk(p.key_count()), dv(p.key_count()), max(e.queries), sum(e.queries);
+      device().run(primitives::attention{p.shape(), 1.0F, out.get(), max.get(), sum.get(), q.get(), k.get(), v.get()});
+      device().run(primitives::attention_vjp{p.shape(), 1.0F, dq.get(), dk.get(), dv.get(), q.get(), k.get(), v.get(),
+                                             out.get(), max.get(), sum.get(), g.get()});
+      vec second;  // of dq: the first is the sum of the offsets times gradients that sum to 0
+      for (std::size_t i = 1; i < hq.size(); i += 2) second.push_back(dq.host()[i]);
+      return std::array{out.host(), second, dk.host(), dv.host()};
+    };
+    auto const want = results(0), got = results(offset);
+    for (std::size_t i = 0; i < want.size(); ++i) check_close(got[i], want[i], tolerance<float>);
+  }
+}
+
 TEST_CASE_TEMPLATE("what is no other view is the same to the bit", T, float, double, bfloat16) {
   extents const e{1, 2, 300, 300, 8};
   order const o = order_of(kind::batch_sequence_heads, e, 300);
@@ -225,6 +391,64 @@ TEST_CASE_TEMPLATE("what is no other view is the same to the bit", T, float, dou
   // With a window sums of several blocks begin at 0: the same numbers.
   auto const wide = results(visible::window(300));
   for (std::size_t i = 0; i < wide.size(); ++i) check_close(wide[i], causal[i], tolerance<T>);
+}
+
+/// What two parts of a row of keys give, by what is kept of each.
+TEST_CASE_TEMPLATE("attention to some keys and to the others is attention to all", T, float, double, bfloat16) {
+  using A = compute_t<T>;
+  extents const e{1, 2, 300, 300, 8};
+  order const o = order_of(kind::batch_sequence_heads, e, 300);
+  index const rows = e.heads * e.queries, first = 130;
+  for (auto const& seen : {visible::everything(), visible::causal(), visible::window(20, -5)}) {
+    CAPTURE(to_string(seen));
+    problem const p{e, o, o, o, 0.25, seen};
+    array<T> q(numbers(p.query_count(), 1)), k(numbers(p.key_count(), 2)), v(numbers(p.key_count(), 3)),
+        g(numbers(p.query_count(), 4)), out(p.query_count()), dq(p.query_count()), dk(p.key_count()), dv(p.key_count());
+    array<A> max(rows), sum(rows);
+    auto const run = [&](attention_shape const& s, index from, array<T>& to, array<A>& largest, array<A>& total) {
+      device().run(primitives::attention<T>{s, A(0.25), to.get(), largest.get(), total.get(), q.get(),
+                                            k.get() + from * o.row, v.get() + from * o.row, nullptr, true});
+    };
+    run(p.shape(), 0, out, max, sum);
+    vec const whole = out.host(), of_max = max.host(), of_sum = sum.host(), gradient = g.host();
+    vec dots(of_sum.size());
+    for (index h = 0; h < e.heads; ++h)
+      for (index i = 0; i < e.queries; ++i)
+        for (std::size_t d = 0; d < 8; ++d)
+          dots[size(h * e.queries + i)] += whole[at(o, 0, h, i) + d] * gradient[at(o, 0, h, i) + d];
+    array<A> const dot(dots);
+    device().run(primitives::attention_vjp<T>{p.shape(), A(0.25), dq.get(), dk.get(), dv.get(), q.get(), k.get(),
+                                              v.get(), out.get(), max.get(), sum.get(), g.get()});
+    vec const all_dq = dq.host(), all_dk = dk.host(), all_dv = dv.host();
+
+    vec merged(whole.size()), sum_of_dq(whole.size());
+    array<T> part(p.query_count()), some_dk(p.key_count()), some_dv(p.key_count());
+    array<A> part_max(rows), part_sum(rows);
+    for (index const from : {index{0}, first}) {
+      auto s = p.shape();
+      s.keys = from == 0 ? first : 300 - first;
+      s.seen = seen.on_shard(0, from);
+      run(s, from, part, part_max, part_sum);
+      vec const found = part.host(), its_max = part_max.host(), its_sum = part_sum.host();
+      for (index h = 0; h < e.heads; ++h)
+        for (index i = 0; i < e.queries; ++i) {
+          auto const row = size(h * e.queries + i);
+          if (its_sum[row] == 0) continue;
+          double const share = its_sum[row] * std::exp(its_max[row] - of_max[row]) / of_sum[row];
+          for (std::size_t d = 0; d < 8; ++d) merged[at(o, 0, h, i) + d] += share * found[at(o, 0, h, i) + d];
+        }
+      device().run(primitives::attention_vjp<T>{s, A(0.25), part.get(), some_dk.get() + from * o.row,
+                                                some_dv.get() + from * o.row, q.get(), k.get() + from * o.row,
+                                                v.get() + from * o.row, out.get(), max.get(), sum.get(), g.get(),
+                                                nullptr, dot.get()});
+      vec const of_part = part.host();
+      for (std::size_t i = 0; i < of_part.size(); ++i) sum_of_dq[i] += of_part[i];
+    }
+    check_close(merged, whole, 4 * tolerance<T>);
+    check_close(sum_of_dq, all_dq, 8 * tolerance<T>);
+    check_close(some_dk.host(), all_dk, 8 * tolerance<T>);
+    check_close(some_dv.host(), all_dv, 8 * tolerance<T>);
+  }
 }
 
 #if MTF_PAIR_PRODUCTS
@@ -319,7 +543,7 @@ TEST_CASE("causal attention of large scores") {
   device().run(primitives::attention{p.shape(), 2500.0F, out.get(), max.get(), sum.get(), q.get(), k.get(), v.get()});
   vec const values = v.host();
   vec expected(700);
-  each_query(p, q.host(), k.host(), [&](index, index, index i, vec const& weight) {
+  each_query(p, q.host(), k.host(), {}, [&](index, index, index i, vec const& weight, vec const&) {
     for (std::size_t j = 0; j < weight.size(); ++j) expected[static_cast<std::size_t>(i)] += weight[j] * values[j];
   });
   check_close(out.host(), expected, 1e-3);

@@ -15,40 +15,49 @@ array<std::int32_t> integers(std::vector<double> const& of) { return {of}; }
 TEST_CASE_TEMPLATE("parts of a dimension", T, float, double, bfloat16, std::int32_t) {
   struct {
     index outer, n, inner, part, offset, extent;
-  } const shards[]{{1, 6, 5, 3, 0, 6}, {3, 4, 1, 2, 4, 12}, {7, 8, 40, 8, 0, 8}, {2, 1, 3, 1, 5, 9}};
+  } const shards[]{
+      {1, 6, 5, 3, 0, 6}, {3, 4, 1, 2, 4, 12}, {7, 8, 40, 8, 0, 8}, {2, 1, 3, 1, 5, 9}, {5, 30, 101, 20, 7, 60}};
   for (auto const& s : shards)
     for (index const start : {index{0}, index{1}, s.offset, s.offset - 1, s.extent - s.part, s.extent, index{-2}}) {
       CAPTURE(start);
       auto const of_x = numbers(s.outer * s.n * s.inner, 1), of_part = numbers(s.outer * s.part * s.inner, 2);
-      array<T> const x(of_x), part(of_part), taken(s.outer * s.part * s.inner), put(of_x), cleared(of_x);
-      array<T> const unbounded(s.outer * s.part * s.inner);
-      auto const at = integers({static_cast<double>(start)});
-      device().run(
-          primitives::take_part<T>{s.outer, s.n, s.inner, s.part, s.offset, s.extent, taken.get(), x.get(), at.get()});
-      device().run(
-          primitives::take_part<T>{s.outer, s.n, s.inner, s.part, s.offset, 0, unbounded.get(), x.get(), at.get()});
-      device().run(primitives::put_part<T>{s.outer, s.n, s.inner, s.part, s.offset, put.get(), part.get(), at.get()});
-      device().run(primitives::put_part<T>{s.outer, s.n, s.inner, s.part, s.offset, cleared.get(), nullptr, at.get()});
-      auto const before = x.host(), given = part.host(), found = taken.host(), all = unbounded.host();
-      auto expected = before, zeroed = before;
-      for (index o = 0; o < s.outer; ++o)
-        for (index p = 0; p < s.part; ++p)
-          for (index i = 0; i < s.inner; ++i) {
-            index const position = start + p, here = position - s.offset;
-            auto const j = size((o * s.part + p) * s.inner + i);
-            bool const is_here = here >= 0 && here < s.n;
-            double const there = is_here ? before[size((o * s.n + here) * s.inner + i)] : 0;
-            CHECK(all[j] == there);
-            if (std::is_integral_v<T> || (position >= 0 && position < s.extent))
-              CHECK(found[j] == there);
-            else
-              CHECK(std::isnan(found[j]));
-            if (!is_here) continue;
-            expected[size((o * s.n + here) * s.inner + i)] = given[j];
-            zeroed[size((o * s.n + here) * s.inner + i)] = 0;
-          }
-      CHECK(put.host() == expected);
-      CHECK(cleared.host() == zeroed);
+      // One start, or one for each of `outer`.
+      for (index const each : {index{0}, index{1}}) {
+        std::vector<double> starts(size(each == 0 ? 1 : s.outer));
+        for (std::size_t o = 0; o < starts.size(); ++o)
+          starts[o] = static_cast<double>(start) + static_cast<double>(o % 3);
+        auto const at = integers(starts);
+        array<T> const x(of_x), part(of_part), taken(s.outer * s.part * s.inner), put(of_x), cleared(of_x);
+        array<T> const unbounded(s.outer * s.part * s.inner);
+        device().run(primitives::take_part<T>{s.outer, s.n, s.inner, s.part, s.offset, s.extent, taken.get(), x.get(),
+                                              at.get(), each});
+        device().run(primitives::take_part<T>{s.outer, s.n, s.inner, s.part, s.offset, 0, unbounded.get(), x.get(),
+                                              at.get(), each});
+        device().run(
+            primitives::put_part<T>{s.outer, s.n, s.inner, s.part, s.offset, put.get(), part.get(), at.get(), each});
+        device().run(
+            primitives::put_part<T>{s.outer, s.n, s.inner, s.part, s.offset, cleared.get(), nullptr, at.get(), each});
+        auto const before = x.host(), given = part.host(), found = taken.host(), all = unbounded.host();
+        auto expected = before, zeroed = before;
+        for (index o = 0; o < s.outer; ++o)
+          for (index p = 0; p < s.part; ++p)
+            for (index i = 0; i < s.inner; ++i) {
+              index const position = start + each * (o % 3) + p, here = position - s.offset;
+              auto const j = size((o * s.part + p) * s.inner + i);
+              bool const is_here = here >= 0 && here < s.n;
+              double const there = is_here ? before[size((o * s.n + here) * s.inner + i)] : 0;
+              CHECK(all[j] == there);
+              if (std::is_integral_v<T> || (position >= 0 && position < s.extent))
+                CHECK(found[j] == there);
+              else
+                CHECK(std::isnan(found[j]));
+              if (!is_here) continue;
+              expected[size((o * s.n + here) * s.inner + i)] = given[j];
+              zeroed[size((o * s.n + here) * s.inner + i)] = 0;
+            }
+        CHECK(put.host() == expected);
+        CHECK(cleared.host() == zeroed);
+      }
     }
 }
 

@@ -304,56 +304,65 @@ TEST_CASE_TEMPLATE("layer norm and rms norm with their vjps, whole and in pieces
 
 TEST_CASE_TEMPLATE("cross entropy and its vjp, whole and in pieces", T, float, double, bfloat16) {
   using A = compute_t<T>;
-  for (rows const r : row_shapes) {
-    vec labels = labels_for(r);
-    for (std::size_t i = 2; i < labels.size(); i += 3) labels[i] = -1;  // ignored
-    array<std::int32_t> const ids(labels);
-    array<T> x(numbers(elements(r), 1)), dx(elements(r));
-    array<A> loss(r.count()), dloss(numbers(r.count(), 2)), max_of(r.count()), sum_of(r.count());
-    device().run(primitives::cross_entropy{r, loss.get(), max_of.get(), sum_of.get(), x.get(), ids.get()});
-    device().run(primitives::cross_entropy_vjp{r, 0, r.n, dx.get(), x.get(), ids.get(), max_of.get(), sum_of.get(),
-                                               dloss.get()});
-    vec const xh = x.host(), g = dloss.host(), total = logsumexp(r, xh);
-    vec expected(total.size()), edx(xh.size());
-    each_row(r, [&](std::size_t row, std::size_t at, std::size_t step) {
-      if (labels[row] < 0) return;
-      expected[row] = total[row] - xh[at + static_cast<std::size_t>(labels[row]) * step];
-      for (index j = 0; j < r.n; ++j) {
-        auto const e = at + size(j) * step;
-        edx[e] = g[row] * (std::exp(xh[e] - total[row]) - (static_cast<double>(j) == labels[row] ? 1 : 0));
-      }
-    });
-    check_close(loss.host(), expected, tolerance<A>);
-    check_close(dx.host(), edx, tolerance<T>);
-
-    if (r.n % 2 != 0) continue;
-    index const half = r.n / 2;
-    rows const part{r.outer, half, r.inner};
-    vec max(size(r.count()), -1e300), sums(2 * max.size());
-    for (int pass : {0, 1})
-      for (index h : {0, 1}) {
-        array<T> const px(split(r, xh, h * half, half));
-        if (pass == 0) {
-          array<A> stat(r.count());
-          device().run(primitives::row_max{part, A(1), stat.get(), px.get()});
-          vec const got = stat.host();
-          for (std::size_t i = 0; i < max.size(); ++i) max[i] = std::max(max[i], got[i]);
-        } else {
-          array<A> const max_d(max);
-          array<A> stat(2 * r.count());
-          device().run(primitives::cross_entropy_local{part, h * half, max_d.get(), stat.get(), px.get(), ids.get()});
-          vec const got = stat.host();
-          for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += got[i];
-          array<T> pdx(elements(part));
-          device().run(primitives::cross_entropy_vjp{part, h * half, r.n, pdx.get(), px.get(), ids.get(), max_of.get(),
-                                                     sum_of.get(), dloss.get()});
-          check_close(pdx.host(), split(r, edx, h * half, half), tolerance<T>);
+  for (auto const& [smoothing, z] : {std::pair{0.0, 0.0}, {0.25, 0.0}, {0.0, 0.5}, {1.0, 0.125}})
+    for (rows const r : row_shapes) {
+      primitives::loss_terms<A> const terms{static_cast<A>(smoothing), static_cast<A>(z)};
+      vec labels = labels_for(r);
+      for (std::size_t i = 2; i < labels.size(); i += 3) labels[i] = -1;  // ignored
+      array<std::int32_t> const ids(labels);
+      array<T> x(numbers(elements(r), 1)), dx(elements(r));
+      array<A> loss(r.count()), dloss(numbers(r.count(), 2)), max_of(r.count()), sum_of(r.count());
+      device().run(primitives::cross_entropy{r, loss.get(), max_of.get(), sum_of.get(), x.get(), ids.get(), terms});
+      device().run(primitives::cross_entropy_vjp{r, 0, r.n, dx.get(), x.get(), ids.get(), max_of.get(), sum_of.get(),
+                                                 dloss.get(), terms});
+      vec const xh = x.host(), g = dloss.host(), total = logsumexp(r, xh);
+      vec expected(total.size()), edx(xh.size());
+      each_row(r, [&](std::size_t row, std::size_t at, std::size_t step) {
+        if (labels[row] < 0) return;
+        double mean = 0;
+        for (index j = 0; j < r.n; ++j) mean += xh[at + size(j) * step] / static_cast<double>(r.n);
+        expected[row] = total[row] - (1 - smoothing) * xh[at + static_cast<std::size_t>(labels[row]) * step] -
+                        smoothing * mean + z * total[row] * total[row];
+        for (index j = 0; j < r.n; ++j) {
+          auto const e = at + size(j) * step;
+          edx[e] = g[row] *
+                   (std::exp(xh[e] - total[row]) * (1 + 2 * z * total[row]) -
+                    (static_cast<double>(j) == labels[row] ? 1 - smoothing : 0) - smoothing / static_cast<double>(r.n));
         }
-      }
-    array<A> const max_d(max), sums_d(sums);
-    device().run(primitives::cross_entropy_finish<T>{r.count(), r.n, loss.get(), max_d.get(), sums_d.get(), ids.get()});
-    check_close(loss.host(), expected, tolerance<A>);
-  }
+      });
+      check_close(loss.host(), expected, tolerance<A>);
+      check_close(dx.host(), edx, tolerance<T>);
+
+      if (r.n % 2 != 0) continue;
+      index const half = r.n / 2;
+      rows const part{r.outer, half, r.inner};
+      vec max(size(r.count()), -1e300), sums(3 * max.size());
+      for (int pass : {0, 1})
+        for (index h : {0, 1}) {
+          array<T> const px(split(r, xh, h * half, half));
+          if (pass == 0) {
+            array<A> stat(r.count());
+            device().run(primitives::row_max{part, A(1), stat.get(), px.get()});
+            vec const got = stat.host();
+            for (std::size_t i = 0; i < max.size(); ++i) max[i] = std::max(max[i], got[i]);
+          } else {
+            array<A> const max_d(max);
+            array<A> stat(3 * r.count());
+            device().run(primitives::cross_entropy_local{part, h * half, max_d.get(), stat.get(), px.get(), ids.get(),
+                                                         smoothing != 0});
+            vec const got = stat.host();
+            for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += got[i];
+            array<T> pdx(elements(part));
+            device().run(primitives::cross_entropy_vjp{part, h * half, r.n, pdx.get(), px.get(), ids.get(),
+                                                       max_of.get(), sum_of.get(), dloss.get(), terms});
+            check_close(pdx.host(), split(r, edx, h * half, half), tolerance<T>);
+          }
+        }
+      array<A> const max_d(max), sums_d(sums);
+      device().run(
+          primitives::cross_entropy_finish<T>{r.count(), r.n, loss.get(), max_d.get(), sums_d.get(), ids.get(), terms});
+      check_close(loss.host(), expected, tolerance<A>);
+    }
 }
 
 TEST_CASE_TEMPLATE("embedding rows and their gradients", T, float, double, bfloat16) {

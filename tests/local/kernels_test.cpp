@@ -362,7 +362,9 @@ TEST_CASE_TEMPLATE("contract: strides, batches, accumulation, bias", T, float, d
                                {aliased, 33, 600},
                                {1, few, 97},
                                {3, few, 97},
-                               {4, 517, 131}})
+                               {4, 517, 131},
+                               {18, few, 97},
+                               {64, 517, 131}})
     for (int transposed = 0; transposed < 4; ++transposed)
       for (int batch = 0; batch < 4; ++batch)
         for (auto const to_what : {with::nothing, with::result, with::bias}) {
@@ -409,6 +411,44 @@ TEST_CASE_TEMPLATE("contract: strides, batches, accumulation, bias", T, float, d
             check_close(by_columns, expected, 1e-12);
           }
         }
+}
+
+/// Each is what it is alone, to the bit: so a text is what it is alone, whatever is written beside it.
+TEST_CASE_TEMPLATE("contract: few rows", T, float, double, bfloat16) {
+  // (Not `numbers`, whose sums are exact in any order.)
+  auto const uneven = [](index count, double by) {
+    std::vector<double> x(size(count));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(by * static_cast<double>(i));
+    return x;
+  };
+  for (auto const& [n, k] : {std::pair<index, index>{1101, 147}, {61, 32}, {48, 48}}) {
+    constexpr index most = 64;
+    array<T> const a(uneven(most * k, 1.3)), b(uneven(k * n, 0.7)), bias(uneven(n, 0.1));
+    for (bool const transposed : {false, true}) {
+      mtf::backend::contraction w;
+      w.batch = {1, {1}, {{{0}, {0}, {0}}}};
+      w.n = n, w.k = k;
+      w.a_m = k, w.a_k = 1, w.c_m = n, w.c_n = 1;
+      w.b_k = transposed ? 1 : n, w.b_n = transposed ? k : 1;
+      auto const product = [&, columns = n](index m, T const* rows) {
+        w.m = m;
+        array<T> c(m * columns);
+        device().run(primitives::contract{w, rows, b.get(), c.get(), false, bias.get()});
+        return c.raw();
+      };
+      auto const same = [count = size(n)](auto const* x, auto const* y) {
+        return std::memcmp(x, y, count * sizeof(T)) == 0;
+      };
+      for (index m = 2; m <= most; ++m) {
+        CAPTURE(m);
+        auto const all = product(m, a.get());
+        for (index const i : {index{0}, m / 2, m - 1}) {
+          auto const alone = product(1, a.get() + i * k);
+          CHECK(same(all.data() + i * n, alone.data()));
+        }
+      }
+    }
+  }
 }
 
 /// On devices, rows of bfloat16 that begin anywhere are copied to others, and large products are made of parts.

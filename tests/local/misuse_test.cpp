@@ -1,4 +1,5 @@
 // Slips that compile: each is a user_error that names it, and nothing crashes.
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/ops/sorting.hpp>
 
 #include "../support/error_of.hpp"
 
@@ -150,6 +152,17 @@ TEST_CASE("tensors that the function kept are constants afterwards") {
   auto moved = p;
   moved.x = old_parameter;
   CHECK(mtf::item(mtf::value_and_grad(keeping)(moved).value) == doctest::Approx(mtf::item(first.value)));
+}
+
+TEST_CASE("a temperature is a number from 0 on") {
+  mtf::single_rank alone;
+  backend machine(alone);
+  auto const x = mtf::ones<here::tensor<m, n>>(machine);
+  CHECK(error_of([&] { return mtf::categorical<n>(x, mtf::random_key(1), -1); }) ==
+        "categorical: the temperature is -1.000000; a number from 0 on was expected: 0 chooses the largest, 1 by the "
+        "probabilities");
+  CHECK(
+      error_of([&] { return mtf::categorical<n>(x, mtf::random_key(1), std::nan("")); }).starts_with("categorical: "));
 }
 
 }  // namespace

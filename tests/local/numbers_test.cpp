@@ -1,4 +1,4 @@
-// Integers, bools and numbers beside tensors; whole exponents; dropout's extreme rates.
+// Integers, bools and numbers beside tensors; whole exponents; dropout's extreme rates, losses' options.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -183,6 +183,19 @@ TEST_CASE_TEMPLATE("dropout at rate 1 gives zeros, beyond it an error", T, float
   // Just below 1 what is kept is scaled by as much: the mean stays.
   auto const kept = mtf::dropout(x, 0.99, mtf::random_key(3));
   CHECK(mtf::item(mtf::mean(kept)) == doctest::Approx(1).epsilon(0.1));
+}
+
+TEST_CASE("a loss's options: out of range they are an error, smoothing with 1 forgets the label") {
+  mtf::single_rank alone;
+  backend machine(alone);
+  auto const logits = small<float, n>(machine);
+  auto const label = mtf::full<tensor<std::int32_t>>(machine, 3);
+  auto const loss = [&](mtf::cross_entropy_options const& o) { return mtf::cross_entropy<n>(logits, label, o); };
+  for (double const x : {-0.1, 1.1, std::nan("")}) CHECK_THROWS_AS(loss({.label_smoothing = x}), mtf::user_error);
+  for (double const x : {-0.1, std::nan("")}) CHECK_THROWS_AS(loss({.z_loss = x}), mtf::user_error);
+  auto const total = mtf::item(mtf::logsumexp<n>(logits));
+  CHECK(mtf::item(loss({.label_smoothing = 1})) == doctest::Approx(total));  // the mean of -7 to 7 is 0
+  CHECK(mtf::item(loss({.z_loss = 2})) == doctest::Approx(mtf::item(loss({})) + 2 * total * total));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/ops/nn/attention.hpp>
 
 namespace {
 

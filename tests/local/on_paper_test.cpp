@@ -33,7 +33,7 @@ void as_on_paper() {
   for (bool const recompute : {false, true}) {
     CAPTURE(recompute);
     auto const f = [recompute](auto const& p, auto const& ids, auto const& labels) {
-      return model::loss(p, ids, labels, model::recomputed_if(recompute));
+      return model::loss(p, ids, labels, {}, model::recomputed_if(recompute));
     };
     auto const plan = mtf::plan_under<mtf::completed_gradients::overlapped, split, mtf::updated_by<mtf::adamw>>(
         f, mtf::value_of<layout>, parameters, tokens, tokens);

@@ -256,6 +256,37 @@ void check_near_one(char const* name, Options options) {
   }
 }
 
+TEST_CASE("Adafactor may forget as Adam does") {
+  auto const of = [](mtf::adafactor_options options) {
+    mtf::single_rank alone;
+    backend machine(alone);
+    parameters_of<double> p;
+    mtf::for_each_tensor([&](auto, auto& x) { x = mtf::zeros<std::remove_cvref_t<decltype(x)>>(machine); }, p);
+    mtf::adafactor<parameters_of<double>> optimizer(machine, options);
+    for (int n = 1; n <= 20; ++n) {
+      auto const slope = [n](auto const& q) { return mtf::sum(q.b1) * n; };
+      optimizer.update(machine, p, mtf::value_and_grad(slope)(p).gradients, 1e-3);
+    }
+    std::vector<double> all;
+    optimizer.visit_state([&](auto, auto& kept) {
+      if constexpr (!std::is_arithmetic_v<std::remove_cvref_t<decltype(kept)>>)
+        mtf::for_each_tensor(
+            [&](auto, auto const& x) {
+              if constexpr (requires { x.local(); })
+                if (!x.empty() && x.local()[0] != 0) all.push_back(static_cast<double>(x.local()[0]));
+            },
+            kept);
+    });
+    REQUIRE(all.size() == 1);
+    return all[0];
+  };
+  double mean = 0, adam = 0;
+  for (int n = 1; n <= 20; ++n) mean += n * n / 20.0, adam = 0.9 * adam + 0.1 * n * n;
+  CHECK(of({.decay_exponent = 1}) == doctest::Approx(mean));
+  CHECK(of({.beta2 = 1 - 1e-9}) == doctest::Approx(mean).epsilon(1e-6));
+  CHECK(of({.beta2 = 0.9}) == doctest::Approx(adam / (1 - std::pow(0.9, 20))));
+}
+
 TEST_CASE("decays near 1 are as exact in float as in double") {
   check_near_one<mtf::adamw>("adamw", mtf::adamw_options{.beta1 = 0.9999, .beta2 = 0.99999});
   check_near_one<mtf::adam>("adam", mtf::adam_options{.beta1 = 0.9999, .beta2 = 0.99999});

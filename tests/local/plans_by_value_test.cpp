@@ -85,7 +85,8 @@ TEST_CASE("what is wrong with a layout is said in the compiler's words") {
         "a layout splits a dimension that no tensor of the planned program has: drop the rule, or change the program; "
         "here: color");
   CHECK(refusal_of("batch:odd", "odd:3") ==
-        "the processors that split a dimension do not divide its extent; error_not_divisible<dimension, extent, "
+        "the processors that split a dimension do not divide its extent: take one that fits, or pad it, by "
+        "mtf::pad_to<processors>, among extents by \"name:extent/processors\"; error_not_divisible<dimension, extent, "
         "processors, nearest extents that fit>; here: batch 16, 16, 3, [15, 18]");
   CHECK(refusal_of("", "data") ==
         "a textual mesh gives an axis no number of processors: write data:2;model:4; here: data");
@@ -106,8 +107,10 @@ TEST_CASE("a layout for listed dimensions") {
                        "error_unknown_name<name, known names...>; here: vocabulary, d_ff, vocab",
                        mtf::user_error);
   CHECK_THROWS_WITH_AS((mtf::layout_from<config::d_ff, config::vocab>(mesh, "d_ff:data")),
-                       "the processors that split a dimension do not divide its extent; error_not_divisible<dimension, "
-                       "extent, processors, nearest extents that fit>; here: d_ff 32, 32, 3, [30, 33]",
+                       "the processors that split a dimension do not divide its extent: take one that fits, or pad it, "
+                       "by mtf::pad_to<processors>, among extents by \"name:extent/processors\"; "
+                       "error_not_divisible<dimension, extent, processors, nearest extents that fit>; here: d_ff 32, "
+                       "32, 3, [30, 33]",
                        mtf::user_error);
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -75,6 +76,23 @@ struct small_mlp {
   static auto apply(auto const& f) {
     return f(mlp_loss{}, mtf::parameters<mlp>{}, mtf::input<float, examples, pixels>{},
              mtf::input<std::int32_t, examples>{});
+  }
+};
+
+struct small_pass {
+  static constexpr std::size_t layouts = 1;
+  static constexpr std::array dims{"examples", "pixels", "hidden", "classes"};
+  using split = mtf::state_split_over<>;
+  /// The logits, whole on all ranks. What comes first is no parameter: nothing is differentiated.
+  struct logits {
+    constexpr auto operator()(auto const& x, auto const& p) const {
+      auto const h = mtf::relu(mtf::linear<examples, hidden>(x, p.w1, p.b1));
+      auto const z = mtf::einsum<examples, classes>(h, p.w2);
+      return mtf::relayout<mtf::layout<typename std::remove_cvref_t<decltype(z)>::mesh_type>>(mtf::complete(z));
+    }
+  };
+  static auto apply(auto const& f) {
+    return f(logits{}, mtf::input<float, examples, pixels>{}, mtf::parameters<mlp>{});
   }
 };
 
@@ -212,6 +230,11 @@ TEST_CASE("two and three axes: every layout of a perceptron") {
   agree<small_mlp>("a:4;b:2");
   agree<small_mlp>("a:2;b:3;c:2");
 }
+TEST_CASE("every layout of a pass without gradients") {
+  agree<small_pass>("a:4");
+  agree<small_pass>("a:4;b:2");
+  agree<small_pass>("a:2;b:3;c:2");
+}
 TEST_CASE("two axes: every layout of a transformer that splits six dimensions") {
   agree<small_transformer>("a:2;b:4", 6);
 }
@@ -246,6 +269,8 @@ int agree_between_extents(std::array<int, 3> const& extents) {
       for (int const to : extents) {
         auto const one = sent_on(from), other = sent_on(to);
         if (!one || !other) continue;
+        CHECK(one->tells_of_others() == other->tells_of_others());
+        if (from != to && !one->tells_of_others()) continue;
         auto const told = one->on_another(from, to);
         CHECK(told.count == other->count);
         CHECK(told.payload == other->payload);

@@ -133,6 +133,25 @@ real of_square(real x) { return 2 * x; }
 DERIVATIVE(square)
 real of_abs(real x) { return real(x > 0) - real(x < 0); }
 DERIVATIVE(abs)
+real of_expm1(real x) { return std::exp(x); }
+DERIVATIVE(expm1)
+real of_log1p(real x) { return 1 / (1 + x); }
+DERIVATIVE(log1p)
+real of_sin(real x) { return std::cos(x); }
+DERIVATIVE(sin, true, true, 8, 1)
+real of_cos(real x) { return -std::sin(x); }
+DERIVATIVE(cos, true, true, 8, 1)
+real of_erf(real x) { return std::abs(x) > 100 ? 0 : 1.12837916709551257390L * std::exp(-x * x); }
+DERIVATIVE(erf, true, true, 8, 1)
+real of_gelu_erf(real x) {
+  return std::abs(x) > 100 ? real(x > 0)
+                           : std::erfc(-x / std::sqrt(2.0L)) / 2 + x * std::exp(-x * x / 2) * 0.39894228040143267794L;
+}
+DERIVATIVE(gelu_erf, true, true, 8, 1)
+real of_selu(real x) { return 1.05070098735548049342L * (x > 0 ? 1 : 1.67326324235437728482L * std::exp(x)); }
+DERIVATIVE(selu)
+real of_reciprocal(real x) { return -1 / (x * x); }
+DERIVATIVE(reciprocal, true, false)
 #undef DERIVATIVE
 
 /// Gradients of a loss that is the sum of f(x), by the kernel that all maps' backward passes are.

@@ -30,7 +30,7 @@ mtf::plan_record recorded(std::string const& rules, bool recompute = false) {
   return mtf::record_under<split, mtf::updated_by<mtf::adamw>>(
       overlapped, true,
       [recompute](auto const& p, auto const& ids, auto const& labels) {
-        return loss_of::model::loss(p, ids, labels, loss_of::model::recomputed_if(recompute));
+        return loss_of::model::loss(p, ids, labels, {}, loss_of::model::recomputed_if(recompute));
       },
       std::span<mtf::layout_value const>(&layout, 1), parameters, tokens, tokens);
 }

@@ -116,8 +116,8 @@ class backend : public mtf::backend::host {
     });
   }
   void run(attention_vjp<float> const& p) {
-    std::fill_n(p.dq, p.of.query_elements(), 0.0F);
-    for (float* to : {p.dk, p.dv}) std::fill_n(to, p.of.key_elements(), 0.0F);
+    std::fill_n(p.dq, p.of.batch.size() * p.of.queries * p.of.head, 0.0F);
+    for (float* to : {p.dk, p.dv}) std::fill_n(to, p.of.batch.size() * p.of.keys * p.of.head, 0.0F);
     each_query(p, [&](auto const& w, index q, index k, index v) {
       for (index j = 0; j < p.of.keys; ++j, k += p.of.k_row, v += p.of.v_row) {
         float const* const dout = p.dout + q;

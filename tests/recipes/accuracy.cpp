@@ -3,22 +3,17 @@
 
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 #include <vector>
+
+#include <mtf/ops/sorting.hpp>
 
 namespace {
 
 struct batch : mtf::dim<"batch", 8> {};
 struct digit : mtf::dim<"digit", 4> {};
 
-// The position of the largest logit, the first if there are several. If one is NaN: the extent, which is no label.
-constexpr auto predicted = [](auto const& logits) {
-  using X = std::remove_cvref_t<decltype(logits)>;
-  using whole = mtf::place<std::int32_t, typename X::layout_type, typename X::backend_type>;
-  auto const position = mtf::iota<digit, typename whole::template tensor<digit>>(logits.backend());
-  auto const none = mtf::full<typename whole::template tensor<>>(logits.backend(), digit::extent);
-  return mtf::reduce_min<digit>(mtf::where(logits == mtf::reduce_max<digit>(logits), position, none));
-};
+// The position of the largest logit, the first if there are several; of a NaN, if there is one.
+constexpr auto predicted = [](auto const& logits) { return mtf::argmax<digit>(logits); };
 // Of the rows that have a label: negative labels are not counted.
 constexpr auto accuracy = [](auto const& logits, auto const& label) {
   return mtf::weighted_mean(mtf::cast<float>(predicted(logits) == label), label >= 0);
@@ -52,7 +47,7 @@ TEST_CASE("accuracy is what plain loops count, under every layout") {
                                   1,  5,   5,  0,    // 1, the first of two: right
                                   1,  2,   2,  7,    // 3: wrong
                                   -4, -3,  -2, -1,   // 3: right
-                                  1,  nan, 3,  0,    // none: wrong
+                                  1,  nan, 3,  0,    // 1, NaN: wrong
                                   1,  2,   3,  9,    // no label
                                   0,  0,   0,  -1};  // 0, the first of three: wrong
   std::vector<std::int32_t> const label{2, 0, 1, 2, 3, 2, -1, 1};
@@ -61,9 +56,9 @@ TEST_CASE("accuracy is what plain loops count, under every layout") {
     CHECK(found == doctest::Approx(4.0 / 7));
 }
 
-// With the digits split, two all-reduces of one number a row: the largest logit, and its position.
+// With the digits split, two all-gathers of one number a row: each rank's largest logit, and its position.
 constexpr auto plan = mtf::plan_of<by_digit>(predicted, mtf::input<float, batch, digit>{});
-static_assert(plan.count() == 2 && plan.count(mtf::collective_kind::all_reduce) == 2);
+static_assert(plan.count() == 2 && plan.count(mtf::collective_kind::all_gather) == 2);
 static_assert(plan.collectives[0].payload == sizeof(float) * batch::extent);
 
 }  // namespace

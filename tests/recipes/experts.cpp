@@ -1,4 +1,4 @@
-// A mixture of experts (Shazeer et al. 2017; each token to one expert: Fedus et al. 2022). Ranks share out the batch;
+// A mixture of experts (Shazeer et al. 2017; each token to one expert: Fedus et al. 2021). Ranks share out the batch;
 // the same ranks share out the experts: tokens travel by all-to-all.
 #include "on_ranks.hpp"
 
@@ -9,13 +9,15 @@
 #include <type_traits>
 #include <vector>
 
+#include <mtf/models/common/experts.hpp>
+
 namespace {
 
 struct batch : mtf::dim<"batch", 4> {};
 struct token : mtf::dim<"token", 6> {};
-struct before : mtf::dim<"before", 6> {};  // token under a second name
 struct expert : mtf::dim<"expert", 4> {};
-struct slot : mtf::dim<"slot", 2> {};  // an expert takes so many tokens of each sequence, the first that choose it
+struct choice : mtf::dim<"choice", 1> {};  // a token goes to so many experts
+struct slot : mtf::dim<"slot", 2> {};      // an expert takes so many tokens of each sequence, the first that choose it
 struct d_model : mtf::dim<"d_model", 5> {};
 struct d_ff : mtf::dim<"d_ff", 8> {};
 struct all : mtf::axis<"all", 2> {};
@@ -33,22 +35,11 @@ struct mixture {
 
 // x [batch, token, d_model] -> the same
 constexpr auto mixed = [](auto const& p, auto const& x) {
-  using real = mtf::place<float, where, typename std::remove_cvref_t<decltype(x)>::backend_type>;
-  auto& machine = x.backend();
-  auto const gate = mtf::softmax<expert>(mtf::einsum<batch, token, expert>(x, p.gate));
-  auto const chosen = mtf::cast<float>(gate == mtf::reduce_max<expert>(gate));
-
-  // Among the tokens of a sequence that chose the same expert, the first has place 1, the next 2; 0 at other experts.
-  auto const earlier = mtf::cast<float>(mtf::attention_mask<token, before, where>(machine, mtf::visible::causal()));
-  auto const place = chosen * mtf::einsum<batch, token, expert>(earlier, mtf::rename<token, before>(chosen));
-  // 1 where a token goes into a slot of an expert. Tokens that find no free slot go nowhere.
-  auto const goes = mtf::cast<float>(mtf::broadcast<batch, token, expert, slot>(place) ==
-                                     mtf::iota<slot, typename real::template tensor<slot>>(machine) + 1);
-
-  auto const sent = mtf::relayout<by_expert>(mtf::einsum<batch, expert, slot, d_model>(goes, x));  // all-to-all
+  auto const gates = mtf::softmax<expert>(mtf::einsum<batch, token, expert>(x, p.gate));
+  auto const r = mtf::models::tokens_choose<token, expert, slot, choice>(gates);
+  auto const sent = mtf::models::dispatch<by_expert>(x, r);  // all-to-all; [batch, expert, slot, d_model]
   auto const h = mtf::relu(mtf::einsum<batch, expert, slot, d_ff>(sent, p.w1));
-  auto const back = mtf::relayout<where>(mtf::einsum<batch, expert, slot, d_model>(h, p.w2));  // all-to-all
-  return mtf::einsum<batch, token, d_model>(goes * gate, back);
+  return mtf::models::combine<where>(mtf::einsum<batch, expert, slot, d_model>(h, p.w2), r);  // all-to-all
 };
 
 constexpr auto loss = [](auto const& p, auto const& x) { return mtf::mean(mtf::square(mixed(p, x))); };

@@ -34,6 +34,7 @@ def llama(heads, kv_heads, **more):
 MODELS = {
     "gpt2": gpt2(),
     "gpt2-untied": gpt2(tie_word_embeddings=False, n_inner=48),
+    "gpt2-epsilon": gpt2(layer_norm_epsilon=0.02),
     "llama": llama(4, 2, rms_norm_eps=1e-5),
     "llama-tied": llama(
         6, 3, tie_word_embeddings=True, head_dim=8,
@@ -78,7 +79,8 @@ def make(name, config):
 def compare(directory, name):
     ours, theirs = (AutoModelForCausalLM.from_pretrained(d) for d in (directory, HERE / name))
     for key in ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "n_inner", "tie_word_embeddings", "hidden_size",
-                "intermediate_size", "num_attention_heads", "num_key_value_heads", "rms_norm_eps", "rope_parameters"):
+                "intermediate_size", "num_attention_heads", "num_key_value_heads", "layer_norm_epsilon", "rms_norm_eps",
+                "rope_parameters"):
         a, b = (getattr(m.config, key, None) for m in (ours, theirs))
         assert a == b or (key == "n_inner" and {a, b} == {None, 4 * ours.config.n_embd}), (key, a, b)
     a, b = ours.state_dict(), theirs.state_dict()

@@ -40,11 +40,11 @@ constexpr bool computes_its_share() {
   constexpr auto plan = mtf::plan_of<layout>(loss{}, loss::parameters, loss::tokens, loss::tokens);
   constexpr double ranks = layout::mesh_type::size;
 
-  // Fused, attention multiplies what the mask leaves: twice forward and, as it computes the weights again, five times
-  // backward. Where the sequence is split it is the products that it means, of all keys: twice and four times.
-  constexpr bool fused = layout::split_of(C::sequence::id).size == 0;
-  constexpr int forward = 2, backward = fused ? 5 : 4;
-  constexpr double product = of_attention<C>(fused ? (C::sequence::extent + 1) / 2.0 : C::memory::extent);
+  // Attention multiplies what the mask leaves: twice forward and, as it computes the weights again, five times
+  // backward. Where the sequence is split a plan is that of the rank with the last queries, which see the most.
+  constexpr double in_parts = layout::split_of(C::sequence::id).size == 0 ? 1 : ranks;
+  constexpr int forward = 2, backward = 5;
+  constexpr double product = of_attention<C>(C::sequence::extent - (C::sequence::extent / in_parts - 1) / 2);
   static_assert((plan.flops("einsum") + plan.flops("linear")) * ranks == of_weights<C>);
   static_assert(plan.flops("attention") * ranks == (forward + backward) * product);
   static_assert(plan.flops() * ranks == of_weights<C> + (forward + backward) * product);

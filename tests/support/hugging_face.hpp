@@ -4,12 +4,13 @@
 //   model, sizes                 a model for sizes that are values, and their struct
 //   references          where they are
 //   names, layouts               the directories, and layouts on p:2;q:2
-//   logits(p, ids, config), continued(p, cache, ids, places, start, config), loss(config)
+//   logits(p, ids, config), continued(p, cache, ids, places, at, config), loss(config)
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -124,38 +125,103 @@ struct checks {
     });
   }
 
-  /// From a cache: the prompt's first tokens at once, then all others one by one.
+  /// From a cache: the prompt's first tokens at once, then all others one by one, of two rows at different positions.
   static void greedy() {
     under(Family::generation_layouts, 2, 8, [](thread_backend& b, std::string const& name) {
       using cache = typename model::template cache<here<float>::tensor>;
-      using places = here<std::int32_t>::tensor<sequence>;
       auto const p = loaded(b, name);
       auto const c = config(name);
       auto const theirs = mtf::to_global(expected<expected_text<here<std::int32_t>::tensor>>(b, name).greedy);
       auto kept = mtf::sized<cache>(b);
       mtf::for_each_tensor([&](auto const&, auto& x) { x = mtf::zeros<std::remove_reference_t<decltype(x)>>(b); },
                            kept);
+      using places = here<std::int32_t>::tensor<batch, sequence>;
+      using starts = here<std::int32_t>::tensor<batch>;
       std::vector<std::int32_t> row(theirs.begin(), theirs.begin() + 8);
-      std::size_t done = 0;
-      while (row.size() < 72) {
-        auto const n = static_cast<std::int64_t>(done == 0 ? 5 : 1);
-        std::vector<std::int32_t> ids, at;
-        for (int twice = 0; twice < 2; ++twice) ids.insert(ids.end(), row.begin() + done, row.begin() + done + n);
-        for (std::int64_t i = 0; i < n; ++i) at.push_back(static_cast<std::int32_t>(done + i));
+      auto const continued = [&](std::int64_t n, std::array<std::size_t, 2> done, auto const& at) {
+        std::vector<std::int32_t> ids, where;
+        for (auto const from : done)
+          for (std::size_t i = from; i < from + static_cast<std::size_t>(n); ++i) {
+            ids.push_back(row[i]);
+            where.push_back(static_cast<std::int32_t>(i));
+          }
         mtf::extents_value const length{{"sequence", n}};
         auto const logits = mtf::to_global(Family::continued(p, kept, mtf::from_global<tokens>(b, ids, length),
-                                                             mtf::from_global<places>(b, at, length),
-                                                             static_cast<std::int64_t>(done), c));
-        done += n;
+                                                             mtf::from_global<places>(b, where, length), at, c));
         REQUIRE(logits.size() == 2 * 61);
-        auto const largest = [&](std::size_t r) {
+        std::array<std::int32_t, 2> largest{};
+        for (std::size_t r = 0; r < 2; ++r) {
           auto const* const of = logits.data() + r * 61;
-          return static_cast<std::int32_t>(std::max_element(of, of + 61) - of);
-        };
-        CHECK(largest(0) == largest(1));
-        if (done == row.size()) row.push_back(largest(0));
+          largest[r] = static_cast<std::int32_t>(std::max_element(of, of + 61) - of);
+        }
+        return largest;
+      };
+      auto const first = continued(5, {0, 0}, mtf::models::all_rows_at{0});
+      CHECK(first[0] == first[1]);
+      // The second row three tokens behind the first: what it had from there on is written again.
+      for (std::size_t done = 5; done < 72; ++done) {
+        std::array<std::size_t, 2> const at{done, done - 3};
+        std::vector<std::int32_t> start, length;
+        for (auto const i : at) {
+          start.push_back(static_cast<std::int32_t>(i));
+          length.push_back(static_cast<std::int32_t>(i + 1));
+        }
+        auto const largest = continued(
+            1, at,
+            mtf::models::each_row_at<starts>{mtf::from_global<starts>(b, start), mtf::from_global<starts>(b, length)});
+        if (done + 1 == row.size() && done + 1 < 72) row.push_back(largest[0]);
+        if (at[1] + 1 >= 8) CHECK(largest[1] == row[at[1] + 1]);
       }
       CHECK(row == theirs);
+    });
+  }
+  /// A row's logits are the same to the bit, however many rows there are and which of them it is.
+  static void rows() {
+    under(std::array{""}, 1, 1, [](thread_backend& b, std::string const& name) {
+      using cache = typename model::template cache<here<float>::tensor>;
+      using places = here<std::int32_t>::tensor<batch, sequence>;
+      using starts = here<std::int32_t>::tensor<batch>;
+      auto const p = loaded(b, name);
+      auto const c = config(name);
+      auto const text = mtf::to_global(expected<expected_text<here<std::int32_t>::tensor>>(b, name).greedy);
+      // Of texts that begin at these tokens of it, the logits behind their eighth.
+      auto const logits_of = [&](std::vector<std::size_t> const& begins) {
+        auto const count = static_cast<std::int64_t>(begins.size());
+        b.layouts().give({{"batch", count}});
+        auto kept = mtf::sized<cache>(b);
+        mtf::for_each_tensor([&](auto const&, auto& x) { x = mtf::zeros<std::remove_reference_t<decltype(x)>>(b); },
+                             kept);
+        std::vector<float> logits;
+        auto const read = [&](std::size_t from, std::size_t to, auto const& at) {
+          std::vector<std::int32_t> ids, where;
+          for (auto const begin : begins)
+            for (auto i = from; i < to; ++i) {
+              ids.push_back(text[begin + i]);
+              where.push_back(static_cast<std::int32_t>(i));
+            }
+          mtf::extents_value const size{{"batch", count}, {"sequence", static_cast<std::int64_t>(to - from)}};
+          logits = mtf::to_global(Family::continued(p, kept, mtf::from_global<tokens>(b, ids, size),
+                                                    mtf::from_global<places>(b, where, size), at, c));
+        };
+        read(0, 5, mtf::models::all_rows_at{0});
+        for (std::size_t i = 5; i < 8; ++i) {
+          auto const each = [&](std::size_t n) {
+            return mtf::from_global<starts>(b, std::vector<std::int32_t>(begins.size(), static_cast<std::int32_t>(n)));
+          };
+          read(i, i + 1, mtf::models::each_row_at<starts>{each(i), each(i + 1)});
+        }
+        return logits;
+      };
+      for (std::size_t const count : {2, 3, 6, 12}) {
+        CAPTURE(count);
+        std::vector<std::size_t> begins(count);
+        for (std::size_t r = 0; r < count; ++r) begins[r] = 3 * (r % 7);
+        auto const all = logits_of(begins);
+        for (std::size_t r = 0; r < count; ++r) {
+          auto const alone = logits_of({begins[r]});
+          CHECK(std::memcmp(all.data() + r * alone.size(), alone.data(), alone.size() * sizeof(float)) == 0);
+        }
+      }
     });
   }
   static void losses() {

@@ -44,9 +44,10 @@ outcome train(Backend& machine, int steps) {
       },
       p);
   mtf::adamw<parameters> optimizer(machine, {.beta2 = 0.95, .weight_decay = 0.1, .clip_norm = 0.5});
-  auto const step_function = mtf::value_and_grad([](auto const& q, auto const& ids, auto const& labels,
-                                                    typename model::noise n) { return model::loss(q, ids, labels, n); },
-                                                 mtf::completed_gradients::overlapped);
+  auto const step_function =
+      mtf::value_and_grad([](auto const& q, auto const& ids, auto const& labels,
+                             typename model::noise n) { return model::loss(q, ids, labels, {}, n); },
+                          mtf::completed_gradients::overlapped);
   for (int step = 0; step < steps; ++step) {
     std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens::shape_type::size)), labels(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -1,4 +1,6 @@
 // Tensors from nothing: numbers, positions, random numbers; to and from the host.
+#include <mtf/ops/create.hpp>
+#include <mtf/ops/nn/positions.hpp>
 #include "../definitions/movement.hpp"
 #include "../definitions/nn.hpp"
 #include "entry.hpp"
@@ -54,6 +56,19 @@ SWEEP_CREATES(uniform, (a, b, c), abc, mtf::random_uniform<X>(on, mtf::random_ke
 SWEEP_CREATES(normal, (a, b, c), abc, mtf::random_normal<X>(on, mtf::random_key(4), 1, 2))
 SWEEP_CREATES(truncated, (a, b, c), abc, mtf::random_truncated_normal<X>(on, mtf::random_key(6), 1, 2))
 
+SWEEP_CREATES(slopes, (b), bit(1), mtf::alibi_slopes<b, layout, element>(on))
+SWEEP_CREATES(slopes_bias, (c, b, e), bit(1) | bit(2) | bit(4), mtf::alibi_bias<c, b, e, layout, element>(on, 2))
+SWEEP_CREATES(buckets, (b, e), bit(1) | bit(4), mtf::relative_position_bucket<b, e, layout>(on, {true, 8, 7}, 1))
+SWEEP_CREATES(buckets_before, (a, b), bit(0) | bit(1), mtf::relative_position_bucket<a, b, layout>(on, {false, 6, 20}))
+SWEEP_CREATES(waves, (b, d), bit(1) | bit(3), mtf::sinusoids<b, d, layout, element>(on))
+SWEEP_CREATES(waves_in_halves, (a, d), bit(0) | bit(3),
+              mtf::sinusoids<a, d, layout, element>(on, mtf::rotary_pairs::halves))
+
+SWEEP_OF_ONE(full_like, (real<a, b, c>), mtf::full_like(x, 2.5))
+SWEEP_OF_ONE(zeros_like, (real<b, a>), mtf::zeros_like(x))
+SWEEP_OF_ONE(ones_like, (real<c>), mtf::ones_like(x))
+SWEEP_OF_ONE(iota_like, (real<a, b, c>), mtf::iota<b>(x))
+
 #ifndef MTF_SWEEP_VALUES
 /// What arrives on the host of every rank, as a tensor again.
 struct to_global {
@@ -75,6 +90,17 @@ struct item {
   }
 };
 #endif
+
+/// As the operand lies, but that it is not partial.
+closed_form like() {
+  return [](situation const& s) {
+    answer a;
+    a.out = s.in[0];
+    a.out.partial = 0;
+    a.gradients = {0};
+    return a;
+  };
+}
 
 template <class Op>
 operation created(std::string name, documentation text, std::vector<int> out, define::definition definition) {
@@ -106,6 +132,23 @@ std::vector<operation> create_operations() {
               "Random numbers of the key and the element's position: the same for every layout.");
   auto const mask_text = text_of({"attention_mask"}, "attention_mask<query, key, layout>(backend, seen)",
                                  "Whether a query sees a key, of their positions: a tensor of bool.");
+  auto const slopes_text = text_of({"alibi_slopes"}, "alibi_slopes<heads, layout>(backend)",
+                                   "The slope of each head's bias (ALiBi), of any number of heads.");
+  auto const bias_text =
+      text_of({"alibi_bias"}, "alibi_bias<heads, query, key, layout>(backend, offset)",
+              "Minus each head's slope times the distance of query and key: what ALiBi adds to scores.");
+  auto const buckets_text = text_of(
+      {"relative_position_bucket"},
+      "relative_position_bucket<query, key, layout>(backend, {.bidirectional, .count, .max_distance}, offset)",
+      "The bucket of the distance of query and key (T5), int32: `embedding` of it is the bias that is learned.");
+  auto const waves_text = text_of({"sinusoids"}, "sinusoids<length, model, layout>(backend, pairs, offset)",
+                                  "Sines and cosines of positions; a wavelength's two are neighbours, or in halves.");
+  documentation const like_text{.names = {"full_like", "zeros_like", "ones_like", "iota"},
+                                .call = "full_like(x, n), zeros_like(x), ones_like(x), iota<dim>(x)",
+                                .meaning = "The same of a tensor like x, which is not partial.",
+                                .forward = "nothing",
+                                .backward = "is a constant",
+                                .partial = "only say how it lies"};
   std::vector<int> const dims{0, 1, 2};
   using define::constant, define::position;
   auto const given_at = [](std::size_t i, position const&) { return to_double(given()[i]); };
@@ -135,6 +178,21 @@ std::vector<operation> create_operations() {
       created<normal>("random_normal<X>(key, 1, 2)", random_text, dims, define::normal(key(4), 1, 2)),
       created<truncated>("random_truncated_normal<X>(key, 1, 2)", random_text, dims,
                          define::truncated_normal(key(6), 1, 2)),
+      created<slopes>("alibi_slopes<b, layout>()", slopes_text, {1}, define::alibi_slopes(1, static_cast<int>(B))),
+      created<slopes_bias>("alibi_bias<c, b, e, layout>(offset)", bias_text, {2, 1, 4},
+                           define::alibi_bias(2, static_cast<int>(C), 1, 4, 2)),
+      created<buckets>("relative_position_bucket<b, e, layout>(both)", buckets_text, {1, 4},
+                       define::relative_position_bucket(1, 4, true, 8, 7, 1)),
+      created<buckets_before>("relative_position_bucket<a, b, layout>(before)", buckets_text, {0, 1},
+                              define::relative_position_bucket(0, 1, false, 6, 20, 0)),
+      created<waves>("sinusoids<b, d, layout>()", waves_text, {1, 3},
+                     define::sinusoids(1, 3, static_cast<int>(D), false)),
+      created<waves_in_halves>("sinusoids<a, d, layout>(halves)", waves_text, {0, 3},
+                               define::sinusoids(0, 3, static_cast<int>(D), true)),
+      entry<full_like>("full_like(x, 2.5)", like_text, filled(2.5), like()),
+      entry<zeros_like>("zeros_like(x[b, a])", like_text, filled(0), like()),
+      entry<ones_like>("ones_like(x[c])", like_text, filled(1), like()),
+      entry<iota_like>("iota<b>(x)", like_text, constant([](std::size_t, position const& p) { return p[1]; }), like()),
 #ifndef MTF_SWEEP_VALUES  // their results' layout is a type
       entry<to_global>("to_global(x)",
                        {.names = {"to_global"},

@@ -21,6 +21,23 @@ SWEEP_OF_ONE(gelu, (real<a, b, c>), mtf::gelu(x))
 SWEEP_OF_ONE(silu, (real<a, b, c>), mtf::silu(x))
 SWEEP_OF_ONE(square, (real<a, b, c>), mtf::square(x))
 SWEEP_OF_ONE(abs, (real<a, b, c>), mtf::abs(x))
+SWEEP_OF_ONE(expm1, (real<a, b, c>), mtf::expm1(x))
+SWEEP_OF_ONE(log1p, (real<a, b, c>), mtf::log1p(x))
+SWEEP_OF_ONE(sin, (real<a, b, c>), mtf::sin(x))
+SWEEP_OF_ONE(cos, (real<a, b, c>), mtf::cos(x))
+SWEEP_OF_ONE(erf, (real<a, b, c>), mtf::erf(x))
+SWEEP_OF_ONE(gelu_erf, (real<a, b, c>), mtf::gelu_erf(x))
+SWEEP_OF_ONE(elu, (real<a, b, c>), mtf::elu(x, 0.75))
+SWEEP_OF_ONE(selu, (real<a, b, c>), mtf::selu(x))
+SWEEP_OF_ONE(leaky_relu, (real<a, b, c>), mtf::leaky_relu(x, 0.125))
+SWEEP_OF_ONE(reciprocal, (real<a, b, c>), mtf::reciprocal(x))
+SWEEP_OF_ONE(sign, (real<a, b, c>), mtf::sign(x))
+SWEEP_OF_ONE(floor, (real<a, b, c>), mtf::floor(x))
+SWEEP_OF_ONE(ceil, (real<a, b, c>), mtf::ceil(x))
+SWEEP_OF_ONE(round, (real<a, b, c>), mtf::round(x))
+SWEEP_OF_ONE(remainder_number, (real<a, b, c>), x % 0.75)
+SWEEP_OF_ONE(floor_divide_number, (real<a, b, c>), mtf::floor_divide(x, -0.75))
+SWEEP_OF_ONE(remainder_integers, (whole<a, b, c>), x % -3)
 SWEEP_OF_ONE(power, (real<a, b, c>), mtf::pow(x, 1.5))
 SWEEP_OF_ONE(whole_power, (real<a, b, c>), mtf::pow(x, -3))
 SWEEP_OF_ONE(divide_integers, (whole<a, b, c>), x / 3)
@@ -42,22 +59,34 @@ SWEEP_OF_ONE(not_equal_number, (real<a, b, c>), x != 1.0)
 SWEEP_OF_ONE(negation, (real<a, b, c>), !x)
 
 documentation const functions{
-    .names = {"exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "softplus", "relu", "gelu", "silu", "square", "abs",
-              "clip"},
+    .names = {"exp",  "log",  "sqrt",     "rsqrt", "tanh", "sigmoid",    "softplus",  "relu",
+              "gelu", "silu", "square",   "abs",   "clip", "expm1",      "log1p",     "sin",
+              "cos",  "erf",  "gelu_erf", "elu",   "selu", "leaky_relu", "reciprocal"},
     .call =
         "exp(x) log(x) sqrt(x) rsqrt(x) tanh(x) sigmoid(x) softplus(x) relu(x) gelu(x) silu(x) square(x) abs(x) "
-        "clip(x, low, high)",
+        "clip(x, low, high) expm1(x) log1p(x) sin(x) cos(x) erf(x) gelu_erf(x) elu(x, alpha) selu(x) "
+        "leaky_relu(x, slope) reciprocal(x)",
     .meaning =
-        "The function of every element; softplus is log(1 + e^x), gelu the tanh approximation, silu x sigmoid(x). The "
-        "gradients of relu and abs at 0 are 0, of clip at its bounds 1.",
+        "The function of every element; softplus is log(1 + e^x), gelu the tanh approximation, silu x sigmoid(x); "
+        "gelu_erf is gelu as it is defined, by the error function; elu is alpha (e^x - 1) below 0, leaky_relu slope x. "
+        "The gradients of relu and abs at 0 are 0, of elu alpha, of leaky_relu its slope, of clip at its bounds 1.",
     .forward = "nothing",
     .backward = "nothing",
     .partial = "reduced"};
-documentation const shifts{.names = {"operator+", "operator-", "operator/", "pow"},
-                           .call = "x + n, n + x, x - n, n - x, n / x, pow(x, n)",
+documentation const steps{.names = {"sign", "floor", "ceil", "round"},
+                          .call = "sign(x) floor(x) ceil(x) round(x)",
+                          .meaning =
+                              "-1, 0 or 1; the whole number below, above, or the nearest, of two the even one. The "
+                              "gradient is 0.",
+                          .forward = "nothing",
+                          .backward = "nothing",
+                          .partial = "reduced"};
+documentation const shifts{.names = {"operator+", "operator-", "operator/", "operator%", "floor_divide", "pow"},
+                           .call = "x + n, n + x, x - n, n - x, n / x, x % n, floor_divide(x, n), pow(x, n)",
                            .meaning =
                                "Arithmetic of every element with a number; integers divide as in C++, whole exponents "
-                               "are products.",
+                               "are products. floor_divide rounds down, x % n is what that leaves, with the sign of n, "
+                               "as in Python.",
                            .forward = "nothing",
                            .backward = "nothing",
                            .partial = "reduced"};
@@ -104,6 +133,25 @@ std::vector<operation> elementwise_of_one_operations() {
       entry<silu>("silu(x)", functions, pointwise(define::silu)),
       entry<square>("square(x)", functions, pointwise(define::square)),
       entry<abs>("abs(x)", functions, pointwise(&define::tape::abs)),
+      entry<expm1>("expm1(x)", functions, pointwise(define::expm1)),
+      entry<log1p>("log1p(x)", functions, pointwise(define::log1p)).drawn(-0.5, 2),
+      entry<sin>("sin(x)", functions, pointwise(define::sine)),
+      entry<cos>("cos(x)", functions, pointwise(define::cosine)),
+      entry<erf>("erf(x)", functions, pointwise(define::erf)),
+      entry<gelu_erf>("gelu_erf(x)", functions, pointwise(define::gelu_erf)),
+      entry<elu>("elu(x, 0.75)", functions, define::exponential_linear(0.75)),
+      entry<selu>("selu(x)", functions, pointwise(define::selu)),
+      entry<leaky_relu>("leaky_relu(x, 0.125)", functions, define::leaky(0.125)),
+      entry<reciprocal>("reciprocal(x)", functions, pointwise(define::reciprocal)).drawn(0.5, 2),
+      entry<sign>("sign(x)", steps, pointwise(define::sign)),
+      entry<floor>("floor(x)", steps, pointwise(define::floor)).drawn(-3, 3),
+      entry<ceil>("ceil(x)", steps, pointwise(define::ceil)).drawn(-3, 3),
+      entry<round>("round(x)", steps, pointwise(define::round)).drawn(-3, 3),
+      entry<remainder_number>("x % 0.75", shifts, define::remainder_of(0.75)).drawn(-3, 3),
+      entry<floor_divide_number>("floor_divide(x, -0.75)", shifts, define::floor_divided(-0.75)).drawn(-3, 3),
+      entry<remainder_integers>("x % -3 of integers", shifts, define::remainder_of(-3))
+          .drawn(-20, 20)
+          .without_gradient(),
       entry<power>("pow(x, 1.5)", shifts, define::raised(1.5)).drawn(0.5, 2),
       entry<whole_power>("pow(x, -3)", shifts, define::raised(-3)).drawn(-2, -0.5),
       entry<divide_integers>("x / 3 of integers", shifts, define::divided_as_integers(3))

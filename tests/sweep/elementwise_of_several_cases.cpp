@@ -31,6 +31,12 @@ SWEEP_OF_TWO(max, (real<a, b, c>, real<b>), mtf::max(x, y))
 SWEEP_OF_TWO(min, (real<a, b>, real<a, b>), mtf::min(x, y))
 SWEEP_OF_TWO(pow, (real<a, b>, real<b>), mtf::pow(x, y))
 SWEEP_OF_TWO(logaddexp, (real<a, b>, real<b, a>), mtf::logaddexp(x, y))
+SWEEP_OF_TWO(floor_divide, (real<a, b>, real<b, a>), mtf::floor_divide(x, y))
+SWEEP_OF_TWO(floor_divide_integers, (whole<a, b>, whole<b>), mtf::floor_divide(x, y))
+SWEEP_OF_TWO(remainder, (real<a, b, c>, real<b>), x % y)
+SWEEP_OF_TWO(remainder_integers, (whole<a, b>, whole<b, a>), x % y)
+SWEEP_OF_TWO(both, (real<a, b>, real<b>), x&& y)
+SWEEP_OF_TWO(either, (whole<b>, real<a, b>), x || y)
 SWEEP_OF_TWO(less, (real<a, b>, real<b>), x < y)
 SWEEP_OF_TWO(greater, (real<a, b>, real<a, b>), x > y)
 SWEEP_OF_TWO(less_equal, (real<a, b>, real<a, b>), x <= y)
@@ -66,16 +72,26 @@ documentation const quotients{.names = {"operator/"},
                               .backward = "as for x * y",
                               .partial = "x as in x * y; y is reduced"};
 documentation const others{
-    .names = {"max", "min", "pow", "logaddexp", "where", "map"},
-    .call = "max(x, y) min(x, y) pow(x, y) logaddexp(x, y) where(c, x, y) map(f, x, y, ...)",
+    .names = {"max", "min", "pow", "logaddexp", "floor_divide", "operator%", "where", "map"},
+    .call = "max(x, y) min(x, y) pow(x, y) logaddexp(x, y) floor_divide(x, y) x % y where(c, x, y) map(f, x, y, ...)",
     .meaning =
-        "The function, element by element, likewise; pow for x > 0; logaddexp is log(e^x + e^y); f is the user's own. "
+        "The function, element by element, likewise; pow for x > 0; logaddexp is log(e^x + e^y); floor_divide "
+        "rounds down and has no gradient, x % y is what it leaves, with the sign of y, as in Python; f is the user's "
+        "own. "
         "max and min are NaN where an operand is; where the two are equal, each gets half of the gradient. In max, min "
         "and "
         "where a number may stand for x or y.",
     .forward = "nothing",
     .backward = "as for x + y",
     .partial = "reduced, unless f says where it is linear"};
+documentation const logicals{.names = {"operator&&", "operator||"},
+                             .call = "x && y, x || y",
+                             .meaning =
+                                 "Whether both are true, or one is, element by element, likewise: a tensor of bool. "
+                                 "Numbers are true where they are not 0.",
+                             .forward = "nothing",
+                             .backward = "has no gradient",
+                             .partial = "reduced"};
 documentation const comparisons{
     .names = {"operator<", "operator>", "operator<=", "operator>=", "operator==", "operator!="},
     .call = "x < y, x > y, x <= y, x >= y, x == y, x != y",
@@ -121,6 +137,30 @@ std::vector<operation> elementwise_of_several_operations() {
       entry<min>("min(x, y)", others, {0, 1}, pointwise(&tape::smaller)),
       entry<pow>("pow(x, row)", others, {0, 1}, pointwise(define::pow)).drawn(0.5, 2).drawn(0.25, 2, 1),
       entry<logaddexp>("logaddexp(x, turned)", others, {0, 1}, pointwise(define::logaddexp)),
+      entry<floor_divide>("floor_divide(x, turned)", others, {0, 1}, pointwise(define::floor_divide))
+          .drawn(-3, 3)
+          .drawn(0.5, 2, 1),
+      entry<floor_divide_integers>("floor_divide(x, row) of integers", others, {0, 1}, pointwise(define::floor_divide))
+          .drawn(-20, 20)
+          .drawn(-4, -1, 1)
+          .without_gradient(),
+      entry<remainder>("x % row", others, {0, 1, 2}, pointwise(define::remainder)).drawn(-3, 3).drawn(0.5, 2, 1),
+      entry<remainder_integers>("x % turned of integers", others, {0, 1}, pointwise(define::remainder))
+          .drawn(-20, 20)
+          .drawn(-4, -1, 1)
+          .without_gradient(),
+      entry<both>("x && row", logicals, {0, 1}, pointwise(define::both))
+          .drawn(0, 2)
+          .integers()
+          .drawn(0, 2, 1)
+          .integers(1)
+          .without_gradient(),
+      entry<either>("row || x", logicals, {0, 1}, pointwise(define::either))
+          .drawn(0, 2)
+          .integers()
+          .drawn(0, 2, 1)
+          .integers(1)
+          .without_gradient(),
       comparison<less>("x < row", compared(std::less<>{})),
       comparison<greater>("x > y", compared(std::greater<>{})),
       comparison_of_integers<less_equal>("x <= y", compared(std::less_equal<>{})),

@@ -46,6 +46,14 @@
       return __VA_ARGS__;                                                        \
     }                                                                            \
   };
+#define SWEEP_OF_FIVE(NAME, OPERANDS, ...)                                                   \
+  struct NAME {                                                                              \
+    SWEEP_HEAD(NAME, OPERANDS)                                                               \
+    template <class Case, class X, class Y, class Z, class W, class V>                       \
+    static auto call(backend&, X const& x, Y const& y, Z const& z, W const& w, V const& v) { \
+      return __VA_ARGS__;                                                                    \
+    }                                                                                        \
+  };
 
 namespace sweep {
 
@@ -98,6 +106,7 @@ operation adding(std::string name, documentation text, define::definition defini
 }
 
 // Extents.
-inline constexpr std::size_t A = extent_of[0], B = extent_of[1], C = extent_of[2], D = extent_of[3], E = extent_of[4];
+inline constexpr std::size_t A = extent_of[0], B = extent_of[1], C = extent_of[2], D = extent_of[3], E = extent_of[4],
+                             G = extent_of[6];
 
 }  // namespace sweep

@@ -1,6 +1,7 @@
 #include "forms.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "sums.hpp"
 
@@ -210,7 +211,40 @@ closed_form norm(int dim, int forward_all_reduces) {
   };
 }
 
-closed_form cross_entropy(int classes) {
+namespace {
+
+void carried(std::vector<event>& when, situation const& s, unsigned split, bool in_order, std::uint64_t payload) {
+  if (split == 0) return;
+  for (int i = 1; i < depth(split); ++i) in_order = in_order && axis_at(split, i - 1) < axis_at(split, i);
+  if (in_order)
+    when.push_back({collective_kind::exclusive_sum, axes_of(split), payload});
+  else
+    for (int to = 1; to < s.mesh.along(axes_of(split)); to *= 2)
+      when.push_back({collective_kind::permute, axes_of(split), payload});
+}
+
+}  // namespace
+
+closed_form cumulative(int dim, bool sums, bool reverse) {
+  return [=](situation const& s) {
+    place const& x = s.in[0];
+    place row = x.without(bit(dim));
+    if (sums) row.bytes = 8;
+    unsigned const split = split_of(x.split, dim);
+    answer a;
+    a.out = x;
+    if (!sums) {
+      take_sum(a.forward, s.mesh, x.partial, x);
+      a.out.partial = 0;
+    }
+    carried(a.forward, s, split, sums && !reverse, payload(s.mesh, row));
+    carried(a.backward, s, split, sums && reverse, (sums ? 1 : 2) * payload(s.mesh, row));
+    a.gradients = {s.seed};
+    return a;
+  };
+}
+
+closed_form cross_entropy(int classes, std::uint64_t summed) {
   return [=](situation const& s) {
     place const &x = s.in[0], &labels = s.in[1];
     answer a;
@@ -218,7 +252,7 @@ closed_form cross_entropy(int classes) {
     take_sum(a.forward, s.mesh, x.partial, x);
     take_sum(a.forward, s.mesh, labels.partial, labels);
     a.all_reduce(a.forward, x.axes(classes), payload(s.mesh, a.out));
-    a.all_reduce(a.forward, x.axes(classes), 2 * payload(s.mesh, a.out));
+    a.all_reduce(a.forward, x.axes(classes), summed * payload(s.mesh, a.out));
     set const whole = s.seed & x.axes();
     take_sum(a.backward, s.mesh, whole, a.out);
     a.gradients = {s.seed & ~whole, 0};
@@ -226,27 +260,155 @@ closed_form cross_entropy(int classes) {
   };
 }
 
-closed_form attention(int key, int head) {
+closed_form linear_cross_entropy(int classes, int features, std::uint64_t summed) {
+  return [=](situation const& s) {
+    place const &h = s.in[0], &table = s.in[1], &labels = s.in[2];
+    answer a;
+    for (auto const* x : {&h, &table}) take_sum(a.forward, s.mesh, x->partial, *x);
+    a.out = labels.without(0);
+    a.out.bytes = h.bytes;
+    place logits = a.out;
+    logits.dims.push_back(classes);
+    logits.split = h.split | table.split;
+    take_sum(a.forward, s.mesh, h.axes(features), logits);
+    take_sum(a.forward, s.mesh, labels.partial, labels);
+    a.all_reduce(a.forward, table.axes(classes), payload(s.mesh, a.out));
+    a.all_reduce(a.forward, table.axes(classes), summed * payload(s.mesh, a.out));
+    set const rows = labels.axes(), over = table.axes(classes);
+    take_sum(a.backward, s.mesh, s.seed & (rows | over), a.out);
+    set const left = s.seed & ~(rows | over), inside = left & h.axes(features);
+    take_sum(a.backward, s.mesh, inside, logits);
+    a.gradients = {(left & ~inside) | over, (left & ~inside) | rows, 0};
+    return a;
+  };
+}
+
+namespace {
+
+/// In how many steps keys go round: as many as it takes until no rank sees what would come. `round`: the axes, in the
+/// order in which they split the keys.
+int steps_of_ring(situation const& s, int query, int key, std::vector<int> const& round,
+                  std::function<bool(int, int)> const& sees) {
+  auto const& m = s.mesh;
+  auto const begin = [&](place const& p, int dim, int rank) {
+    unsigned const six = split_of(p.split, dim);
+    int part = 0;
+    for (int i = 0; i < depth(six); ++i)
+      part = part * m.along(bit(axis_at(six, i))) + m.coordinate(rank, axis_at(six, i));
+    return part * stored_of[static_cast<std::size_t>(dim)] / m.along(p.axes(dim));
+  };
+  set all = 0;
+  for (int const x : round) all |= bit(x);
+  int const ranks = m.along(all);
+  auto const place_in_ring = [&](int rank) {
+    int at = 0;
+    for (int const x : round) at = at * m.along(bit(x)) + m.coordinate(rank, x);
+    return at;
+  };
+  auto const in_one_ring = [&](int r, int t) {
+    for (int x = 0; x < m.axes; ++x)
+      if (!in(all, x) && m.coordinate(r, x) != m.coordinate(t, x)) return false;
+    return true;
+  };
+  place const &q = s.in[0], &k = s.in[1];
+  int const queries = stored_of[static_cast<std::size_t>(query)] / m.along(q.axes(query));
+  int const keys = stored_of[static_cast<std::size_t>(key)] / m.along(k.axes(key));
+  int const no_pads = extent_of[static_cast<std::size_t>(key)];
+  int steps = 0;
+  for (int r = 0; r < m.ranks(); ++r)
+    for (int from = 0; from < m.ranks(); ++from) {
+      if (!in_one_ring(r, from)) continue;
+      int const far = (place_in_ring(r) - place_in_ring(from) + ranks) % ranks;
+      int const i0 = begin(q, query, r), j0 = begin(k, key, from);
+      for (int i = i0; i < i0 + queries; ++i)
+        for (int j = j0; j < std::min(j0 + keys, no_pads); ++j)
+          if (sees(i, j)) steps = std::max(steps, far);
+    }
+  return steps;
+}
+
+}  // namespace
+
+closed_form attention(int query, int key, int head, std::function<bool(int, int)> sees) {
   return [=](situation const& s) {
     place const &q = s.in[0], &k = s.in[1];
+    bool const whole = q.axes(head) == 0;  // else it is products and a softmax
     place scores = lying({q, k}, q.without(bit(head)).dims);
     place const row = scores;
     scores.dims.push_back(key);
     answer a;
     a.out = q.without(0);
+    set const alone = k.axes(key) & ~q.axes(), ring = k.axes(key) & q.axes();
+    a.out.partial = alone;
+    for (auto const& p : s.in) take_sum(a.forward, s.mesh, p.partial, p);
+    int steps = 0;
+    if (whole && ring != 0) {
+      std::vector<int> round;
+      unsigned const six = split_of(k.split, key);
+      for (int i = 0; i < depth(six); ++i)
+        if (in(ring, axis_at(six, i))) round.push_back(axis_at(six, i));
+      steps = steps_of_ring(s, query, key, round, sees);
+    }
+    auto const pair = [&](std::vector<event>& when) {
+      for (std::size_t const i : {std::size_t{1}, std::size_t{2}})
+        when.push_back({collective_kind::permute, ring, payload(s.mesh, s.in[i].without(0))});
+    };
+    for (int t = 0; t < steps; ++t) pair(a.forward);
+    take_sum(a.forward, s.mesh, k.axes(head), scores);
+    for (int i = 0; i < 2; ++i) a.all_reduce(a.forward, alone, payload(s.mesh, row));
+    set const taken = s.seed & all_axes(s.in), rest = s.seed & ~taken;
+    take_sum(a.backward, s.mesh, taken, a.out);
+    a.all_reduce(a.backward, alone, payload(s.mesh, row));
+    take_sum(a.backward, s.mesh, k.axes(head), scores);
+    // Keys and values as before; from the second step on their gradients, each once as often.
+    for (int t = 0; t <= steps; ++t) {
+      if (t < steps) pair(a.backward);
+      if (t > 0) pair(a.backward);
+    }
+    set others = 0;  // axes of what queries alone have
+    for (int const d : q.dims)
+      if (!k.has(d)) others |= q.axes(d);
+    others &= ~ring;
+    a.gradients = {rest | alone, rest | others, rest | others};
+    a.gradients.resize(s.in.size());
+    return a;
+  };
+}
+
+closed_form attention_with(int key, int head, int bias, int values) {
+  return [=](situation const& s) {
+    place const &q = s.in[0], &k = s.in[1];
+    int const last = values < 0 ? head : values;
+    place scores = lying({q, k}, q.without(bit(head)).dims);
+    place const row = scores;
+    scores.dims.push_back(key);
+    answer a;
+    a.out = q.without(0);
+    std::ranges::replace(a.out.dims, head, last);
+    if (last != head) a.out.split = with_split(q.split, last, split_of(s.in[2].split, last));
     a.out.partial = k.axes(key);
     for (auto const& p : s.in) take_sum(a.forward, s.mesh, p.partial, p);
     take_sum(a.forward, s.mesh, k.axes(head), scores);
     for (int i = 0; i < 2; ++i) a.all_reduce(a.forward, k.axes(key), payload(s.mesh, row));
-    set const whole = s.seed & all_axes(s.in), rest = s.seed & ~whole;
+    // The weights' gradient is partial over what splits the values' last; with a dimension of their own it may be so
+    // over what splits the head as well, up to the products.
+    set const of_head = k.axes(head), of_values = s.in[2].axes(last), apart = last == head ? 0 : of_head;
+    set const whole = s.seed & all_axes(s.in) & ~apart, rest = s.seed & ~whole & ~apart;
     take_sum(a.backward, s.mesh, whole, a.out);
     a.all_reduce(a.backward, k.axes(key), payload(s.mesh, row));
-    take_sum(a.backward, s.mesh, k.axes(head), scores);
+    take_sum(a.backward, s.mesh, last == head ? of_head : s.seed & of_head, scores);
     set others = 0;  // axes of what queries alone have
     for (int const d : q.dims)
       if (!k.has(d)) others |= q.axes(d);
-    a.gradients = {rest | k.axes(key), rest | others, rest | others};
+    set const left = rest | (of_values & ~of_head);
+    a.gradients = {left | k.axes(key), left | others, rest | others | (s.seed & apart)};
     a.gradients.resize(s.in.size());
+    if (bias >= 0) {
+      set lacking = 0;
+      for (int const d : scores.dims)
+        if (!s.in[static_cast<std::size_t>(bias)].has(d)) lacking |= scores.axes(d);
+      a.gradients[static_cast<std::size_t>(bias)] = rest | lacking | of_values | (s.seed & apart);
+    }
     return a;
   };
 }

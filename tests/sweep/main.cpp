@@ -1,5 +1,6 @@
 // The layout oracle: every operation, under generated layouts, against one rank and against its definition.
 //   sweep                      runs all; one line for each failure, a table of counts; exit code 1 if anything failed
+//   sweep --padded ...         the same with padded dimensions (sweep-values)
 //   sweep --full               all cases that differ: minutes
 //   sweep --only TEXT          the operations whose name contains TEXT
 //   sweep --write-docs FILE    writes docs/operations.md
@@ -66,6 +67,8 @@ int run(char const* only, bool full) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  bool const padded = argc > 1 && std::strcmp(argv[1], "--padded") == 0 && !sweep::typed_calls && !sweep::special;
+  if (padded) --argc, ++argv;
   std::string const mode = argc > 1 ? argv[1] : "";
   char const* const value = argc > 2 ? argv[2] : nullptr;
   if (mode == "--names") {
@@ -82,9 +85,17 @@ int main(int argc, char** argv) {
   }
   bool const full = mode == "--full";
   if (!mode.empty() && !full && (mode != "--only" || value == nullptr)) {
-    std::fprintf(stderr, "usage: sweep [--full | --only TEXT | --write-docs FILE | --check-docs FILE | --names]\n");
+    std::fprintf(stderr,
+                 "usage: sweep [--padded] [--full | --only TEXT | --write-docs FILE | --check-docs FILE | --names]\n");
     return 2;
   }
   Kokkos::ScopeGuard const kokkos(argc, argv);
-  return run(mode == "--only" ? value : nullptr, full);
+  char const* const only = mode == "--only" ? value : nullptr;
+  if (!padded) return run(only, full);
+  int failed = 0;
+  for (auto const& lengths : sweep::paddings) {
+    sweep::stored_of = lengths;
+    failed += run(only, full);
+  }
+  return failed > 0 ? 1 : 0;
 }

@@ -1,20 +1,17 @@
-// What movements send: relayouts, parts, new dimensions, and tensors from nothing.
+// What movements send: relayouts, parts, new dimensions, and tensors from nothing. (exchange_forms.cpp: exchanges.)
 #include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "forms.hpp"
+#include "relayouts.hpp"
 #include "sums.hpp"
 
 namespace sweep::forms {
 
-namespace {
-
-/// Axes inside nodes and between them: what is least between nodes may go in two steps.
 bool mixed(mesh_code const& m, set axes) { return (axes & m.inside_node) != 0 && (axes & ~m.inside_node) != 0; }
 
-/// The table of docs/design/states.md, "What relayouts send", axis by axis, where no dimension is split over two axes
-/// and one changes from one axis to another only if that was idle and has the same size; false where it is not that
-/// simple. Slices first, then one reduce-scatter and permutes; all other axes that change go together: in one
-/// all-to-all if one of them splits another dimension afterwards, else in one all-gather.
 bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& sent) {
   for (int const d : now.dims) {
     unsigned const from = split_of(now.split, d), wanted = split_of(to.split, d);
@@ -65,6 +62,8 @@ bool moved(mesh_code const& m, place now, place const& to, std::vector<event>& s
   return true;
 }
 
+namespace {
+
 /// There and back again.
 answer relaid(situation const& s, place const& x, place const& out) {
   answer a;
@@ -98,6 +97,107 @@ closed_form rename(int from, int to) {
     out.partial &= ~out.axes();
     x.split = with_split(x.split, to, split_of(s.layout, from));
     return relaid(s, x, out);
+  };
+}
+
+namespace {
+
+/// Splits of outer and inner that give each rank what a split of the one over these axes does; false: there are none.
+bool parts_of(mesh_code const& m, unsigned one, int outer, int inner, unsigned& of_outer, unsigned& of_inner) {
+  int rows = stored_of[static_cast<std::size_t>(outer)], within = stored_of[static_cast<std::size_t>(inner)];
+  of_outer = of_inner = 0;
+  for (int i = 0; i < depth(one); ++i) {
+    int const axis = axis_at(one, i), ranks = m.along(bit(axis));
+    bool const between_rows = rows > 1;
+    int& left = between_rows ? rows : within;
+    unsigned& parts = between_rows ? of_outer : of_inner;
+    if (left % ranks != 0) return false;
+    left /= ranks;
+    parts = with_axis(parts, depth(parts), axis);
+  }
+  return true;
+}
+/// The axes that split outer and inner, as those of the one of which these are the parts; false: there is none.
+bool whole_of(mesh_code const& m, unsigned of_outer, unsigned of_inner, int outer, int inner, unsigned& one) {
+  one = of_outer;
+  for (int i = 0; i < depth(of_inner); ++i) one = with_axis(one, depth(one), axis_at(of_inner, i));
+  unsigned found_outer = 0, found_inner = 0;
+  return parts_of(m, one, outer, inner, found_outer, found_inner) && found_outer == of_outer && found_inner == of_inner;
+}
+
+/// From `one` to `two`, where a relayout before or one after is enough and the other is not possible; both are the same
+/// where nothing is sent.
+bool regrouped(mesh_code const& m, place const& one, place const& two, int whole, int outer, int inner, bool splits,
+               std::vector<event>& sent) {
+  place as_one = one, as_two = two;
+  unsigned of_one = split_of(one.split, whole), of_outer = split_of(two.split, outer),
+           of_inner = split_of(two.split, inner), found_outer = 0, found_inner = 0, found_one = 0;
+  bool const has_parts = parts_of(m, of_one, outer, inner, found_outer, found_inner);
+  bool const has_whole = whole_of(m, of_outer, of_inner, outer, inner, found_one);
+  as_two.split = with_split(with_split(two.split, outer, found_outer), inner, found_inner);
+  as_one.split = with_split(one.split, whole, found_one);
+  if (has_parts && has_whole && found_one != of_one) return false;  // two ways, or more: the cheapest
+  if (has_parts) {
+    as_two.partial = one.partial & ~as_two.axes();
+    return splits ? moved(m, as_two, two, sent) : moved(m, two, as_two, sent);
+  }
+  as_one.partial = two.partial & ~as_one.axes();
+  return has_whole && (splits ? moved(m, one, as_one, sent) : moved(m, as_one, one, sent));
+}
+/// There and back again, `x` being the one dimension or the two.
+answer regrouped(situation const& s, place const& x, place out, int whole, int outer, int inner, bool splits) {
+  answer a;
+  out.partial = x.partial & ~out.axes();
+  a.out = out;
+  place back = out, home = x;
+  back.partial = s.seed;
+  home.partial = s.seed & ~x.axes();
+  a.sends_known = splits ? regrouped(s.mesh, x, out, whole, outer, inner, true, a.forward)
+                         : regrouped(s.mesh, out, x, whole, outer, inner, false, a.forward);
+  a.sends_known = (splits ? regrouped(s.mesh, home, back, whole, outer, inner, false, a.backward)
+                          : regrouped(s.mesh, back, home, whole, outer, inner, true, a.backward)) &&
+                  a.sends_known;
+  a.gradients = {home.partial};
+  return a;
+}
+
+}  // namespace
+
+closed_form split(int one, int outer, int inner, std::vector<int> out) {
+  return [=](situation const& s) {
+    return regrouped(s, s.in[0], {.dims = out, .split = s.layout}, one, outer, inner, true);
+  };
+}
+closed_form merged(int one, int outer, int inner, std::vector<int> out) {
+  return [=](situation const& s) {
+    return regrouped(s, s.in[0], {.dims = out, .split = s.layout}, one, outer, inner, false);
+  };
+}
+
+closed_form stacked(int dim, std::vector<int> out) {
+  return [=](situation const& s) {
+    answer a;
+    a.out = {.dims = out, .split = with_split(s.in[0].split, dim, split_of(s.layout, dim)), .bytes = s.in[0].bytes};
+    set partial = ~0U;
+    for (auto const& x : s.in) partial &= x.partial;
+    a.out.partial = partial & ~a.out.axes();
+    for (auto const& x : s.in) take_sum(a.forward, s.mesh, x.partial & ~a.out.partial, x);
+    a.gradients.assign(s.in.size(), s.seed | a.out.axes(dim));
+    return a;
+  };
+}
+
+closed_form position_of(int dim, std::vector<int> out) {
+  return [=](situation const& s) {
+    place const& x = s.in[0];
+    answer a;
+    a.out = x.without(bit(dim));
+    a.out.dims = out;
+    a.out.partial = x.partial | x.axes(dim);
+    set const owners = s.seed & x.axes(dim);
+    take_sum(a.backward, s.mesh, owners, a.out);
+    a.gradients = {s.seed & ~owners};
+    return a;
   };
 }
 
@@ -178,13 +278,116 @@ closed_form largest(int dim, int count, std::vector<int> out) {
       if (!x.has(d)) a.out.split = with_split(a.out.split, d, 0);
     take_sum(a.forward, s.mesh, x.partial, x);
     if (set const axes = x.axes(dim); axes != 0) {
-      int const here = extent_of[static_cast<std::size_t>(dim)] / s.mesh.along(axes);
+      int const here = stored_of[static_cast<std::size_t>(dim)] / s.mesh.along(axes);
       auto const elements = shard_size(s.mesh, candidates) * static_cast<std::uint64_t>(std::min(here, count));
       a.forward.push_back({collective_kind::all_gather, axes, elements * static_cast<std::uint64_t>(x.bytes)});
       a.forward.push_back({collective_kind::all_gather, axes, elements * 4});
       take_sum(a.backward, s.mesh, s.seed & axes, a.out);
     }
     a.gradients = {s.seed & ~x.axes(dim)};
+    return a;
+  };
+}
+
+closed_form forward_only(closed_form const& form) {
+  return [=](situation const& s) {
+    answer a = form(s);
+    a.backward.clear();
+    a.gradients.assign(s.in.size(), 0);
+    return a;
+  };
+}
+
+closed_form sorted(int dim, int bytes) {
+  return [=](situation const& s) {
+    place x = s.in[0], whole = x;
+    answer a;
+    take_sum(a.forward, s.mesh, x.partial, x);
+    x.partial = whole.partial = 0;
+    whole.split = with_split(x.split, dim, 0);
+    unsigned const split = split_of(x.split, dim);
+    for (int i = 0; i < depth(split); ++i)
+      for (int const d : x.dims) {
+        int const here = stored_of[static_cast<std::size_t>(d)] / s.mesh.along(whole.axes(d));
+        if (d == dim || here % s.mesh.along(bit(axis_at(split, i))) != 0) continue;
+        unsigned const own = split_of(whole.split, d);
+        whole.split = with_split(whole.split, d, with_axis(own, depth(own), axis_at(split, i)));
+        break;
+      }
+    a.out = x;
+    a.gradients = {s.seed};
+    a.sends_known = moved(s.mesh, x, whole, a.forward);
+    place found = whole;
+    if (bytes != 0) found.bytes = bytes;
+    a.sends_known = a.sends_known && moved(s.mesh, found, x, a.forward);
+    x.partial = whole.partial = s.seed;
+    a.sends_known = a.sends_known && moved(s.mesh, x, whole, a.backward) && moved(s.mesh, whole, x, a.backward);
+    return a;
+  };
+}
+
+closed_form gathered_along(int dim, std::vector<int> out) {
+  return [=](situation const& s) {
+    place const &x = s.in[0], &ids = s.in[1];
+    answer a;
+    a.out = {.dims = out, .split = 0, .partial = x.partial & ~ids.axes(), .bytes = x.bytes};
+    for (int const d : out) a.out.split = with_split(a.out.split, d, split_of(ids.has(d) ? ids.split : x.split, d));
+    take_sum(a.forward, s.mesh, x.partial & ids.axes(), x);
+    take_sum(a.forward, s.mesh, ids.partial, ids);
+    a.out.partial |= x.axes(dim);
+    set const owners = s.seed & x.axes(dim);
+    take_sum(a.backward, s.mesh, owners, a.out);
+    set others = 0;
+    for (int const d : ids.dims)
+      if (!x.has(d)) others |= ids.axes(d);
+    a.gradients = {(s.seed & ~owners) | others, 0};
+    return a;
+  };
+}
+
+closed_form scattered(int dim, set summed, std::vector<int> out) {
+  return [=](situation const& s) {
+    place const &updates = s.in[0], &ids = s.in[1];
+    unsigned const wanted = split_of(s.layout, dim);
+    set const sums = axes_of(updates.split, summed);
+    answer a;
+    a.out = {.dims = out, .split = with_split(updates.split, dim, wanted), .partial = 0, .bytes = updates.bytes};
+    // Axes of what is summed split dim afterwards.
+    unsigned before = 0;
+    for (int i = 0; i < depth(wanted); ++i)
+      if (!in(sums, axis_at(wanted, i))) before = with_axis(before, depth(before), axis_at(wanted, i));
+    place added = a.out;
+    added.split = with_split(added.split, dim, before);
+    set const owners = added.axes(dim);
+    take_sum(a.forward, s.mesh, updates.partial & owners, updates);
+    take_sum(a.forward, s.mesh, ids.partial, ids);
+    added.partial = (updates.partial & ~owners) | sums;
+    a.out.partial = added.partial & ~a.out.axes();
+    set seed = s.seed;
+    if (before != wanted) {
+      place back = a.out, home = added;
+      back.partial = s.seed;
+      home.partial = seed = s.seed & ~added.axes();
+      a.sends_known = moved(s.mesh, added, a.out, a.forward);
+      a.sends_known = moved(s.mesh, back, home, a.backward) && a.sends_known;
+    }
+    set const whole = seed & sums;
+    take_sum(a.backward, s.mesh, whole, added);
+    a.gradients = {(seed & ~whole) | owners, 0};
+    return a;
+  };
+}
+
+closed_form one_hot(int dim) {
+  return [=](situation const& s) {
+    place const& ids = s.in[0];
+    answer a;
+    a.out = ids.without(0);
+    a.out.bytes = 8;
+    a.out.dims.push_back(dim);
+    a.out.split = with_split(a.out.split, dim, split_of(s.layout, dim));
+    take_sum(a.forward, s.mesh, ids.partial, ids);
+    a.gradients = {0};
     return a;
   };
 }

@@ -9,6 +9,7 @@ std::vector<operation> elementwise_of_one_operations();
 std::vector<operation> elementwise_of_several_operations();
 std::vector<operation> contraction_operations();
 std::vector<operation> reduction_operations();
+std::vector<operation> cumulative_operations();
 std::vector<operation> nn_operations();
 std::vector<operation> movement_operations();
 std::vector<operation> indexing_operations();
@@ -21,11 +22,18 @@ std::vector<operation> all_operations() {
 #else
   std::vector<operation> all;
   for (auto const& some : {elementwise_of_one_operations(), elementwise_of_several_operations(),
-                           contraction_operations(), reduction_operations(), nn_operations(), movement_operations(),
-                           indexing_operations(), sorting_operations(), create_operations()})
+                           contraction_operations(), reduction_operations(), cumulative_operations(), nn_operations(),
+                           movement_operations(), indexing_operations(), sorting_operations(), create_operations()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 #endif
+}
+
+/// In a table of Markdown, also inside code.
+std::string in_table(std::string const& text) {
+  std::string all;
+  for (char const c : text) all += c == '|' ? std::string("\\|") : std::string(1, c);
+  return all;
 }
 
 std::string documented(std::vector<operation> const& all) {
@@ -48,7 +56,8 @@ one, two and three axes, what each sends is compared with these statements, in o
     auto const& t = op.text;
     if (std::ranges::find(seen, t.call) != seen.end()) continue;
     seen.push_back(t.call);
-    text += "| `" + t.call + "` | " + t.meaning + " | " + t.forward + " | " + t.backward + " | " + t.partial + " |\n";
+    text += "| `" + in_table(t.call) + "` | " + t.meaning + " | " + t.forward + " | " + t.backward + " | " + t.partial +
+            " |\n";
   }
   return text;
 }

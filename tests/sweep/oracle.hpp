@@ -48,11 +48,11 @@ struct place {
   }
 };
 
-/// The elements of a shard, and of the whole.
+/// The elements of a shard, with pads, and of the whole, without.
 inline std::uint64_t shard_size(mesh_code const& m, place const& p) {
   std::uint64_t n = 1;
   for (int const d : p.dims)
-    n *= static_cast<std::uint64_t>(extent_of[static_cast<std::size_t>(d)] / m.along(p.axes(d)));
+    n *= static_cast<std::uint64_t>(stored_of[static_cast<std::size_t>(d)] / m.along(p.axes(d)));
   return n;
 }
 inline std::size_t global_size(std::vector<int> const& dims) {
@@ -111,10 +111,14 @@ struct operation {
   define::definition definition;
   closed_form sends;
   bool differentiable = true;
-  bool sums = false;         // it adds elements up, or multiplies by what it added up
-  bool masks = false;        // it multiplies by 0 what it hides
-  bool chained = false;      // it multiplies what may still be partial, or in several orders
-  bool never_works = false;  // the dimensions of its operands do not go together under any layout
+  bool sums = false;     // it adds elements up, or multiplies by what it added up
+  bool masks = false;    // it multiplies by 0 what it hides
+  bool chained = false;  // it multiplies what may still be partial, or in several orders
+  set gathered = 0;      // dimensions along which each operand is gathered: how they are split need not go together
+  int goes_round = -1, whole = -1;  // a dimension of the second and third operand, whose parts go round where the axes
+                                    // that split it split the first, if they lie alike, and `whole` is not split
+  bool never_works = false;         // the dimensions of its operands do not go together under any layout
+  set unpadded = 0;                 // dimensions that may have no pads
   signature form;
   int phase = 0;                                   // which cases of a family are chosen, where not all are
   std::vector<std::span<typed_case const>> cases;  // typed
@@ -130,6 +134,18 @@ struct operation {
   /// Operand i is rounded down to integers.
   operation integers(std::size_t i = 0) && {
     in[i].integers = true;
+    return std::move(*this);
+  }
+  operation gathers(set dims) && {
+    gathered = dims;
+    return std::move(*this);
+  }
+  operation rings(int dim, int unless_split) && {
+    goes_round = dim, whole = unless_split;
+    return std::move(*this);
+  }
+  operation without_pads(set dims) && {
+    unpadded = dims;
     return std::move(*this);
   }
   operation without_gradient() && {

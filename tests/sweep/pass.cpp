@@ -54,7 +54,8 @@ numbers from_device(backend& on, mtf::element e, mtf::backend::buffer<backend> c
 numbers share(mesh_code const& m, place const& p, kind elements, std::uint64_t salt, numbers const& global, int rank) {
   numbers mine;
   int const terms = m.along(p.partial), index = index_along(m, rank, p.partial);
-  for (std::size_t const at : positions(m, p, rank)) mine.push_back(term(global[at], salt, at, index, terms, elements));
+  for (std::size_t const at : positions(m, p, rank))
+    mine.push_back(at == pad ? 0 : term(global[at], salt, at, index, terms, elements));
   return mine;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where the sweep's tensors lie, as numbers: five dimensions, eight meshes, and codes for layouts. A case of the sweep
+// Where the sweep's tensors lie, as numbers: eight dimensions, eight meshes, and codes for layouts. A case of the sweep
 // is a few such numbers; typed.hpp makes types of them, the oracle (oracle.hpp) reads them without the library.
 #include <algorithm>
 #include <array>
@@ -8,11 +8,14 @@
 
 namespace sweep {
 
-/// Dimensions are numbered a b c d e. 24 is divided by all meshes, 4 and 6 are not: the sweep meets both. e is b under
-/// another name.
+/// Dimensions are numbered a to h. 24 is divided by all meshes, 4 and 6 are not: the sweep meets both. e is b under
+/// another name, f is c and d as one, g is b and then e, h is a and then b.
 /// With MTF_SWEEP_VALUES their extents are values, and so are all layouts. With MTF_SWEEP_EXTENTS it is the sweep of
 /// special values (special.hpp), which has its own, some of them 1.
-inline constexpr int dim_count = 5;
+inline constexpr int dim_count = 8;
+constexpr std::array<int, dim_count> with_made_of(int a, int b, int c, int d, int e) {
+  return {a, b, c, d, e, c * d, b + e, a + b};
+}
 #ifdef MTF_SWEEP_VALUES
 inline constexpr bool typed_calls = false;
 #else
@@ -20,12 +23,17 @@ inline constexpr bool typed_calls = true;
 #endif
 #ifdef MTF_SWEEP_EXTENTS
 inline constexpr bool special = true;
-inline constexpr std::array<int, dim_count> extent_of{MTF_SWEEP_EXTENTS};
+inline constexpr std::array<int, dim_count> extent_of = with_made_of(MTF_SWEEP_EXTENTS);
 #else
 inline constexpr bool special = false;
-inline constexpr std::array<int, dim_count> extent_of{24, 12, 4, 6, 12};
+inline constexpr std::array<int, dim_count> extent_of = with_made_of(24, 12, 4, 6, 12);
 #endif
-inline constexpr std::array<char const*, dim_count> name_of_dim{"a", "b", "c", "d", "e"};
+/// With pads. Each of `paddings` has dimensions of which ranks have pads, some nothing else, and others without pads;
+/// two dimensions as one have those of the outer one. The sweep of pads (main.cpp) runs under each, others under none.
+inline std::array<int, dim_count> stored_of = extent_of;
+inline constexpr std::array<std::array<int, dim_count>, 2> paddings{
+    {{30, 16, 6, 6, 16, 36, 32, 40}, {28, 15, 4, 8, 15, 32, 27, 39}}};
+inline constexpr std::array<char const*, dim_count> name_of_dim{"a", "b", "c", "d", "e", "f", "g", "h"};
 
 /// A set of dimensions, operands or axes: bit i is the i-th.
 using set = std::uint32_t;
@@ -123,6 +131,7 @@ struct signature {
   int operands = 0;
   std::array<set, 6> dims{};
   set more_dims = 0;  // dimensions of the result alone: layouts split them too
+  set apart = 0;      // dimensions of which no tensor has two: one axis may split several of them
   bool takes_layout = false;
   [[nodiscard]] constexpr set all() const {
     set s = more_dims;
@@ -145,7 +154,8 @@ class generator {
   constexpr void run() { place(0, 0); }
 
  private:
-  /// Each axis idle, or before, between or after the axes that already split a dimension: all injective layouts.
+  /// Each axis idle, or before, between or after the axes that already split a dimension: all injective layouts. Or
+  /// last of several dimensions that are apart.
   constexpr void place(int axis, splits l) {
     if (axis == m_.axes) {
       found(l);
@@ -156,6 +166,14 @@ class generator {
       if (in(all_, d))
         for (int i = 0; i <= depth(split_of(l, d)); ++i)
           place(axis + 1, with_split(l, d, with_axis(split_of(l, d), i, axis)));
+    for (set some = 1; some <= s_.apart; ++some)
+      if ((some & ~s_.apart) == 0 && (some & (some - 1U)) != 0) place(axis + 1, split_all(l, some, axis));
+  }
+  /// Each of them also by this axis, innermost.
+  constexpr splits split_all(splits l, set dims, int axis) const {
+    for (int d = 0; d < dim_count; ++d)
+      if (in(dims, d)) l = with_split(l, d, with_axis(split_of(l, d), depth(split_of(l, d)), axis));
+    return l;
   }
   constexpr void found(splits l) {
     int const n = count_++;
@@ -243,7 +261,7 @@ class generator {
       for (int d = 0; d < dim_count; ++d) {
         if (!in(axes_of(split_of(l, d)), x)) continue;
         for (int e = d + 1; e < dim_count; ++e)
-          if (in(all_, e) && depth(split_of(l, e)) < 3)
+          if (in(all_, e) && !in(axes_of(split_of(l, e)), x))
             twice(l, with_split(l, e, with_axis(split_of(l, e), depth(split_of(l, e)), x)));
         for (int o = 0; o < s_.operands; ++o)
           if (in(s_.dims[static_cast<std::size_t>(o)], d))

@@ -1,6 +1,9 @@
 // Reductions along dimensions, and softmax.
+#include <mtf/ops/reduction.hpp>
 #include "../definitions/reduction.hpp"
+
 #include "entry.hpp"
+#include "sums.hpp"
 
 namespace sweep {
 
@@ -12,11 +15,18 @@ SWEEP_OF_ONE(sum_all, (real<a, b>), mtf::sum(x))
 SWEEP_OF_ONE(mean_a, (real<a, b, c>), mtf::mean<a>(x))
 SWEEP_OF_ONE(mean_all, (real<a, b>), mtf::mean(x))
 SWEEP_OF_ONE(mean_integers, (whole<a, c>), mtf::mean<c>(x))
+SWEEP_OF_ONE(variance_b, (real<a, b, c>), mtf::variance<b>(x))
+SWEEP_OF_ONE(variance_ac, (real<c, a, b>), mtf::variance<a, c>(x))
+SWEEP_OF_ONE(variance_all, (real<a, b>), mtf::variance(x))
+SWEEP_OF_ONE(variance_integers, (whole<a, c>), mtf::variance<c>(x))
 SWEEP_OF_TWO(weighted_b, (real<a, b>, real<b, a>), mtf::weighted_mean<b>(x, y))
 SWEEP_OF_TWO(weighted_all, (real<a, c>, whole<a, c>), mtf::weighted_mean(x, y))
 SWEEP_OF_ONE(max_b, (real<a, b, c>), mtf::reduce_max<b>(x))
 SWEEP_OF_ONE(max_tied, (real<a, b, c>), mtf::reduce_max<a>(x))
 SWEEP_OF_ONE(min_ac, (real<a, b, c>), mtf::reduce_min<a, c>(x))
+SWEEP_OF_ONE(any_b, (real<a, b, c>), mtf::reduce_any<b>(x > 0.9))
+SWEEP_OF_ONE(all_ac, (real<a, b, c>), mtf::reduce_all<c, a>(x > -0.9))
+SWEEP_OF_ONE(all_all, (whole<a, b>), mtf::reduce_all(x != 0))
 SWEEP_OF_ONE(prod_b, (real<a, b, c>), mtf::reduce_prod<b>(x))
 SWEEP_OF_ONE(prod_ac, (real<a, b, c>), mtf::reduce_prod<c, a>(x))
 SWEEP_OF_ONE(prod_all, (real<b, a>), mtf::reduce_prod(x))
@@ -47,6 +57,15 @@ documentation const sums{.names = {"sum", "mean"},
                              "nothing; a gradient that arrives partial over an axis that splits x is reduced: one "
                              "all-reduce of the result",
                          .partial = "stays partial"};
+documentation const variances{
+    .names = {"variance"},
+    .call = "variance<dims...>(x)",
+    .meaning =
+        "The mean squared difference from the mean along the dimensions, or all; of integers and bools float. The "
+        "differences are squared, so nothing cancels.",
+    .forward = "one all-reduce of the result over the axes of a reduced dimension; the result is partial over them",
+    .backward = "as for sum",
+    .partial = "reduced"};
 documentation const weighted_means{
     .names = {"weighted_mean"},
     .call = "weighted_mean<dims...>(x, weights)",
@@ -63,6 +82,13 @@ documentation const extremes{
         "goes to every element that equals it.",
     .forward = "one all-reduce of the result over the axes of a reduced dimension",
     .backward = "as for sum",
+    .partial = "reduced"};
+documentation const decisions{
+    .names = {"reduce_any", "reduce_all"},
+    .call = "reduce_any<dims...>(x), reduce_all<dims...>(x)",
+    .meaning = "Whether one of the bools along the dimensions, or all, holds; whether all do.",
+    .forward = "one all-reduce of the result over the axes of a reduced dimension",
+    .backward = "has no gradient",
     .partial = "reduced"};
 documentation const products{
     .names = {"reduce_prod"},
@@ -114,6 +140,33 @@ closed_form completed_sum(set gone) {
   };
 }
 
+/// The mean is reduced, and the squares are summed.
+closed_form variance(set gone) {
+  return [=](situation const& s) {
+    answer a = forms::sum(gone)(s);
+    place const& x = s.in[0];
+    a.out.partial = axes_of(x.split, gone);
+    forms::take_sum(a.forward, s.mesh, x.partial, x);
+    a.all_reduce(a.forward, a.out.partial, forms::payload(s.mesh, a.out));
+    return a;
+  };
+}
+closed_form decided(set gone) {
+  return [=](situation const& s) {
+    answer a = forms::extreme(gone)(s);
+    auto const axes = axes_of(s.in[0].split, gone);
+    if (axes != 0) a.forward.back().payload = shard_size(s.mesh, a.out) * sizeof(bool);
+    return a;
+  };
+}
+define::definition holds_for(bool (*one)(double), bool all) {
+  return define::reduction([=](define::tape& t, define::row const& x) {
+    bool any = false, every = true;
+    for (auto const v : x) any = any || one(t.value(v)), every = every && one(t.value(v));
+    return t.constant((all ? every : any) ? 1 : 0);
+  });
+}
+
 /// As a maximum, but that the ranks' results are gathered.
 closed_form product(set gone) {
   return [=](situation const& s) {
@@ -141,6 +194,12 @@ std::vector<operation> reduction_operations() {
       adding<mean_integers>("mean<c>(x[a, c]) of integers", sums, define::mean(), completed_sum(bit(2)))
           .drawn(-20, 20)
           .without_gradient(),
+      adding<variance_b>("variance<b>(x[a, b, c])", variances, define::variance(), variance(bit(1))),
+      adding<variance_ac>("variance<a, c>(x[c, a, b])", variances, define::variance(), variance(bit(0) | bit(2))),
+      adding<variance_all>("variance(x[a, b])", variances, define::variance(), variance(bit(0) | bit(1))),
+      adding<variance_integers>("variance<c>(x[a, c]) of integers", variances, define::variance(), composed(bit(2)))
+          .drawn(-20, 20)
+          .without_gradient(),
       adding<weighted_b>("weighted_mean<b>(x[a, b], weights[b, a])", weighted_means, define::weighted_mean(),
                          composed(bit(1)))
           .drawn(0.5, 3, 1),
@@ -153,6 +212,16 @@ std::vector<operation> reduction_operations() {
           .integers(),
       entry<min_ac>("reduce_min<a, c>(x[a, b, c])", extremes, define::smallest(), forms::extreme(bit(0) | bit(2)))
           .drawn(-3, 3),
+      entry<any_b>("reduce_any<b>(x[a, b, c] > 0.9)", decisions, holds_for([](double v) { return v > 0.9; }, false),
+                   decided(bit(1)))
+          .without_gradient(),
+      entry<all_ac>("reduce_all<c, a>(x[a, b, c] > -0.9)", decisions,
+                    holds_for([](double v) { return v > -0.9; }, true), decided(bit(0) | bit(2)))
+          .without_gradient(),
+      entry<all_all>("reduce_all(x[a, b] != 0)", decisions, holds_for([](double v) { return v != 0; }, true),
+                     decided(bit(0) | bit(1)))
+          .drawn(0, 30)
+          .without_gradient(),
       adding<prod_b>("reduce_prod<b>(x[a, b, c])", products, define::product(), product(bit(1)))
           .drawn(0.75, 1.25)
           .chains(),

@@ -6,7 +6,7 @@
 namespace sweep {
 
 interval held(mesh_code const& m, place const& p, int dim, int rank) {
-  interval i{0, extent_of[static_cast<std::size_t>(dim)]};
+  interval i{0, stored_of[static_cast<std::size_t>(dim)]};
   unsigned const six = split_of(p.split, dim);
   for (int k = 0; k < depth(six); ++k) {  // the outermost axis first
     int const axis = axis_at(six, k);
@@ -22,10 +22,11 @@ std::vector<std::size_t> positions(mesh_code const& m, place const& p, int rank)
     interval const i = held(m, p, d, rank);
     std::vector<std::size_t> finer;
     finer.reserve(all.size() * static_cast<std::size_t>(i.size));
+    int const extent = extent_of[static_cast<std::size_t>(d)];
     for (std::size_t const at : all)
-      for (int k = 0; k < i.size; ++k)
-        finer.push_back(at * static_cast<std::size_t>(extent_of[static_cast<std::size_t>(d)]) +
-                        static_cast<std::size_t>(i.first + k));
+      for (int k = i.first; k < i.first + i.size; ++k)
+        finer.push_back(at == pad || k >= extent ? pad
+                                                 : at * static_cast<std::size_t>(extent) + static_cast<std::size_t>(k));
     all = std::move(finer);
   }
   return all;
@@ -36,7 +37,7 @@ bool divides(mesh_code const& m, splits layout) {
     int parts = 1;
     for (int k = 0; k < depth(split_of(layout, d)); ++k)
       parts *= m.size[static_cast<std::size_t>(axis_at(split_of(layout, d), k))];
-    if (extent_of[static_cast<std::size_t>(d)] % parts != 0) return false;
+    if (stored_of[static_cast<std::size_t>(d)] % parts != 0) return false;
   }
   return true;
 }
@@ -62,7 +63,8 @@ bool can_meet(mesh_code const& m, std::vector<place> const& all) {
     for (auto const& p : all)
       for (int const d : p.dims)
         if (held(m, p, d, r) != held(m, space, d, r)) return false;
-    for (std::size_t const at : positions(m, space, r)) met[at] = true;
+    for (std::size_t const at : positions(m, space, r))
+      if (at != pad) met[at] = true;
   }
   return std::ranges::all_of(met, [](bool x) { return x; });
 }

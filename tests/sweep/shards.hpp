@@ -5,14 +5,15 @@
 
 namespace sweep {
 
-/// The positions along a dimension that a rank holds.
+/// The positions along a dimension that a rank holds, pads included.
 struct interval {
   int first = 0, size = 0;
   bool operator==(interval const&) const = default;
 };
 interval held(mesh_code const& m, place const& p, int dim, int rank);
 
-/// The global, row-major positions of the elements of a rank's shard, in its order.
+/// The global, row-major positions of the elements of a rank's shard, in its order; `pad` of pads.
+inline constexpr std::size_t pad = ~std::size_t{0};
 std::vector<std::size_t> positions(mesh_code const& m, place const& p, int rank);
 
 /// Every axis list divides its dimension.

@@ -13,6 +13,17 @@ namespace {
 SWEEP_OF_ONE(top_a, (real<a, c>), std::get<0>(mtf::top_k<a, d>(x)))
 SWEEP_OF_ONE(top_c, (real<d, b>), std::get<0>(mtf::top_k<b, c>(x)))
 SWEEP_OF_ONE(top_places, (real<a, b, d>), std::get<1>(mtf::top_k<b, c>(x)))
+SWEEP_OF_ONE(argmax_a, (real<a, c>), mtf::argmax<a>(x))
+SWEEP_OF_ONE(argmax_b, (real<d, b, c>), mtf::argmax<b>(x))
+SWEEP_OF_ONE(argmin_a, (real<a, c>), mtf::argmin<a>(x))
+SWEEP_OF_ONE(argmin_c, (real<b, c, a>), mtf::argmin<c>(x))
+SWEEP_OF_ONE(sort_a, (real<a, b>), mtf::sort<a>(x))
+SWEEP_OF_ONE(sort_b, (real<c, b, a>), mtf::sort<b>(x))
+SWEEP_OF_ONE(sort_alone, (real<a>), mtf::sort<a>(x))
+SWEEP_OF_ONE(argsort_a, (real<c, a>), mtf::argsort<a>(x))
+SWEEP_OF_ONE(argsort_integers, (whole<a, b, c>), mtf::argsort<b>(x))
+SWEEP_OF_ONE(categorical_a, (real<b, a>), mtf::categorical<a>(x, mtf::random_key(11), 0.7))
+SWEEP_OF_ONE(categorical_b, (real<a, b, c>), mtf::categorical<b>(x, mtf::random_key(12)))
 
 documentation const tops{
     .names = {"top_k"},
@@ -22,6 +33,38 @@ documentation const tops{
         "tensors. Of equal elements the first; NaN before all. k is not split.",
     .forward = "two all-gathers: each rank's largest elements, and their positions",
     .backward = "nothing. A gradient that arrives partial over dim's axes is reduced: one all-reduce of the result",
+    .partial = "reduced"};
+
+documentation const largest_at{.names = {"argmax", "argmin"},
+                               .call = "argmax<dim>(x), argmin<dim>(x)",
+                               .meaning =
+                                   "Where the largest or the smallest element along dim is (int32). Of equal elements "
+                                   "the first; NaN is larger, or "
+                                   "smaller, than all.",
+                               .forward = "two all-gathers: each rank's largest or smallest element, and its position",
+                               .backward = "no gradient",
+                               .partial = "reduced"};
+
+documentation const in_order{
+    .names = {"sort", "argsort"},
+    .call = "sort<dim>(x), argsort<dim>(x)",
+    .meaning =
+        "The elements along dim in ascending order, NaN last; or where they were (int32), of equal elements the first "
+        "in front.",
+    .forward =
+        "along the dimension: what a relayout sends by which its axes split other dimensions that they divide, an "
+        "all-to-all, and one back; an axis that divides none: an all-gather, and nothing back",
+    .backward = "sort: the same; argsort: no gradient",
+    .partial = "reduced"};
+
+documentation const choices{
+    .names = {"categorical"},
+    .call = "categorical<dim>(logits, key, temperature)",
+    .meaning =
+        "A position along dim (int32) by chance, with the probabilities of softmax(logits / temperature): of the key "
+        "and the elements' positions, the same for every layout.",
+    .forward = "as for argmax",
+    .backward = "no gradient",
     .partial = "reduced"};
 
 }  // namespace
@@ -38,6 +81,38 @@ std::vector<operation> sorting_operations() {
                         forms::largest(1, static_cast<int>(C), {0, 2, 3}))
           .drawn(-3, 3)
           .integers()
+          .without_gradient(),
+      entry<argmax_a>("argmax<a>(x[a, c])", largest_at, define::argmax(), forms::largest(0, 1, {2}))
+          .drawn(-3, 3)
+          .without_gradient(),
+      entry<argmax_b>("argmax<b>(x[d, b, c]), with ties", largest_at, define::argmax(), forms::largest(1, 1, {3, 2}))
+          .drawn(-3, 3)
+          .integers()
+          .without_gradient(),
+      entry<argmin_a>("argmin<a>(x[a, c])", largest_at, define::argmin(), forms::largest(0, 1, {2}))
+          .drawn(-3, 3)
+          .without_gradient(),
+      entry<argmin_c>("argmin<c>(x[b, c, a]), with ties", largest_at, define::argmin(), forms::largest(2, 1, {1, 0}))
+          .drawn(-3, 3)
+          .integers()
+          .without_gradient(),
+      entry<sort_a>("sort<a>(x[a, b])", in_order, define::sort(0), forms::sorted(0)).drawn(-3, 3),
+      entry<sort_b>("sort<b>(x[c, b, a]), with ties", in_order, define::sort(1), forms::sorted(1))
+          .drawn(-3, 3)
+          .integers(),
+      entry<sort_alone>("sort<a>(x[a])", in_order, define::sort(0), forms::sorted(0)).drawn(-3, 3),
+      entry<argsort_a>("argsort<a>(x[c, a])", in_order, define::argsort(0), forms::forward_only(forms::sorted(0, 4)))
+          .drawn(-3, 3)
+          .without_gradient(),
+      entry<argsort_integers>("argsort<b>(n[a, b, c])", in_order, define::argsort(1),
+                              forms::forward_only(forms::sorted(1, 4)))
+          .drawn(-3, 3)
+          .without_gradient(),
+      entry<categorical_a>("categorical<a>(x[b, a], key, 0.7)", choices,
+                           define::categorical(mtf::random_key(11).bits(), 0.7), forms::largest(0, 1, {1}))
+          .without_gradient(),
+      entry<categorical_b>("categorical<b>(x[a, b, c], key)", choices,
+                           define::categorical(mtf::random_key(12).bits(), 1), forms::largest(1, 1, {0, 2}))
           .without_gradient(),
   };
   return ops;

@@ -43,12 +43,18 @@ struct b : mtf::dim<"b"> {};
 struct c : mtf::dim<"c"> {};
 struct d : mtf::dim<"d"> {};
 struct e : mtf::dim<"e"> {};
+struct f : mtf::dim<"f"> {};
+struct g : mtf::dim<"g"> {};
+struct h : mtf::dim<"h"> {};
 #else
 struct a : mtf::dim<"a", extent_of[0]> {};
 struct b : mtf::dim<"b", extent_of[1]> {};
 struct c : mtf::dim<"c", extent_of[2]> {};
 struct d : mtf::dim<"d", extent_of[3]> {};
 struct e : mtf::dim<"e", extent_of[4]> {};
+struct f : mtf::dim<"f", extent_of[5]> {};
+struct g : mtf::dim<"g", extent_of[6]> {};
+struct h : mtf::dim<"h", extent_of[7]> {};
 #endif
 struct p1 : mtf::axis<"p", 1> {};
 struct p2 : mtf::axis<"p", 2> {};
@@ -58,7 +64,7 @@ struct q2 : mtf::axis<"q", 2> {};
 struct q3 : mtf::axis<"q", 3> {};
 struct r2 : mtf::axis<"r", 2> {};
 struct n2 : mtf::axis<"q", 2, mtf::link::node> {};
-using dims = mtf::detail::list<a, b, c, d, e>;
+using dims = mtf::detail::list<a, b, c, d, e, f, g, h>;
 #ifdef MTF_SWEEP_EXTENTS
 using meshes = mtf::detail::list<mtf::mesh<>, mtf::mesh<p1, q2>, mtf::mesh<p2, q2>>;
 #else
@@ -90,7 +96,9 @@ struct layout_from {
   using type = decltype(layout_with<Mesh>(
       mtf::detail::concat_t<decltype(rule_of<Mesh, a, split_of(L, 0)>()), decltype(rule_of<Mesh, b, split_of(L, 1)>()),
                             decltype(rule_of<Mesh, c, split_of(L, 2)>()), decltype(rule_of<Mesh, d, split_of(L, 3)>()),
-                            decltype(rule_of<Mesh, e, split_of(L, 4)>())>{}));
+                            decltype(rule_of<Mesh, e, split_of(L, 4)>()), decltype(rule_of<Mesh, f, split_of(L, 5)>()),
+                            decltype(rule_of<Mesh, g, split_of(L, 6)>()),
+                            decltype(rule_of<Mesh, h, split_of(L, 7)>())>{}));
 };
 template <class Mesh, splits L>
 using layout_from_t = typename layout_from<Mesh, L>::type;
@@ -253,7 +261,10 @@ struct by_value<Op, mtf::detail::list<Arg...>, std::index_sequence<I...>> {
   }
   static void add_layouts(backend& on, typed_case const& t) {
     auto const& m = mesh_of[static_cast<std::size_t>(t.mesh)];
-    for (std::size_t k = 0; k < extent_of.size(); ++k) on.layouts().give({{name_of_dim[k], extent_of[k]}});
+    mtf::extents_value given;
+    for (std::size_t k = 0; k < extent_of.size(); ++k)
+      given.give(name_of_dim[k], extent_of[k], stored_of[k] == extent_of[k] ? 1 : stored_of[k]);
+    on.layouts().give(given);
     on.layouts().add(layout_from(m, t.code.layout));
     on.layouts().add(layout_from(m, t.code.other));
   }
@@ -270,6 +281,7 @@ constexpr signature signature_of() {
   signature s = signature_from<typename Op::operands>::make();
   if constexpr (requires { Op::takes_layout; }) s.takes_layout = true;
   if constexpr (requires { Op::more_dims; }) s.more_dims = Op::more_dims;
+  if constexpr (requires { Op::apart; }) s.apart = Op::apart;
   return s;
 }
 

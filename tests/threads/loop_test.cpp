@@ -26,6 +26,7 @@
 #include <mtf/mtf.hpp>
 #include <mtf/threads.hpp>
 #include <mtf/train/loop.hpp>
+#include <mtf/train/run_history.hpp>
 
 #include "loop_runs.hpp"
 #include "support/faults.hpp"
@@ -308,6 +309,33 @@ TEST_CASE("a report has each step, what went wrong, and where the time went") {
   CHECK(files == 1);
   o.page = nullptr;
   CHECK(train(o, always_one).error == "a report needs a page: loop_options::page is empty");
+}
+
+TEST_CASE("a run whose evaluations get no better ends early, and says so") {
+  scratch const at;
+  std::atomic<int> improved = 0;
+  mtf::loop_options o{.steps = 100, .evaluate_every = 5, .patience = 2};
+  o.evaluate = [] {
+    thread_local double worse = 0;  // alike on all ranks
+    return worse += 1000;
+  };
+  o.improved = [&] { ++improved; };
+  o.report = at.of("run.html");
+  o.page = [](std::string const& json) { return json; };
+  auto const early = train(o, always_one);
+  CHECK(early.code == 0);
+  REQUIRE(early.evaluations.size() == 3);
+  CHECK(early.evaluations.back().first == 10);
+  CHECK(improved == 2);  // the first, on two ranks
+  auto const page = nlohmann::json::parse(bytes_of(o.report));
+  CHECK(page["state"] == "stopped early");
+  CHECK(page["step"] == 10);
+  // It is the run that should have had so many steps.
+  o.steps = 10;
+  o.patience = 0;
+  auto const whole = train(o, always_one);
+  CHECK(whole.w == early.w);
+  CHECK(nlohmann::json::parse(bytes_of(o.report))["state"] == "finished");
 }
 
 TEST_CASE("a signal ends a run that can go on") {

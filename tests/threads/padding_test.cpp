@@ -19,7 +19,11 @@
 #include <mtf/checkpoint/extents_in.hpp>
 #include <mtf/checkpoint/save.hpp>
 #include <mtf/detail/sharding/shard.hpp>
+#include <mtf/ops/cumulative.hpp>
 #include <mtf/ops/indexing.hpp>
+#include <mtf/ops/movement.hpp>
+#include <mtf/ops/nn/attention.hpp>
+#include <mtf/ops/nn/linear_cross_entropy.hpp>
 #include <mtf/ops/nn/rotary.hpp>
 #include <mtf/ops/sorting.hpp>
 #include <mtf/tensor/extent.hpp>
@@ -36,6 +40,9 @@ struct values {
   struct vocab : mtf::dim<"vocab"> {};
   struct width : mtf::dim<"width"> {};
   struct most : mtf::dim<"most"> {};
+  struct joined : mtf::dim<"joined"> {};    // vocab and then width
+  struct letters : mtf::dim<"letters"> {};  // vocab and most as one
+  struct few : mtf::dim<"few"> {};
 };
 template <int Batch, int Vocab, class Pad = mtf::pad_to<4>>
 struct types {
@@ -44,11 +51,17 @@ struct types {
   struct vocab : mtf::dim<"vocab", Vocab, Pad> {};
   struct width : mtf::dim<"width", 3, Pad> {};
   struct most : mtf::dim<"most", 2> {};
+  struct joined : mtf::dim<"joined", Vocab + 3, Pad> {};
+  struct letters : mtf::dim<"letters", 2 * Vocab, mtf::pad_to<2 * Pad::multiple>> {};
+  struct few : mtf::dim<"few", 2, Pad> {};
   static mtf::extents_value padded() {
     mtf::extents_value all{{"most", 2}};
     all.give("batch", Batch, Pad::multiple);
     all.give("vocab", Vocab, Pad::multiple);
     all.give("width", 3, Pad::multiple);
+    all.give("joined", Vocab + 3, Pad::multiple);
+    all.give("letters", 2 * Vocab, 2 * Pad::multiple);
+    all.give("few", 2, Pad::multiple);
     return all;
   }
 };
@@ -88,6 +101,9 @@ struct program {
   using vocab = typename D::vocab;
   using width = typename D::width;
   using most = typename D::most;
+  using joined = typename D::joined;
+  using letters = typename D::letters;
+  using few = typename D::few;
   struct first : mtf::dim<"first", 1> {};
   using here = mtf::place<double, Layout, thread_backend>;
   template <class... Dims>
@@ -161,6 +177,12 @@ struct program {
     operation("log_softmax", [](auto const& q) { return mtf::log_softmax<vocab>(q.x); });
     operation("logsumexp", [](auto const& q) { return mtf::logsumexp<vocab>(q.x); });
     operation("cross_entropy", [&](auto const& q) { return mtf::cross_entropy<vocab>(q.x, labels); });
+    operation("cross_entropy, smoothed", [&](auto const& q) {
+      return mtf::cross_entropy<vocab>(q.x, labels, {.label_smoothing = 0.3, .z_loss = 0.2});
+    });
+    operation("linear_cross_entropy of a tied table", [&](auto const& q) {
+      return mtf::linear_cross_entropy<vocab>(mtf::embedding<vocab>(q.table, ids), q.table, labels);
+    });
     operation("weighted_mean",
               [&](auto const& q) { return mtf::weighted_mean(mtf::cross_entropy<vocab>(q.x, labels), labels >= 0); });
     operation("sum", [](auto const& q) { return mtf::sum<vocab>(q.x); });
@@ -173,6 +195,48 @@ struct program {
     operation("top_k", [](auto const& q) { return std::get<0>(mtf::top_k<vocab, most>(q.x - 10.0)); });
     // (Of a dimension that has no pads, in tensors that have some.)
     auto const two = [](auto const& q) { return std::get<0>(mtf::top_k<vocab, most>(q.x - 10.0)); };
+    using mtf::cumulative;
+    operation("cumulative_sum", [](auto const& q) { return mtf::cumulative_sum<vocab>(q.x); });
+    operation("cumulative_sum of those behind",
+              [](auto const& q) { return mtf::cumulative_sum<batch>(q.x, cumulative::reverse_exclusive); });
+    operation("cumulative_prod",
+              [](auto const& q) { return mtf::cumulative_prod<vocab>(q.x + 2.0, cumulative::reverse); });
+    operation("cumulative_max",
+              [](auto const& q) { return mtf::cumulative_max<vocab>(q.x - 10.0, cumulative::reverse); });
+    operation("sort", [](auto const& q) { return mtf::sort<vocab>(q.x - 10.0); });
+    operation("gather", [&](auto const& q) { return mtf::gather<vocab>(q.x + 1.0, ids); });
+    operation("scatter_add", [&](auto const& q) { return mtf::scatter_add<vocab>(ids, mtf::sum<vocab>(q.x)); });
+    all["argsort"] = numbers_of(mtf::argsort<vocab>(p.x - 10.0));
+    all["argmin"] = numbers_of(mtf::argmin<vocab>(p.x + 10.0));
+    all["categorical"] = numbers_of(mtf::categorical<vocab>(p.x - 10.0, mtf::random_key(13)));
+    all["one_hot"] = numbers_of(mtf::one_hot<vocab>(labels));
+    // What moves along a padded dimension, from one or to one.
+    operation("roll", [](auto const& q) { return mtf::roll<vocab>(q.x, 2); });
+    operation("shift", [](auto const& q) { return mtf::shift<batch>(q.x, -1); });
+    operation("reverse", [](auto const& q) { return mtf::reverse<vocab>(q.x); });
+    operation("concat", [](auto const& q) {
+      return mtf::concat<joined, vocab, width>(q.x, mtf::einsum<batch, width>(mtf::exp(q.x), q.table));
+    });
+    operation("pad", [](auto const& q) { return mtf::pad<vocab, joined>(q.x, 1); });
+    operation("pad with a number", [](auto const& q) { return mtf::pad<vocab, joined>(q.x, 2, 2.5); });
+    operation("slice of a padded dimension", [](auto const& q) { return mtf::slice<vocab, few>(q.x, 1); });
+    operation("slice with a step", [](auto const& q) { return mtf::slice<vocab, few>(q.x, 3, -2); });
+    operation("update of a padded dimension",
+              [](auto const& q) { return mtf::update<vocab, few>(q.x, mtf::slice<vocab, few>(mtf::exp(q.x), 0), 1); });
+    operation("top_k, padded", [](auto const& q) { return std::get<0>(mtf::top_k<vocab, few>(q.x - 10.0)); });
+    all["places, padded"] = numbers_of(std::get<1>(mtf::top_k<vocab, few>(p.x - 10.0)));
+    operation("stacked", [](auto const& q) { return mtf::stacked<few>(q.x, mtf::exp(q.x)); });
+    if constexpr (mtf::detail::has_extent<vocab>) {
+      auto const second = numbers_of(mtf::complete(std::get<1>(mtf::unstacked<vocab>(p.x))));
+      std::vector<double> column;
+      for (std::size_t i = 1; i < all["parameter x"].size(); i += static_cast<std::size_t>(count))
+        column.push_back(all["parameter x"][i]);
+      CHECK(second == column);
+    }
+    operation("merge_dims and split_dim", [](auto const& q) {
+      auto const rows = mtf::exp(mtf::broadcast<vocab, most>(q.bias));
+      return mtf::split_dim<letters, vocab, most>(mtf::merge_dims<vocab, most, letters>(rows) + 1.0);
+    });
     operation("slice", [&](auto const& q) { return mtf::slice<most, first>(two(q), 1); });
     operation("update", [&](auto const& q) {
       return mtf::update<most, first>(two(q), mtf::slice<most, first>(two(q), 1) * 2.0, 0);
@@ -294,7 +358,8 @@ named_numbers on_one_rank() {
   on_ranks_of<mtf::mesh<>>([&](thread_backend& b) {
     b.layouts().add({});
     auto extents = T::padded();
-    for (char const* const name : {"batch", "vocab", "width"}) extents.give(name, *extents.find(name));  // without pads
+    for (char const* const name : {"batch", "vocab", "width", "joined", "letters", "few"})
+      extents.give(name, *extents.find(name));  // without pads
     b.layouts().give(extents);
     all = program<values, mtf::any_layout<>>::run(b);
   });
@@ -304,8 +369,8 @@ named_numbers on_one_rank() {
 template <class T>
 void check_padded() {
   auto const expected = on_one_rank<T>();
-  for (char const* const text :
-       {"", "vocab:p", "vocab:p+q", "batch:q;vocab:p;keys:", "batch:p+q;keys:", "batch:p;width:q;keys:", "width:p+q"})
+  for (char const* const text : {"", "vocab:p", "vocab:p+q", "batch:q;vocab:p;keys:", "batch:p+q;keys:",
+                                 "batch:p;width:q;keys:", "width:p+q", "joined:p+q;vocab:p;letters:q+p"})
     on_ranks_of<mtf::mesh_of<"p:2;q:2">>([&](thread_backend& b) {
       CAPTURE(text);
       b.layouts().add(mtf::layout_from(mtf::mesh_from("p:2;q:2"), text));
@@ -341,12 +406,40 @@ TEST_CASE("what is not right with pads is refused, and so are lengths that are p
     b.layouts().add({});
     b.layouts().give(mtf::extents_from("vocab:5/4;batch:2;most:2"));
     auto const x = mtf::ones<here::tensor<values::batch, vocab>>(b);
-    CHECK(error_of([&] { mtf::slice<vocab, values::most>(x, 0); }) ==
-          "an operation does not take a padded dimension; here: vocab 5 of 8; by slice");
-    CHECK(error_of([&] { mtf::top_k<vocab, values::width>(x); }).find("the extent of width") == 0);
+    CHECK(error_of([&] { mtf::merge_dims<values::batch, vocab, values::letters>(x); }) ==
+          "where a dimension becomes two, or is made of two, pads are whole rows: the inner one has none, and the one "
+          "is padded to as many as the inner extent times what is stored of the outer one; here: [batch 2, vocab 5 of "
+          "8] to letters 10; by merge_dims");
+    CHECK(error_of([&] { mtf::split_dim<vocab, values::width, values::most>(x); }).find("the extent of width") == 0);
+    b.layouts().give(mtf::extents_from("width:5;few:1"));
+    CHECK(error_of([&] { mtf::split_dim<vocab, values::width, values::few>(x); }).find("where a dimension becomes") ==
+          0);
+    b.layouts().give({{"width", 2}});
+    CHECK(error_of([&] { mtf::split_dim<vocab, values::width, values::few>(x); }).find("a dimension that becomes") ==
+          0);
+    b.layouts().give(mtf::extents_from("few:9/4"));
+    CHECK(error_of([&] { mtf::slice<vocab, values::few>(x, 0); }) ==
+          "a part of a dimension is at most as long as the dimension; here: few 9, vocab 5");
+    CHECK(error_of([&] { mtf::top_k<vocab, values::joined>(x); }).find("the extent of joined") == 0);
+    // As long as both together, and padded as was said last.
+    for (std::int64_t const multiple : {1, 4, 8, 3}) {
+      b.layouts().give(mtf::extents_from("joined:7/" + std::to_string(multiple)));
+      auto const y = mtf::concat<values::joined, vocab>(x, x);
+      auto const& along = mtf::detail::place_of(y).spec()[1];
+      CHECK(along.logical() == 10);
+      CHECK(along.extent == (10 + multiple - 1) / multiple * multiple);
+      CHECK(mtf::to_global(y) == std::vector<double>(20, 1));
+    }
+    b.layouts().give(mtf::extents_from("vocab:6/4"));
+    auto const other = mtf::ones<here::tensor<values::batch, vocab>>(b);
+    CHECK(error_of([&] { x + other; }) ==
+          "one dimension name has two extents in one operation; here: vocab 5 of 8, vocab 6 of 8; by add");
     b.layouts().give({{"vocab", 5}});
     auto const y = mtf::ones<here::tensor<vocab>>(b);
     CHECK(error_of([&] { x + y; }).find("one dimension name has two extents in one operation") == 0);
+    // A part whose type has its extent, of a dimension whose type has none.
+    CHECK(mtf::to_global(std::get<0>(mtf::top_k<vocab, types<2, 2>::most>(y))) == std::vector<double>(2, 1));
+    CHECK(mtf::to_global(mtf::slice<vocab, types<2, 2>::most>(y, 3)) == std::vector<double>(2, 1));
     b.layouts().give({{"width", 6}});
     auto const too_long = error_of([&] { mtf::top_k<vocab, values::width>(x); });
     CHECK(too_long == "a part of a dimension is at most as long as the dimension; here: width 6, vocab 5");

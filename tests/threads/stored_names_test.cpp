@@ -7,10 +7,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -19,7 +22,9 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
+#include <mtf/checkpoint/array_source.hpp>
 #include <mtf/checkpoint/config_file.hpp>
+#include <mtf/checkpoint/safetensors.hpp>
 #include <mtf/checkpoint/save.hpp>
 
 #include "stored_models.hpp"
@@ -148,6 +153,65 @@ TEST_CASE("arrays are what their forms say, under any layout that writes or read
         check_stored(p, mtf::load<stored_model>(b, at.of("stored"), {.names = plain}));
       });
     }
+  }
+}
+
+/// A file's arrays, as those of another format; it counts the bytes that it is asked for.
+class counted_source final : public mtf::array_source {
+ public:
+  explicit counted_source(std::string const& path) {
+    std::ifstream in(path, std::ios::binary);
+    bytes_.assign(std::istreambuf_iterator<char>(in), {});
+    auto const header = mtf::safetensors_from(bytes_, bytes_.size(), path);
+    arrays_ = header.arrays;
+    data_ = header.data;
+  }
+  [[nodiscard]] std::string const& path() const override { return path_; }
+  [[nodiscard]] std::vector<mtf::stored_array> const& arrays() const override { return arrays_; }
+  void read(std::size_t i, std::uint64_t begin, std::span<char> to) const override {
+    if (fails && asked > 0) throw mtf::user_error("some.format: it ends");
+    std::memcpy(to.data(), bytes_.data() + data_ + arrays_[i].begin + begin, to.size());
+    asked += to.size();
+  }
+  [[nodiscard]] std::uint64_t all() const { return bytes_.size() - data_; }
+  mutable std::uint64_t asked = 0;
+  bool fails = false;
+
+ private:
+  std::string path_ = "some.format", bytes_;
+  std::vector<mtf::stored_array> arrays_;
+  std::uint64_t data_ = 0;
+};
+
+TEST_CASE("arrays of another format: a rank asks for the bytes of its shards, and no others") {
+  scratch const at;
+  on_ranks_of<mtf::mesh_of<"p:2;q:2">>([&](thread_backend& b) {
+    b.layouts().add(mtf::layout_from(mtf::mesh_from(mesh_text), ""));
+    mtf::save(at.of("stored"), numbered<model>(b), {.names = names()});
+  });
+  for (char const* const reads : rules) {
+    CAPTURE(reads);
+    on_ranks_of<mtf::mesh_of<"p:2;q:2">>([&](thread_backend& b) {
+      b.layouts().add(mtf::layout_from(mtf::mesh_from(mesh_text), reads));
+      auto const from = std::make_shared<counted_source>(at.of("stored/model.safetensors"));
+      auto const q = mtf::load<model>(b, "nowhere", {.names = names(), .arrays = from});
+      auto const p = numbered<model>(b);
+      std::uint64_t shards = 0;
+      mtf::for_each_tensor(
+          [&](auto, auto const& x, auto const& y) {
+            CHECK(mtf::to_global(x) == mtf::to_global(y));
+            shards += 4 * static_cast<std::uint64_t>(y.where().spec.local_size(b.ranks().mesh()));
+          },
+          p, q);
+      CHECK(from->asked <= shards);  // without pads
+      if (std::string(reads).empty()) CHECK(from->asked == from->all());
+      if (std::string(reads).find("heads") != std::string::npos) CHECK(from->asked < from->all());
+
+      auto const ends = std::make_shared<counted_source>(at.of("stored/model.safetensors"));
+      ends->fails = true;
+      CHECK(error_of([&] { mtf::load<model>(b, "nowhere", {.names = names(), .arrays = ends}); }) ==
+            "some.format: it ends");
+    });
   }
 }
 
@@ -323,6 +387,8 @@ TEST_CASE("values of a config file") {
   CHECK(error_of([&] { (void)c.text("n"); }) == path + "n: expected a text, found 12");
   CHECK(c.numbers() == std::map<std::string, std::int64_t>{{"n", 12}, {"yes", 1}, {"no", 0}, {"deep.er.n", 3}});
   CHECK(error_of([&] { mtf::config_from(at.path + ".json"); }) == at.path + ".json cannot be read");
+  CHECK(mtf::config_of_text(R"({"n": 3})", "a text").number("n") == 3);
+  CHECK(error_of([&] { mtf::config_of_text("[3]", "a text"); }) == "a text: expected a JSON object");
 }
 
 }  // namespace

@@ -18,8 +18,8 @@
 #include <mtf/core/error.hpp>
 #include <mtf/data/text_file.hpp>
 
-#include "from_gguf.hpp"
-#include "gguf_file.hpp"
+#include "../from_gguf.hpp"
+#include "../gguf_file.hpp"
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <limits>
@@ -14,11 +15,12 @@
 #include <system_error>
 #include <vector>
 
-#include <mtf/checkpoint/config_file.hpp>
 #include <mtf/core/error.hpp>
 
 #include "../command_line.hpp"
-#include "generation_file.hpp"
+#include "../generation_file.hpp"
+#include "../model_options.hpp"
+#include "../writing/row_options.hpp"
 
 namespace mtf::tools {
 namespace {
@@ -68,22 +70,29 @@ void settle(generate_options& o, generation_file const& file, auto const& given)
   number("max_new_tokens", "--max-new-tokens", o.most);
 }
 
+/// What a layout is searched for. (A text has as many tokens as bytes at most.)
+void expect(generate_options& o) {
+  std::size_t longest = o.system.size() + o.question.size();
+  for (auto const& prompt : o.prompts) longest = std::max(longest, prompt.size());
+  for (auto const& prompt : o.tokens) longest = std::max(longest, prompt.size());
+  auto const count = std::max<std::size_t>({1, o.prompts.size(), o.tokens.size()});
+  o.on.rows = std::min(o.rows, static_cast<std::int64_t>(count));
+  auto const most = o.on.extents.find("positions").value_or(o.most);
+  o.on.positions = (std::min(most, static_cast<std::int64_t>(longest) + o.most) + 63) / 64 * 64;
+}
+
 }  // namespace
 
-generate_line parse_generate(int argc, char** argv, std::vector<sizes_of_task> const& models,
-                             bool has_ranks_as_threads) {
+generate_line parse_generate(int argc, char** argv, std::vector<generator> const& models) {
   generate_line line;
   auto& o = line.chosen;
   CLI::App app{"Writes on from a prompt, by a model in a directory of Hugging Face's."};
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
   constexpr double any = std::numeric_limits<float>::max();
 
-  app.add_option("--model", o.model, "a directory with config.json, model.safetensors and tokenizer.json")
-      ->check(is_path)
-      ->required();
-  app.add_option("--tokenizer", o.tokenizer, "another tokenizer.json, or \"bytes\", for the one in --model")
-      ->check(is_path);
+  model_options with(app, o.on, sizes_of_models(models), models.front().has_ranks_as_threads, argc, argv,
+                     "a token of each of --rows texts");
+  add_rows_and_chunk(app, o.rows, o.chunk);
   std::string prompt, prompts;
   auto* const text = app.add_option("--prompt", prompt, "the text to go on from");
   auto* const file = app.add_option("--prompts", prompts,
@@ -124,20 +133,7 @@ generate_line parse_generate(int argc, char** argv, std::vector<sizes_of_task> c
   app.add_flag("--ignore-generation-config", no_defaults,
                "draw tokens by the options alone, whatever generation_config.json says");
 
-  app.add_option("--mesh", o.mesh, "the machine's axes with their ranks, such as \"data:2;model:2\"")
-      ->capture_default_str();
-  app.add_option("--layout", o.layout,
-                 "which dimensions are split over which axes, such as \"batch:data;heads:model\"");
-  add_number(app, "--rows", o.rows, std::int64_t{1}, std::int64_t{4096}, "prompts that are worked on at once");
-  add_number(app, "--chunk", o.chunk, std::int64_t{1}, std::int64_t{most}, "tokens of a prompt that are read at once");
-  if (has_ranks_as_threads) {
-    app.add_flag("--ranks-as-threads", o.ranks_as_threads,
-                 "all ranks are threads of this process, which starts without mpirun");
-    o.ranks_as_threads = std::find(argv, argv + argc, std::string_view("--ranks-as-threads")) != argv + argc;
-  }
-
-  try {
-    app.parse(argc, argv);
+  parse_line(app, argc, argv, o.on.wrong, line.help, [&] {
     if (text->empty() && file->empty() && tokens->empty() && chat->empty())
       throw CLI::RequiredError("--prompt, --prompts, --chat or --tokens");
     for (auto const& stop : o.stops)
@@ -147,25 +143,13 @@ generate_line parse_generate(int argc, char** argv, std::vector<sizes_of_task> c
     if (!file->empty()) o.prompts = lines_of(prompts);
     for (auto const& some : ids) o.tokens.push_back(ids_of(some));
     if (!o.tokens.empty() && !o.stops.empty()) throw mtf::user_error("--stop is for text, which --tokens are not");
-    auto const config = mtf::config_from(o.model + "/config.json");
-    for (line.model = 0; line.model < models.size() && o.extents.size() == 0; ++line.model)
-      o.extents = models[line.model].from_config(config);
-    if (o.extents.size() == 0)
-      throw mtf::user_error(config.path() + ": the model_type \"" + config.text("model_type").value_or("") +
-                            "\" is none that this program has");
-    --line.model;
-    auto const said = generation_file_in(o.model, !no_defaults);
+    line.model = with.find_model();
+    auto const said = generation_file_of(*o.on.model, !no_defaults);
     settle(o, said, [&](char const* flag) { return app.count(flag) > 0; });
     if (!no_ends) o.ends = said.ends;
     o.first = said.first;
-    if (o.tokenizer.empty()) o.tokenizer = o.model;
-  } catch (CLI::CallForHelp const&) {
-    line.help = app.help();
-  } catch (CLI::ParseError const& e) {
-    line.wrong = std::string(e.what()) + " (see --help)";
-  } catch (mtf::user_error const& e) {
-    line.wrong = e.what();
-  }
+    expect(o);
+  });
   return line;
 }
 

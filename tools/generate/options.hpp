@@ -6,17 +6,15 @@
 #include <string>
 #include <vector>
 
-#include <mtf/core/extents_value.hpp>
-
-#include "../sizes.hpp"
-#include "sampling.hpp"
+#include "../model_choice.hpp"
+#include "../writing/generator.hpp"
+#include "../writing/sampling.hpp"
 
 namespace mtf::tools {
 
 /// What the command line and the model's directory say.
 struct generate_options {
-  std::string model, tokenizer;  // paths
-  std::string mesh = "one:1", layout;
+  model_choice on;
   std::vector<std::string> prompts;               // texts
   std::string question;                           // or one for the assistant that the model is
   std::string system;                             // what it is told first, in place of its template's words
@@ -29,18 +27,15 @@ struct generate_options {
   std::vector<std::int32_t> ends;     // tokens that end a text
   std::optional<std::int32_t> first;  // what stands before a text that is empty
   bool echo = false, quiet = false;
-  bool ranks_as_threads = false;
-  mtf::extents_value extents;  // of the model; batch, sequence and memory follow from the prompts
 };
 
 /// What parsing came to: options, or a reason to end at once.
 struct generate_line {
   generate_options chosen;
   std::size_t model = 0;  // which of those that the program has
-  std::optional<std::string> wrong, help;
+  std::optional<std::string> help;
 };
-/// `models`: what config.json says of each.
-generate_line parse_generate(int argc, char** argv, std::vector<sizes_of_task> const& models,
-                             bool has_ranks_as_threads);
+/// `models`: those that the program has.
+generate_line parse_generate(int argc, char** argv, std::vector<generator> const& models);
 
 }  // namespace mtf::tools

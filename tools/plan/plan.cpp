@@ -1,4 +1,4 @@
-#include "plan.hpp"
+#include "planner.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -14,11 +14,13 @@
 #include <vector>
 
 #include <mtf/checkpoint/distinct_files.hpp>
+#include <mtf/plan/describe.hpp>
 #include <mtf/plan/machine_json.hpp>
 #include <mtf/plan/plan_json.hpp>
 #include <mtf/train/text_output.hpp>
 
 #include "../choose.hpp"
+#include "../model_on_line.hpp"
 #include "../page/page.hpp"
 #include "../size_options.hpp"
 #include "../step_options.hpp"
@@ -31,7 +33,7 @@ namespace {
 struct question {
   // One for all layouts, or one for each.
   std::vector<std::string> meshes, layouts{""}, upper_layouts, states{"split"}, gradients{"overlapped"};
-  std::string program, machine = "h100", json, html;
+  std::string program, train, machine = "h100", json, html;
   step_options model;  // its sizes
   // Or the best layouts are to be found.
   std::string choose, pinned;
@@ -119,13 +121,13 @@ std::string table_of(std::vector<answer> const& all) {
 }
 
 /// The command lines that plan a step and, where there is a program for that, run it.
-std::string commands_for(planner const& of, step_options const& o, question const& q) {
+std::string commands_for(step_options const& o, question const& q) {
   auto const under = " --mesh " + shell_word(o.mesh) + " --layout " + shell_word(o.layout) +
                      (o.upper_layout ? " --upper-layout " + shell_word(*o.upper_layout) : "") + " --state " +
                      state_of(o) + " --gradients " + gradients_of(o) + o.size_flags;
   auto text = "  " + shell_word(q.program) + under + " --machine " + shell_word(q.machine) + "\n";
-  if (!of.train.empty()) {
-    auto const train = std::filesystem::path(q.program).replace_filename(of.train);
+  if (!q.train.empty()) {
+    auto const train = std::filesystem::path(q.program).replace_filename(q.train);
     text += "  mpirun -n " + std::to_string(mtf::mesh_from(o.mesh).shape.size()) + " " + shell_word(train.string()) +
             under + " --data some-text\n";
   }
@@ -151,7 +153,7 @@ mtf::searched_layouts search(planner const& of, question const& q, mtf::machine_
   return of.search(machine, among, q.model.extents);
 }
 
-std::string describe(planner const& of, mtf::searched_layouts const& found, question const& q) {
+std::string describe(mtf::searched_layouts const& found, question const& q) {
   auto const count = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
   auto text = text_of("%zu layout%s of the least %s on %s:\n%11s %11s %11s  %s\n", found.best.size(),
                       found.best.size() == 1 ? "" : "s", q.choose.c_str(), q.machine.c_str(), "step ms", "sent MB",
@@ -160,7 +162,7 @@ std::string describe(planner const& of, mtf::searched_layouts const& found, ques
     auto const o = options_of(f, q.two_layouts, q.model);
     text += text_of("%11.4g %11.4g %11.4g  ", 1e3 * f.seconds, static_cast<double>(f.bytes_sent) / 1e6,
                     static_cast<double>(f.memory) / 1e6) +
-            name_of(o) + "\n" + commands_for(of, o, q);
+            name_of(o) + "\n" + commands_for(o, q);
   }
   text += text_of(
       "searched: %llu layouts on %llu mesh%s; %llu tried in %llu plans (and %llu on one axis, for bounds); %llu are "
@@ -212,8 +214,15 @@ void write(char const* flag, std::string const& path, std::string const& text) {
 }
 
 /// Help or an answer for the screen; what is wrong is a user_error.
-std::string run(int argc, char** argv, planner const& of) {
+std::string run(int argc, char** argv, std::vector<planner> const& models, std::string const& train) {
+  std::vector<sizes_of_task> all_sizes;
+  all_sizes.reserve(models.size());
+  for (auto const& model : models) all_sizes.push_back(model.sizes);
+  auto const which = model_asked_for(argc, argv, all_sizes);
+  if (which.wrong) throw mtf::user_error(*which.wrong);
+  auto const& of = models[which.number];
   question q;
+  q.train = train;
   q.program = argv[0];
   CLI::App app{
       "Says what a training step of a model sends, computes and takes, before anything runs.\n"
@@ -276,7 +285,7 @@ std::string run(int argc, char** argv, planner const& of) {
   if (upper != nullptr)
     app.add_flag("--two-layouts", q.two_layouts, "--choose: the upper half of the layers may have a layout of its own")
         ->needs(choose);
-  size_options const sizes(app, of.sizes);
+  size_options const sizes(app, of.sizes, model_types_of(all_sizes));
   try {
     app.parse(argc, argv);
   } catch (CLI::CallForHelp const&) {
@@ -298,7 +307,7 @@ std::string run(int argc, char** argv, planner const& of) {
   if (!q.choose.empty()) {
     auto const found = search(of, q, machine);
     if (found.best.empty()) tell_why_none(of, found, q, machine);
-    text = describe(of, found, q);
+    text = describe(found, q);
     if (q.json.empty() && q.html.empty()) return text;
     for (auto const& f : found.best) asked.push_back(options_of(f, q.two_layouts, q.model));
   } else if (q.meshes.empty()) {
@@ -319,9 +328,9 @@ std::string run(int argc, char** argv, planner const& of) {
 
 }  // namespace
 
-int plan_by(int argc, char** argv, planner const& of) try {
+int plan_by(int argc, char** argv, std::vector<planner> const& models, std::string const& train) try {
   mtf::text_output screen("standard output", stdout);
-  screen.write(run(argc, argv, of));
+  screen.write(run(argc, argv, models, train));
   if (!screen.failure().empty()) throw mtf::user_error(screen.failure());
   return 0;
 } catch (mtf::user_error const& e) {

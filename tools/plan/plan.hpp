@@ -2,7 +2,6 @@
 // The program `plan`, for any task: int main(int argc, char** argv) { return mtf::tools::plan<my_task>(argc, argv); }.
 // It needs the core alone: no ranks, no kernels. mtf_add_tool of CMake writes it.
 #include <cstddef>
-#include <functional>
 #include <string>
 
 #include <mtf/core/extents_value.hpp>
@@ -16,33 +15,21 @@
 #include "../sizes.hpp"
 #include "../step_options.hpp"
 #include "../task.hpp"
+#include "planner.hpp"
 
 namespace mtf::tools {
 
-/// What `plan` asks of a program.
-struct planner {
-  std::function<mtf::plan_record(step_options const&)> record{};  // of a whole training step, AdamW included
-  std::function<mtf::searched_layouts(mtf::machine_description const&, mtf::layouts_to_search const&,
-                                      mtf::extents_value const&)>
-      search{};
-  sizes_of_task sizes{};
-  std::size_t layouts = 1;  // that the program has
-  std::string train{};      // the program beside this one that trains the same under any layout, if there is one
-};
-
-/// What `plan` does, by its command line. Gives the exit code.
-int plan_by(int argc, char** argv, planner const& of);
-
-/// The whole program.
+/// A task's.
 template <class Task, class Precision = float>
-int plan(int argc, char** argv, std::string const& train = {}) {
+planner planner_of() {
+  planner of;
   constexpr auto lacks = missing_for_plan<Task, mtf::place<Precision, mtf::any_layout<>>, false>();
   if constexpr (checked_task<Task, lacks>::value) {
     using program = under_any_layout<Task, Precision>;
     using split = typename program::state_split;
     using update = mtf::updated_by<mtf::adamw>;
-    planner of{
-        .sizes = sizes_of<Task, typename program::task>(), .layouts = has_upper_layout<Task> ? 2U : 1U, .train = train};
+    of.sizes = sizes_of<Task, typename program::task>();
+    of.layouts = has_upper_layout<Task> ? 2 : 1;
     of.record = [](step_options const& o) {
       auto record = program::inputs::pass_to([&](auto... in) {
         return mtf::record_under<split, update>(when_completed(o), o.state_is_split, planned_loss<program>{},
@@ -56,9 +43,14 @@ int plan(int argc, char** argv, std::string const& train = {}) {
     };
     of.search = [](mtf::machine_description const& machine, mtf::layouts_to_search const& among,
                    mtf::extents_value const& extents) { return searched<program>(machine, among, extents); };
-    return plan_by(argc, argv, of);
   }
-  return 1;
+  return of;
+}
+
+/// The whole program, for one task.
+template <class Task, class Precision = float>
+int plan(int argc, char** argv, std::string const& train = {}) {
+  return plan_by(argc, argv, {planner_of<Task, Precision>()}, train);
 }
 
 }  // namespace mtf::tools

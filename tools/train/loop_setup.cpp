@@ -39,7 +39,7 @@ mtf::run_description description_of(options const& o, std::int64_t parameters, m
 }  // namespace
 
 mtf::loop_options loop_options_from(options const& o, std::int64_t parameters, mtf::run_description about,
-                                    mtf::plan_value const& plan) {
+                                    mtf::plan_value const& plan, double flops) {
   mtf::loop_options loop{.steps = o.steps,
                          .learning_rate = learning_rates(o),
                          .evaluate_every = o.eval_every,
@@ -61,8 +61,8 @@ mtf::loop_options loop_options_from(options const& o, std::int64_t parameters, m
   loop.on_spike = o.on_spike;
   loop.on_not_finite = o.on_not_finite;
   loop.on_failed_checkpoint = o.on_failed_checkpoint;
-  loop.flops = plan.flops();
-  loop.sends = plan.unrolled();
+  loop.flops = flops;
+  if (o.buckets.empty()) loop.sends = plan.unrolled();  // else the first batch may be of another length
   loop.profile = o.profile;
   return loop;
 }

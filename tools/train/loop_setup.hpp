@@ -11,8 +11,9 @@
 namespace mtf::tools {
 
 /// What the loop does, as the command line says, but for evaluations; and what a report says of the program beside what
-/// its task says: its sizes, its layout, what was planned.
+/// its task says: its sizes, its layout, what was planned. `flops`: of matrix products in a step, on a rank, on
+/// average.
 mtf::loop_options loop_options_from(options const& o, std::int64_t parameters, mtf::run_description about,
-                                    mtf::plan_value const& plan);
+                                    mtf::plan_value const& plan, double flops);
 
 }  // namespace mtf::tools

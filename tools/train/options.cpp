@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <mtf/core/error.hpp>
+#include <mtf/core/limits.hpp>
 #include <mtf/train/adafactor.hpp>
 #include <mtf/train/optimizers.hpp>
 #include <mtf/train/schedules.hpp>
@@ -70,6 +74,22 @@ std::map<std::string, std::vector<std::string>> numbers_of_optimizers() {
           {"momentum", flags_of<mtf::momentum_options>()}, {"sgd", flags_of<mtf::sgd_options>()}};
 }
 
+/// "64,128,256"
+std::vector<std::int64_t> lengths_in(std::string const& text) {
+  std::vector<std::int64_t> all;
+  auto const* at = text.data();
+  auto const* const end = at + text.size();
+  while (true) {
+    std::int64_t n = 0;
+    auto const [last, error] = std::from_chars(at, end, n);
+    if (error != std::errc{} || n < 1 || n > mtf::max_extent || (last != end && *last != ','))
+      throw CLI::ValidationError("--buckets", "expected numbers of tokens, as 64,128,256, found \"" + text + "\"");
+    all.push_back(n);
+    if (last == end) return all;
+    at = last + 1;
+  }
+}
+
 /// An optimizer is given its own numbers alone.
 void check_numbers(options const& o) {
   auto const has = numbers_of_optimizers().at(o.optimizer);
@@ -99,7 +119,7 @@ std::function<double(int)> learning_rates(options const& o) {
   return rates_of(rise);
 }
 
-command_line parse(int argc, char** argv, executable const& built) {
+command_line parse(int argc, char** argv, executable const& built, std::vector<std::string> const& model_types) {
   command_line line;
   auto& o = line.chosen;
   CLI::App app{"Trains a model.\nThis executable " +
@@ -121,6 +141,12 @@ command_line parse(int argc, char** argv, executable const& built) {
           ->check(is_path);
   add_number(app, "--validation-share", o.validation_share, 0.0, 0.5,
              "of the data, kept for evaluations; at least one example is");
+  if (built.has_buckets)
+    app.add_option_function<std::string>(
+           "--buckets", [&o](std::string const& text) { o.buckets = lengths_in(text); },
+           "lengths below --sequence, as 64,128,256: documents of a file of tokens are batched with others of about "
+           "their length, and padded to the next of these; shorter ones are more in a batch")
+        ->type_name("INT,...");
 
   // The steps.
   add_number(app, "--steps", o.steps, 1, most, "training steps");
@@ -247,9 +273,8 @@ command_line parse(int argc, char** argv, executable const& built) {
     o.ranks_as_threads = std::find(argv, argv + argc, std::string_view("--ranks-as-threads")) != argv + argc;
   }
 
-  size_options const sizes(app, built.sizes);
-  try {
-    app.parse(argc, argv);
+  size_options const sizes(app, built.sizes, model_types);
+  parse_line(app, argc, argv, line.wrong, line.help, [&] {
     if (!o.plan && data->empty()) throw CLI::RequiredError(data->get_name());
     std::erase_if(o.numbers, [&](auto const& n) { return app.count(n.first) == 0; });
     check_numbers(o);
@@ -264,13 +289,7 @@ command_line parse(int argc, char** argv, executable const& built) {
     if (!o.choose.empty() && mesh->empty()) o.mesh.clear();
     if (!o.choose.empty() && (o.plan || o.ranks_as_threads) && o.mesh.empty() && o.ranks == 0)
       throw mtf::user_error("--choose without mpirun: expected --ranks, or a --mesh");
-  } catch (CLI::CallForHelp const&) {
-    line.help = app.help();
-  } catch (CLI::ParseError const& e) {
-    line.wrong = std::string(e.what()) + " (see --help)";
-  } catch (mtf::user_error const& e) {
-    line.wrong = e.what();
-  }
+  });
   return line;
 }
 

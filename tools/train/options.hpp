@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <mtf/train/on_trouble.hpp>
 
@@ -29,6 +30,7 @@ struct options : step_options {
   std::uint64_t seed = 1;
   bool plan = false, profile = false;
   double validation_share = 0.1;
+  std::vector<std::int64_t> buckets;      // sequences that are shorter than the longest
   std::map<std::string, double> numbers;  // of the optimizer, by flag: those that were given
   std::string schedule = "cosine";
   double learning_rate = 2e-3, dropout = 0, weight_decay = 0.1, clip = 1;
@@ -48,7 +50,7 @@ struct executable {
   std::string reads{};    // what --data takes
   std::string element{};  // of parameters, as config files call it
   // What the task has, beside what all have.
-  bool has_dropout = false, can_recompute = false, has_upper_layout = false, has_samples = false;
+  bool has_dropout = false, can_recompute = false, has_upper_layout = false, has_samples = false, has_buckets = false;
   sizes_of_task sizes{};
 };
 
@@ -58,6 +60,7 @@ struct command_line {
   std::optional<std::string> wrong;  // what is wrong with the command line
   std::optional<std::string> help;   // what to print, when help was asked for
 };
-command_line parse(int argc, char** argv, executable const& built);
+/// `model_types`: of all models that the program has; `built` is of one of them.
+command_line parse(int argc, char** argv, executable const& built, std::vector<std::string> const& model_types);
 
 }  // namespace mtf::tools

@@ -34,6 +34,7 @@
 #include "peak.hpp"
 #include "planned.hpp"
 #include "plot.hpp"
+#include "trainer.hpp"
 
 namespace mtf::tools {
 
@@ -63,6 +64,7 @@ executable executable_of(bool has_ranks_as_threads) {
                    .has_upper_layout = has_upper_layout<typename Program::plain_task>,
                    .has_samples = has_sample<task, backend, typename Program::template parameters_on<backend>,
                                              typename Program::template batch_on<backend>>,
+                   .has_buckets = Program::takes_any_layout && has_buckets<task>,
                    .sizes = sizes_of<typename Program::plain_task, task>()};
   if constexpr (requires { task::reads; }) built.reads = task::reads;
   built.element = element_name<typename Program::precision>();
@@ -136,8 +138,20 @@ int train_on(Backend& machine, options const& o) {
                                .batches = o.accumulate,
                                .validation_share = o.validation_share,
                                .extents = o.extents,
-                               .config = o.config});
+                               .config = o.config,
+                               .buckets = o.buckets});
   auto const plan = plan_of_step<typename Program::plain_task, typename Program::precision>(o);
+  double flops = plan.flops();
+  if constexpr (has_buckets<task>)
+    if (!o.buckets.empty()) {
+      flops = 0;
+      for (auto const& [extents, share] : data.batch_extents()) {
+        step_options of_these = o;
+        of_these.extents.give(extents);
+        // (Extents that cannot be under the layout are refused here.)
+        flops += share * plan_of_step<typename Program::plain_task, typename Program::precision>(of_these).flops();
+      }
+    }
   auto p = first_values<Program, parameters>(machine, o, seed.of("initial"));
   chosen_optimizer<Program, Backend> optimizer(machine, o);
   auto const count = mtf::parameter_count(p);
@@ -147,7 +161,7 @@ int train_on(Backend& machine, options const& o) {
   for (auto const& [name, value] : about.facts) facts += "; " + value;
   std::string const unit = about.loss_unit;
   auto const reference = about.reference;
-  auto asked = loop_options_from(o, count, std::move(about), plan);
+  auto asked = loop_options_from(o, count, std::move(about), plan, flops);
   if constexpr (requires { data.same(); }) asked.same.merge(data.same());
   if constexpr (requires {
                   task::item;
@@ -175,9 +189,11 @@ int train_on(Backend& machine, options const& o) {
   loop.compare_with(limits);
   loop.say(std::to_string(count) + " parameters, mesh " + mesh_text(o) + ", layout \"" + o.layout + "\"" + facts +
            text_of("; matrix peak %.0f GFLOP/s on all ranks", peak / 1e9));
-  loop.say(text_of("each rank sends %.2f MB a step in %llu collectives (--plan lists them)",
-                   static_cast<double>(plan.bytes_sent_per_rank()) / 1e6,
-                   static_cast<unsigned long long>(plan.count())));
+  loop.say(
+      text_of(o.buckets.empty()
+                  ? "each rank sends %.2f MB a step in %llu collectives (--plan lists them)"
+                  : "each rank sends %.2f MB a step of the longest sequences in %llu collectives (--plan lists them)",
+              static_cast<double>(plan.bytes_sent_per_rank()) / 1e6, static_cast<unsigned long long>(plan.count())));
 
   training_loss<Program> const loss{o.recompute, settings_in<task>(o.config)};
   auto const when = when_completed(o);
@@ -251,12 +267,10 @@ void choose([[maybe_unused]] options& o, [[maybe_unused]] int ranks) {
                                                                                o.two_layouts);
 }
 
-/// What the program does, by its command line.
+/// What the program does, as its command line says.
 template <class Program, class Threads>
-int train_by(int argc, char** argv) {
+int train_as(int argc, char** argv, command_line line) {
   using backend = process_backend;
-  auto const built = executable_of<Program>(Threads::are_threads);
-  auto line = parse(argc, argv, built);
   if (!line.chosen.checkpoint.empty())
     mtf::listen_for_stop();  // from here on: the run ends with a checkpoint, or begins
   if (line.help || (line.chosen.plan && !line.wrong)) try {
@@ -292,9 +306,9 @@ int train_by(int argc, char** argv) {
   }
 }
 
-/// The whole program. Threads: also ranks as threads of one process, as ranks_as_threads.hpp starts them.
-template <class Program, class Threads = ranks_as_processes>
-int train([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
+/// Of a task under layouts. Threads: also ranks as threads of one process, as ranks_as_threads.hpp starts them.
+template <class Program, class Threads>
+trainer trainer_under() {
   if constexpr (described<typename Program::plain_task>) {  // else its base has said what is missing
     using task = typename Program::task;
     using place = mtf::place<typename Program::precision, typename Program::layout, process_backend>;
@@ -303,10 +317,26 @@ int train([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
       using parameters = typename Program::template parameters_on<process_backend>;
       using batch = typename Program::template batch_on<process_backend>;
       constexpr auto lacks_for_training = missing_for_training<task, process_backend, parameters, batch>();
-      if constexpr (checked_task<task, lacks_for_training>::value) return train_by<Program, Threads>(argc, argv);
+      if constexpr (checked_task<task, lacks_for_training>::value)
+        return {.built = executable_of<Program>(Threads::are_threads), .run = &train_as<Program, Threads>};
     }
   }
-  return 1;
+  return {};
+}
+
+/// A task's, of several that a program has.
+template <class Task, class Precision = float, class Threads = ranks_as_processes>
+trainer trainer_of() {
+  static_assert(has_model_type<Task>,
+                "mtf: each task of a program that has several says what its model is called: static constexpr char "
+                "const* model_type");
+  return trainer_under<under_any_layout<Task, Precision>, Threads>();
+}
+
+/// The whole program, for one task.
+template <class Program, class Threads = ranks_as_processes>
+int train(int argc, char** argv) {
+  return train_by(argc, argv, {trainer_under<Program, Threads>()});
 }
 
 }  // namespace mtf::tools

@@ -21,10 +21,19 @@
 #include <mtf/math/dual.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/ops/elementwise/functions.hpp>
+#include <mtf/ops/movement/complete.hpp>
 #include <mtf/tensor/params.hpp>
 #include <mtf/tensor/tensor.hpp>
 
 namespace mtf {
+
+namespace detail {
+
+/// A tensor's type when it is no longer partial.
+template <class X>
+using whole_t = decltype(complete(std::declval<X const&>()));
+
+}  // namespace detail
 
 /// The gradient of a tensor of type Tensor, split like it. It may be partial; over which axes depends on all uses of
 /// the tensor together, so it is known when the program runs. complete() and part() reduce it. An optimizer whose state
@@ -44,6 +53,16 @@ class gradient {
   constexpr gradient(backend_type& b, detail::tensor_place<Tensor> const& place,
                      detail::cotangent<backend_type> const& g)
       : backend_(&b), place_(place), g_(g) {}
+
+  /// A tensor as a gradient, such as what a function made of that of `complete()`: of a partial one the sum, by one
+  /// all-reduce.
+  template <mtf::tensor_type X>
+    requires std::is_same_v<detail::whole_t<X>, Tensor>
+  constexpr explicit gradient(X const& x) : backend_(&x.backend()) {
+    auto const whole = mtf::complete(x);
+    place_ = detail::place_of(whole);
+    g_ = {whole.value().memory, 0};
+  }
 
   /// Its sharding.
   [[nodiscard]] constexpr detail::tensor_place<Tensor> const& place() const { return place_; }
@@ -179,6 +198,9 @@ class gradient {
   [[no_unique_address]] detail::tensor_place<Tensor> place_{};
   detail::cotangent<backend_type> g_;
 };
+
+template <tensor_type X>
+gradient(X const&) -> gradient<detail::whole_t<X>>;
 
 namespace detail {
 

@@ -85,6 +85,12 @@ constexpr T* data_of(buffer<Backend> const& b, [[maybe_unused]] index offset = 0
     return nullptr;
 }
 
+/// p, so many elements on; null where a backend holds no data.
+template <class T>
+constexpr T* moved(T* p, index by) {
+  return p == nullptr ? nullptr : p + by;
+}
+
 /// A buffer from element `offset` on.
 template <class T, class Backend>
 constexpr buffer<Backend> part_of(buffer<Backend> const& whole, index offset) {

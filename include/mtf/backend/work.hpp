@@ -100,27 +100,45 @@ struct contraction {
   bool operator==(contraction const&) const = default;
 };
 
-/// Attention of one rank: for each of `batch`, with operands (q, k, v), each query sees those of the keys that `seen`
-/// says of their positions here. Rows of `head` adjacent elements; results and gradients have the strides of q, k, v.
+/// What the strides of attention's batch are of.
+enum attention_operand : std::uint8_t { of_q, of_k, of_v, of_out, of_bias, of_query_ids, of_key_ids, of_weights };
+
+/// Attention of one rank: for each of `batch`, with operands as above, each query sees those of the keys that `seen`
+/// says of their positions here. Rows of adjacent elements, `head` of queries and keys, `values` of values and results;
+/// gradients have the strides of what they are of. A key's stride of 0 is that of one for several queries' heads.
 struct attention_shape {
-  loops<3> batch;
-  index queries = 1, keys = 1, head = 1;
-  index q_row = 0, k_row = 0, v_row = 0;  // from one row to the next
+  loops<8> batch;
+  index queries = 1, keys = 1, head = 1, values = 1;
+  index q_row = 0, k_row = 0, v_row = 0, out_row = 0;  // from one row to the next
   visible seen;
   std::int32_t const* lengths = nullptr;  // for each of the batch, how many of the keys there are; null: all
 
-  /// Elements of all queries.
-  [[nodiscard]] constexpr index query_elements() const { return batch.size() * queries * head; }
-  /// Elements of all keys.
-  [[nodiscard]] constexpr index key_elements() const { return batch.size() * keys * head; }
+  // What else may be said of scores and weights. A cap c makes c tanh(score / c) of a score, 0: nothing. The bias is
+  // added then. Queries see keys of their own id. The weights are dropped as the elements of the global tensor are that
+  // they would be: `first_weight`, and from query to query `weights_row`, besides the batch's strides.
+  double soft_cap = 0;
+  bool biased = false;
+  index bias_query = 0, bias_key = 0;                           // strides
+  std::int32_t const *query_ids = nullptr, *key_ids = nullptr;  // null: all see each other
+  index query_ids_step = 0, key_ids_step = 0;
+  double dropped = 0;  // the rate
+  std::uint64_t drop_key = 0;
+  index first_weight = 0, weights_row = 0;
+
+  /// Scores are more than products with a factor, or weights are dropped.
+  [[nodiscard]] constexpr bool has_more() const {
+    return soft_cap != 0 || biased || query_ids != nullptr || dropped != 0;
+  }
+  /// Elements of all queries and keys, with those of results and values.
+  [[nodiscard]] constexpr index elements() const { return batch.size() * (queries + keys) * (head + values); }
   /// The smallest extent of its products.
   [[nodiscard]] constexpr index size() const {
-    index const rows = queries < keys ? queries : keys;
-    return rows < head ? rows : head;
+    index const rows = queries < keys ? queries : keys, width = head < values ? head : values;
+    return rows < width ? rows : width;
   }
-  /// Of one product of rows with all rows that they see.
-  [[nodiscard]] constexpr double flops() const {
-    return 2 * static_cast<double>(batch.size() * head) * seen.pairs(queries, keys);
+  /// Of one product of rows of this width with all rows that they see.
+  [[nodiscard]] constexpr double flops(index width) const {
+    return 2 * static_cast<double>(batch.size() * width) * seen.pairs(queries, keys);
   }
 };
 

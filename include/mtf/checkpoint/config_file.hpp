@@ -9,6 +9,8 @@ namespace mtf {
 
 /// The values of a JSON file. Not read, no JSON object, a key twice: a user_error.
 MTF_CHECKPOINT_CODE config_values config_from(std::string const& path);
+/// The same of a text that no file has. `name`: what errors call it.
+MTF_CHECKPOINT_CODE config_values config_of_text(std::string const& text, std::string const& name);
 
 }  // namespace mtf
 

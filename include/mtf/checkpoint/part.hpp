@@ -2,10 +2,12 @@
 // What a checkpoint consists of.
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <mtf/checkpoint/array_source.hpp>
 #include <mtf/checkpoint/stored_names.hpp>
 
 #if !defined(MTF_CHECKPOINT_COMPILED)
@@ -38,6 +40,8 @@ struct load_options {
   std::vector<std::string> may_be_missing{};    // of the structure; those that no file has stay as they are
   std::vector<std::string> may_be_left_over{};  // of the files; those that the structure lacks are not read
   stored_names names{};                         // of another tool's files; none: the structure's own
+  /// What is read in place of the path's files; none: these.
+  std::shared_ptr<array_source const> arrays{};
 };
 
 /// How a structure is written for another tool.

@@ -39,7 +39,7 @@ void save_parts(collectives& ranks, std::string const& directory, checkpoint_not
 /// others. `path`: a directory, or one safetensors file. Gives the notes, none if another tool wrote it. A user_error
 /// that names file and tensor: those that are missing, of another shape, or in the files and not in the structure,
 /// unless `may` lists them; one that is damaged. (Of a checkpoint, those of the parts that are read; of other tools'
-/// files, all.)
+/// files, all.) With `may.arrays` what these have is read, and `path` is a name in errors.
 template <class Backend, class... T>
 checkpoint_notes load_parts(Backend& b, std::string const& path, load_options const& may,
                             checkpoint_part<T> const&... parts) {

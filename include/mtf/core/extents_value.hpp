@@ -72,6 +72,12 @@ class extents_value {
       if (ids_[i] == dim) return (extents_[i] + multiples_[i] - 1) / multiples_[i] * multiples_[i];
     return kin != 0 ? stored(kin) : std::nullopt;
   }
+  /// As long as n positions of a dimension are stored, with its pads if it was given with some.
+  [[nodiscard]] constexpr std::int64_t padded(std::uint64_t dim, std::uint64_t kin, std::int64_t n) const {
+    for (std::size_t i = 0; i < size_; ++i)
+      if (ids_[i] == dim) return (n + multiples_[i] - 1) / multiples_[i] * multiples_[i];
+    return kin != 0 ? padded(kin, 0, n) : n;
+  }
   /// The same by its name.
   [[nodiscard]] constexpr std::optional<std::int64_t> find(std::string_view name) const {
     return find(detail::hash_of(name));

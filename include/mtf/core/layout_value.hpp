@@ -198,7 +198,7 @@ constexpr layout_value layout_from(mesh_value const& mesh, std::string_view rule
     }
     int const ranks = mesh.shape.size(rule.axes.mask());
     std::int64_t extent = ranks;
-    ((extent = Dims::id == rule.dim && detail::has_extent<Dims> ? detail::extent_in_type<Dims>() : extent), ...);
+    ((extent = Dims::id == rule.dim && detail::has_extent<Dims> ? detail::stored_in_type<Dims>() : extent), ...);
     if (extent % ranks != 0)
       throw user_error(
           detail::refusal(MTF_SAYS_NOT_DIVISIBLE, detail::not_divisible_text(rule.name.view(), extent, ranks)));

@@ -28,8 +28,8 @@ struct visible_range {
 ///   visible::causal() & (visible::window(1024) | visible::prefix(4))    sinks (Xiao et al. 2024)
 ///
 /// A query may see nothing: its weights are 0, as is what it gathers, and so are the gradients. What needs data rides
-/// beside: the lengths of sequences are an operand of `masked_softmax` and `attention`; a bias is added to the scores
-/// before the softmax, and so are segments (of packed documents), by `where(of_queries == of_keys, scores, -1e9)`.
+/// beside: the lengths of sequences are an operand of `masked_softmax` and `attention`, a bias and the segments of
+/// packed documents are operands of `attention` (mtf/ops/nn.hpp).
 class visible {
  public:
   /// Counts and differences of positions.

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <mtf/data/tokenizer.hpp>
 #include <mtf/detail/data/bpe_merges.hpp>
 #include <mtf/detail/data/bpe_tables.hpp>
@@ -31,6 +33,10 @@ class bpe_tokenizer final : public tokenizer {
   explicit bpe_tokenizer(std::string const& path, special_tokens special = special_tokens::matched)
       : bpe_tokenizer(std::make_shared<detail::bpe_tables const>(detail::bpe_tables_from(path)), special) {}
 
+  /// Of a tokenizer.json that was read; `name`: what errors call it.
+  bpe_tokenizer(nlohmann::json const& json, std::string const& name, special_tokens special = special_tokens::matched)
+      : bpe_tokenizer(std::make_shared<detail::bpe_tables const>(detail::bpe_tables_of(json, name)), special) {}
+
   void encode(std::string_view text, std::vector<std::uint32_t>& to) override {
     walk_(
         text, special_ == special_tokens::as_text, [&](std::string_view word) { encode_word(word, to); },
@@ -44,6 +50,7 @@ class bpe_tokenizer final : public tokenizer {
     return tables_->id_of(name);
   }
   [[nodiscard]] bool is_special(std::uint32_t id) const override { return tables_->specials.contains(id); }
+  [[nodiscard]] std::vector<std::uint32_t> before_text() const override { return tables_->before; }
   [[nodiscard]] std::unique_ptr<tokenizer> clone() const override {
     return std::unique_ptr<tokenizer>(new bpe_tokenizer(tables_, special_));
   }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include <mtf/core/error.hpp>
@@ -17,6 +18,15 @@
 
 namespace mtf {
 
+/// Of the text of a tokenizer.json, BPE or Unigram, or of a vocab.json. `name`: what errors call it; of a vocab.json
+/// its path, beside which merges.txt is.
+inline std::unique_ptr<tokenizer> tokenizer_of_text(std::string_view text, std::string const& name,
+                                                    special_tokens special = special_tokens::matched) {
+  auto const json = detail::strict_json(text, name);
+  if (detail::is_unigram(json)) return std::make_unique<unigram_tokenizer>(json, name, special);
+  return std::make_unique<bpe_tokenizer>(json, name, special);
+}
+
 /// By what is named: "bytes"; a tokenizer.json, BPE or Unigram; a vocab.json, byte-level BPE; a .model file of
 /// sentencepiece; or a directory that has one of these files, looked for in this order.
 inline std::unique_ptr<tokenizer> load_tokenizer(std::string const& name,
@@ -29,13 +39,8 @@ inline std::unique_ptr<tokenizer> load_tokenizer(std::string const& name,
         return load_tokenizer(path, special);
     throw user_error(name + " has no tokenizer.json, vocab.json or tokenizer.model");
   }
-  if (name.ends_with(".json")) {
-    // (What does not name the model need not be read twice.)
-    auto const text = detail::text_of_file(name, detail::json_tables::most_bytes);
-    if (text.find("\"Unigram\"") != std::string::npos && detail::is_unigram(detail::strict_json(text, name)))
-      return std::make_unique<unigram_tokenizer>(name, special);
-    return std::make_unique<bpe_tokenizer>(name, special);
-  }
+  if (name.ends_with(".json"))
+    return tokenizer_of_text(detail::text_of_file(name, detail::json_tables::most_bytes), name, special);
   if (name.ends_with(".model")) return std::make_unique<sentencepiece_tokenizer>(name);
   throw user_error(
       "the tokenizer " + name +

@@ -36,6 +36,8 @@ enum class data_part : std::uint8_t { training, validation };
 /// Memory: a number for each 64 documents. Rank threads need one each; the file may be the same.
 class token_rows {
  public:
+  static constexpr std::int64_t fewest_documents = 100;
+
   /// A file too short for one row of each part is a user_error.
   token_rows(token_file const& file, data_part part, row_options const& options)
       : file_(&file),
@@ -55,6 +57,8 @@ class token_rows {
 
   /// Rows until each document was read once.
   [[nodiscard]] std::int64_t rows_in_epoch() const { return rows_; }
+  /// Whether the file has fewer than `fewest_documents`.
+  [[nodiscard]] bool is_one_text() const { return one_text_; }
   /// Documents of this part.
   [[nodiscard]] std::int64_t documents() const { return documents_; }
   /// Their tokens.
@@ -79,7 +83,6 @@ class token_rows {
   }
 
  private:
-  static constexpr std::int64_t fewest_documents = 100;
   static constexpr std::int64_t stride = 64;
 
   /// Where documents are in the epoch's tokens: the place of each 64th.

@@ -51,6 +51,8 @@ class tokenizer {
       if (auto const id = id_of(name)) return id;
     return {};
   }
+  /// What stands before every text that a model reads, where the file says it; `encode` does not add it.
+  [[nodiscard]] virtual std::vector<std::uint32_t> before_text() const { return {}; }
   /// The same, for another thread; it shares the tables.
   [[nodiscard]] virtual std::unique_ptr<tokenizer> clone() const = 0;
   /// A place of the text, at `about` or behind it, where it can be broken: the parts' ids are the whole's. The text's

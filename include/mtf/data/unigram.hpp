@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <mtf/data/tokenizer.hpp>
 #include <mtf/detail/data/text_steps.hpp>
 #include <mtf/detail/data/unigram_tables.hpp>
@@ -27,6 +29,12 @@ class unigram_tokenizer final : public tokenizer {
   explicit unigram_tokenizer(std::string const& path, special_tokens special = special_tokens::matched)
       : unigram_tokenizer(std::make_shared<detail::unigram_tables const>(detail::unigram_tables_from(path)), special) {}
 
+  /// Of a tokenizer.json that was read; `name`: what errors call it.
+  unigram_tokenizer(nlohmann::json const& json, std::string const& name,
+                    special_tokens special = special_tokens::matched)
+      : unigram_tokenizer(std::make_shared<detail::unigram_tables const>(detail::unigram_tables_of(json, name)),
+                          special) {}
+
   void encode(std::string_view text, std::vector<std::uint32_t>& to) override {
     walk_(
         text, special_ == special_tokens::as_text, [&](std::string_view word) { path_.add(*tables_, word, to); },
@@ -40,6 +48,7 @@ class unigram_tokenizer final : public tokenizer {
     return tables_->id_of(name);
   }
   [[nodiscard]] bool is_special(std::uint32_t id) const override { return tables_->specials.contains(id); }
+  [[nodiscard]] std::vector<std::uint32_t> before_text() const override { return tables_->before; }
   [[nodiscard]] std::unique_ptr<tokenizer> clone() const override {
     return std::unique_ptr<tokenizer>(new unigram_tokenizer(tables_, special_));
   }

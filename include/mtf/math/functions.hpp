@@ -10,6 +10,7 @@
 #include <mtf/math/dual.hpp>
 #include <mtf/math/fast_math.hpp>
 #include <mtf/math/order.hpp>
+#include <mtf/math/rounding.hpp>  // IWYU pragma: export
 
 namespace mtf::math {
 
@@ -73,6 +74,31 @@ MTF_FUNCTION constexpr auto min(A a, B b) {
   return smaller(static_cast<R>(a), static_cast<R>(b));
 }
 
+/// e^x - 1, also where it is near 0.
+template <detail::number T>
+MTF_FUNCTION T expm1(T x) {
+  return fast_expm1(x);
+}
+/// log(1 + x), also where it is near 0.
+template <detail::number T>
+MTF_FUNCTION T log1p(T x) {
+  return fast_log1p(x);
+}
+/// The sine, of radians.
+template <detail::number T>
+MTF_FUNCTION T sin(T x) {
+  return library_sin(x);
+}
+/// The cosine, of radians.
+template <detail::number T>
+MTF_FUNCTION T cos(T x) {
+  return library_cos(x);
+}
+/// The error function: 2 / sqrt(pi) times the integral of e^(-t t) from 0 to x.
+template <detail::number T>
+MTF_FUNCTION T erf(T x) {
+  return fast_erf(x);
+}
 template <class T>
 MTF_FUNCTION dual<T> exp(dual<T> x) {
   T const e = exp(x.v);
@@ -92,6 +118,26 @@ MTF_FUNCTION dual<T> sqrt(dual<T> x) {
   T const r = sqrt(x.v);
   return {r, chained(x.d, T(0.5) / r)};
 }
+template <class T>
+MTF_FUNCTION dual<T> expm1(dual<T> x) {
+  return {expm1(x.v), chained(exp(x.v), x.d)};
+}
+template <class T>
+MTF_FUNCTION dual<T> log1p(dual<T> x) {
+  return {log1p(x.v), x.d / (T(1) + x.v)};
+}
+template <class T>
+MTF_FUNCTION dual<T> sin(dual<T> x) {
+  return {sin(x.v), chained(cos(x.v), x.d)};
+}
+template <class T>
+MTF_FUNCTION dual<T> cos(dual<T> x) {
+  return {cos(x.v), chained(-sin(x.v), x.d)};
+}
+template <class T>
+MTF_FUNCTION dual<T> erf(dual<T> x) {
+  return {erf(x.v), chained(T(1.12837916709551257390) * exp(-x.v * x.v), x.d)};
+}
 /// The derivative at 0 is 0.
 template <class T>
 MTF_FUNCTION constexpr dual<T> abs(dual<T> x) {
@@ -102,6 +148,11 @@ MTF_FUNCTION constexpr dual<T> abs(dual<T> x) {
 template <class X>
 MTF_FUNCTION X rsqrt(X x) {
   return number_t<X>(1) / sqrt(x);
+}
+/// 1 / x
+template <class X>
+MTF_FUNCTION constexpr X reciprocal(X x) {
+  return number_t<X>(1) / x;
 }
 /// x x
 template <class X>
@@ -168,19 +219,39 @@ MTF_FUNCTION dual<T> gelu(dual<T> x) {
   T const t = tanh(k * x.v * (T(1) + c * z)), half = T(0.5) + T(0.5) * t;
   return {x.v * half, chained(half + T(0.5) * k * x.v * (T(1) - t * t) * (T(1) + T(3) * c * z), x.d)};
 }
-/// a / b; of integers as in C++, towards zero, and 0 where C++ leaves it undefined: by zero, and the lowest by -1.
-template <class A, class B>
-MTF_FUNCTION constexpr auto divide(A a, B b) {
-  using R = decltype(a / b);
-  if constexpr (std::is_integral_v<R>) {
-    R const x = a, y = b;
-    bool const defined = y != 0 && (y != -1 || x != std::numeric_limits<R>::lowest());
-    return defined ? static_cast<R>(x / y) : R(0);
-  } else {
-    return a / b;
-  }
+/// x Phi(x), Phi the normal distribution function, by the error function: GELU as it is defined, of which `gelu` is an
+/// approximation. At -infinity it is 0.
+template <detail::number T>
+MTF_FUNCTION T gelu_erf(T x) {
+  T const share = T(0.5) + T(0.5) * erf(x * T(0.70710678118654752440));
+  return chained(share, x);
 }
-
+template <class T>
+MTF_FUNCTION dual<T> gelu_erf(dual<T> x) {
+  T const share = T(0.5) + T(0.5) * erf(x.v * T(0.70710678118654752440)),
+          density = T(0.39894228040143267794) * exp(T(-0.5) * x.v * x.v);
+  return {chained(share, x.v), chained(share + chained(density, x.v), x.d)};
+}
+/// x above 0, else alpha (e^x - 1), Clevert et al. 2015; the derivative at 0 is alpha.
+template <detail::number T>
+MTF_FUNCTION T elu(T x, number_t<T> alpha = 1) {
+  return bitwise_select(x > T(0), x, static_cast<T>(alpha * expm1(x)));
+}
+template <class T>
+MTF_FUNCTION dual<T> elu(dual<T> x, number_t<T> alpha = 1) {
+  return {elu(x.v, alpha), chained(bitwise_select(x.v > T(0), T(1), alpha * exp(x.v)), x.d)};
+}
+/// elu, scaled so that layers of it keep mean 0 and variance 1 (Klambauer et al. 2017).
+template <class X>
+MTF_FUNCTION X selu(X x) {
+  using T = number_t<X>;
+  return T(1.05070098735548049342) * elu(x, T(1.67326324235437728482));
+}
+/// x above 0, else slope x; the derivative at 0 is the slope.
+template <class X>
+MTF_FUNCTION constexpr X leaky_relu(X x, number_t<X> slope) {
+  return x > X(0) ? x : x * slope;
+}
 /// Whether `whole_power` takes this exponent.
 template <detail::number N>
 constexpr bool is_whole_exponent(N n) {
@@ -262,6 +333,49 @@ MTF_FUNCTION auto logaddexp(A a, B b) {
           of_y = bitwise_select(equal, T(0.5), bitwise_select(first, of_smaller, of_larger));
   return R(logaddexp(x.v, y.v), chained(of_x, x.d) + chained(of_y, y.d));
 }
+/// -(target log s + (1 - target) log(1 - s)) of s = sigmoid(x), without overflow, and exact where it is near 0.
+template <detail::number A, detail::number B>
+MTF_FUNCTION auto sigmoid_cross_entropy(A logit, B target) {
+  using R = mixed_t<A, B>;
+  R const x = static_cast<R>(logit), z = static_cast<R>(target);
+  return (x > R(0) ? R(1) - z : -z) * x + softplus(-abs(x));
+}
+template <class A, class B>
+MTF_FUNCTION auto sigmoid_cross_entropy(A logit, B target) {
+  using R = mixed_t<A, B>;
+  R const x = logit, z = target;
+  using T = number_t<R>;
+  // sigmoid(x) - z, of which the part that is less than a half is not made of 1.
+  T const less = sigmoid(-abs(x.v)), of_x = x.v > T(0) ? (T(1) - z.v) - less : less - z.v;
+  return R(sigmoid_cross_entropy(x.v, z.v), chained(x.d, of_x) - chained(z.d, x.v));
+}
+/// x times what a function makes of its gate. Where that is flat, as of a closed gate, the gate has no gradient,
+/// whatever x is.
+template <detail::number A, detail::number B>
+MTF_FUNCTION auto gated(A x, B opened) {
+  return x * opened;
+}
+template <class A, class B>
+MTF_FUNCTION auto gated(A x, B opened) {
+  using R = mixed_t<A, B>;
+  R const a = x, b = opened;
+  return R(a.v * b.v, chained(a.d, b.v) + chained(b.d, a.v));
+}
+/// x sigmoid(gate): a gated linear unit (Dauphin et al. 2017); the others are of Shazeer 2020.
+template <class A, class B>
+MTF_FUNCTION auto glu(A x, B gate) {
+  return gated(x, sigmoid(gate));
+}
+/// x gelu(gate), GELU by the hyperbolic tangent.
+template <class A, class B>
+MTF_FUNCTION auto geglu(A x, B gate) {
+  return gated(x, gelu(gate));
+}
+/// x silu(gate)
+template <class A, class B>
+MTF_FUNCTION auto swiglu(A x, B gate) {
+  return gated(x, silu(gate));
+}
 /// min(max(x, low), high); the derivative is 1 from low to high, both included.
 template <detail::number T>
 MTF_FUNCTION constexpr T clip(T x, number_t<T> low, number_t<T> high) {
@@ -286,9 +400,21 @@ MTF_FUNCTION constexpr dual<T> clip(dual<T> x, number_t<T> low, number_t<T> high
   X(gelu, true)                 \
   X(silu, true)                 \
   X(square, false)              \
-  X(abs, false)
+  X(abs, false)                 \
+  X(expm1, true)                \
+  X(log1p, true)                \
+  X(sin, true)                  \
+  X(cos, true)                  \
+  X(erf, true)                  \
+  X(gelu_erf, true)             \
+  X(selu, true)                 \
+  X(reciprocal, true)
+// Those that are flat but for steps.
+#define MTF_STEPS(X) X(sign, false) X(floor, true) X(ceil, true) X(round, true)
 // The same of two numbers.
-#define MTF_FUNCTIONS_OF_TWO(X) X(max, false) X(min, false) X(pow, true) X(logaddexp, true)
+#define MTF_FUNCTIONS_OF_TWO(X) X(max, false) X(min, false) X(pow, true) X(logaddexp, true) X(floor_divide, false)
+// The same, linear in the first, the second being a gate.
+#define MTF_GATES(X) X(glu, true) X(geglu, true) X(swiglu, true)
 // X(name, operator).
 #define MTF_COMPARISONS(X) X(less, <) X(greater, >) X(less_equal, <=) X(greater_equal, >=) X(equal, ==) X(not_equal, !=)
 

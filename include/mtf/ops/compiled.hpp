@@ -14,10 +14,11 @@
 #include <mtf/ops/movement/broadcast.hpp>
 #include <mtf/ops/movement/relayout.hpp>
 #include <mtf/ops/movement/transpose.hpp>
-#include <mtf/ops/nn/attention.hpp>
 #include <mtf/ops/nn/cross_entropy.hpp>
 #include <mtf/ops/nn/dropout.hpp>
 #include <mtf/ops/nn/norm.hpp>
+#include <mtf/ops/nn/ring_attention.hpp>
+#include <mtf/ops/nn/whole_attention.hpp>
 #include <mtf/ops/reduction/reduce.hpp>
 #include <mtf/ops/reduction/softmax.hpp>
 // IWYU pragma: end_exports
@@ -56,4 +57,5 @@
   MTF_COMPILED_OPERATION_2(EACH, BACKEND, mtf::compute_t<T>, T, std::int32_t, mtf::detail::cross_entropy_operation<T>) \
   MTF_COMPILED_OPERATION_3(EACH, BACKEND, T, T, T, T, mtf::detail::linear_operation<T>)                                \
   MTF_COMPILED_OPERATION_3(EACH, BACKEND, T, T, T, T, mtf::detail::norm_operation<true, T>)                            \
-  MTF_COMPILED_OPERATION_3(EACH, BACKEND, T, T, T, T, mtf::detail::attention_operation<T>)
+  MTF_COMPILED_OPERATION_3(EACH, BACKEND, T, T, T, T, mtf::detail::attention_operation<T>)                             \
+  MTF_COMPILED_OPERATION_3(EACH, BACKEND, T, T, T, T, mtf::detail::ring_operation<T>)

@@ -42,20 +42,13 @@ MTF_NO_SUCH_NAME(dot, "write mtf::einsum<>(a, b), which sums over all dimensions
 /// Is no function of mtf: refused, in a sentence that says what to write.
 MTF_NO_SUCH_NAME(scaled_dot_product_attention,
                  "write mtf::attention<query, key, head>(q, k, v, seen, scale), where seen is "
-                 "mtf::visible::everything(), mtf::visible::causal() or another mtf::visible")
+                 "mtf::visible::everything(), mtf::visible::causal() or another mtf::visible (mtf/ops/nn.hpp)")
 /// Is no function of mtf: refused, in a sentence that says what to write.
 MTF_NO_SUCH_NAME(
-    argmax,
-    "mtf::top_k<dim, one>(x), with struct one : mtf::dim<\"one\", 1> {}, gives the largest elements and their "
-    "positions (mtf/ops/sorting.hpp)")
-/// Is no function of mtf: refused, in a sentence that says what to write.
-MTF_NO_SUCH_NAME(reshape,
-                 "give a tensor the dimensions that it is to have where it is made, as heads and d_head in place of "
-                 "hidden; mtf::rename<from, to>(x) gives one another name, mtf::transpose<dims...>(x) another order")
-/// Is no function of mtf: refused, in a sentence that says what to write.
-MTF_NO_SUCH_NAME(concat,
-                 "keep the parts as tensors of their own; where their product with weights is meant, add the parts' "
-                 "products: mtf::einsum<...>(x, u) + mtf::einsum<...>(y, v)")
+    reshape,
+    "mtf::split_dim<hidden, heads, d_head>(x) makes two dimensions of one, "
+    "mtf::merge_dims<heads, d_head, hidden>(x) one of two (mtf/ops/movement.hpp); mtf::rename<from, to>(x) "
+    "gives one another name, mtf::transpose<dims...>(x) another order")
 #undef MTF_NO_SUCH_NAME
 
 }  // namespace mtf

@@ -1,6 +1,7 @@
 #pragma once
 // The element type, layout and backend of the tensors of a structure.
 #include <mtf/backend/trace.hpp>
+#include <mtf/core/extents_value.hpp>
 #include <mtf/core/layout.hpp>
 #include <mtf/core/partial.hpp>
 #include <mtf/core/precision.hpp>
@@ -28,6 +29,10 @@ struct placed<T, Layout, Backend, asks_precision> {
 };
 template <class T, class Layout, class Backend, class Other, class... D>
 struct placed<T, Layout, Backend, under<Other>, D...> : placed<T, Other, Backend, D...> {};
+
+/// In mtf/ops/create/from_global.hpp.
+template <class X>
+struct placed_elements;
 }  // namespace detail
 
 /// Tensors of T under Layout on Backend; without a backend, only their types and plans. T is an element type, or a
@@ -40,6 +45,12 @@ struct place {
   /// The same place for another element type.
   template <class U>
   using rebound = place<U, Layout, Backend>;
+
+  /// mtf::from_global of the tensor of dimensions D: `place::from_global<batch, hidden>(backend, elements)`.
+  template <class... D, class Given>
+  static auto from_global(Backend& b, Given&& elements, extents_value const& extents = {}) {
+    return detail::placed_elements<tensor<D...>>::from(b, static_cast<Given&&>(elements), extents);
+  }
 };
 
 /// The same structure template under another layout: `block<mtf::relaid<Tensor, upper>::template tensor>`.

@@ -49,6 +49,7 @@ struct adafactor_options {
   bool scale_parameter = true;  // the rate is multiplied by the root mean square of the parameter
   double weight_decay = 0;
   double clip_norm = 0;
+  double beta2 = 0;  // above 0: it forgets as Adam's second moments, without bias, and not by decay_exponent
 };
 
 namespace detail {
@@ -184,7 +185,11 @@ struct adafactor_rule {
     sharding const& spec = place.spec();
     index const n = place.local_size();
     double rest = 1;  // what the new squares weigh: 1 at the first update
-    if constexpr (Backend::holds_data) rest = math::library_pow(u.updates, -u.options.decay_exponent);
+    if constexpr (Backend::holds_data) {
+      double const beta = u.options.beta2;
+      rest = beta > 0 ? (1 - beta) / (1 - math::library_pow(beta, u.updates))
+                      : math::library_pow(u.updates, -u.options.decay_exponent);
+    }
     buffer<Backend> memory;
     auto const f = factored_dims_of(spec);
     if constexpr (may_be_factored<Part>) {

@@ -22,6 +22,10 @@ struct loop_options {
   // Called before the first step, after each `evaluate_every`-th and after the last; all ranks get the same value.
   std::function<double()> evaluate{};
   int evaluate_every = 100;
+  // Early stopping: after so many evaluations in a row that were not below all before them the run ends, as after its
+  // last step; 0: never. Checkpoints have the count.
+  int patience = 0;
+  std::function<void()> improved{};  // called on all ranks after an evaluation below all before it: to save parameters
   std::string evaluation = "validation", evaluation_unit{};  // such as "bits/byte"
 
   std::string log{};          // a file: a JSON object a line for each step (run_log)

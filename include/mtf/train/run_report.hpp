@@ -8,9 +8,10 @@
 
 #include <mtf/backend/profile.hpp>
 #include <mtf/checkpoint/part.hpp>
-#include <mtf/train/run_history.hpp>
 
 namespace mtf {
+
+class run_history;
 
 /// What a report says beside the curves: texts for people.
 struct run_description {
@@ -26,7 +27,7 @@ struct run_description {
 
 /// How far a run is, for a report.
 struct run_state {
-  std::string words = "goes on";  // or "finished", "stopped by a signal", an error
+  std::string words = "goes on";  // or "finished", "stopped early", "stopped by a signal", an error
   std::int64_t step = 0, steps = 0, resumed_after = 0;
   std::string evaluation = "validation", item = "items";  // what the curves call them
   double items = 0;                                       // in a step

@@ -170,6 +170,15 @@ constexpr X by_handles(X const& of, std::vector<buffer<backend_in_t<X>>>& handle
   return x;
 }
 
+/// The tape of layers that have none: of the tensors that go through them.
+template <class Backend, class Layer, class X>
+constexpr tape<Backend>* tape_of_layer(Layer const& layer, [[maybe_unused]] X const& x) {
+  if constexpr (requires { layer.tape_at(x); })
+    return layer.tape_at(x);
+  else
+    return tape_of_structure<Backend>(layer);
+}
+
 template <class Layers, class X, class Body>
 constexpr X scan_traced(trace& b, Layers const& layers, X const& from, Body const& body) {
   using on = backend_in_t<X>;
@@ -177,7 +186,7 @@ constexpr X scan_traced(trace& b, Layers const& layers, X const& from, Body cons
   layer_groups const groups(b, layers.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     auto const [at, count] = groups[g];
-    auto* const t = tape_of_structure<on>(layers[at]);
+    auto* const t = tape_of_layer<on>(layers[at], x);
     ref<layer_loop<on>> const loop(new layer_loop<on>{.on = &b, .count = count, .in = carried_slots(x)});
     auto const mark = [&](auto m) {
       if (t != nullptr) t->push([&] { return m; });

@@ -1,5 +1,5 @@
 // Other extents, by number, which have no names.
-// expect: error: static assertion failed.*mtf: there is no reshape: give a tensor the dimensions that it is to have
+// expect: error: static assertion failed.*mtf: there is no reshape: mtf::split_dim<hidden, heads, d_head>
 #include "names.hpp"
 
 #ifdef MTF_CONTROL

@@ -5,6 +5,8 @@
 // expect: error: static assertion failed.*mtf: an operation names a dimension that its tensor does not have
 #include "names.hpp"
 
+#include <mtf/ops/nn/attention.hpp>
+
 #ifdef MTF_CONTROL
 auto f(tensor<batch, sequence, digit> const& q, tensor<batch, memory, digit> const& k, numbers<batch> const& lengths) {
   return mtf::attention<sequence, memory, digit>(q, k, k, mtf::visible::causal(), lengths, 1);

@@ -5,6 +5,8 @@
 // expect: error: static assertion failed.*mtf: an operation names a dimension that its tensor does not have
 #include "names.hpp"
 
+#include <mtf/ops/nn/attention.hpp>
+
 #ifdef MTF_CONTROL
 auto f(tensor<sequence, heads, digit> const& q, tensor<memory, heads, digit> const& k, tensor<memory, heads, digit> const& v) {
   return mtf::attention<sequence, memory, digit>(q, k, v, mtf::visible::causal(), 1);

@@ -2,6 +2,8 @@
 // expect: error: static assertion failed.*mtf: there is no scaled_dot_product_attention: write mtf::attention<query, key, head>
 #include "names.hpp"
 
+#include <mtf/ops/nn/attention.hpp>
+
 auto const scale = 0.25;
 #ifdef MTF_CONTROL
 auto f(tensor<sequence, hidden> const& q, tensor<memory, hidden> const& k, tensor<memory, hidden> const& v) {

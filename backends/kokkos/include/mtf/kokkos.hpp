@@ -4,6 +4,7 @@
 #include <mtf/kokkos/attention/attention.hpp>
 #include <mtf/kokkos/backend/backend.hpp>
 #include <mtf/kokkos/kernels/cross_entropy.hpp>
+#include <mtf/kokkos/kernels/cumulative.hpp>
 #include <mtf/kokkos/kernels/embedding.hpp>
 #include <mtf/kokkos/kernels/log_softmax.hpp>
 #include <mtf/kokkos/kernels/map.hpp>
@@ -14,6 +15,7 @@
 #include <mtf/kokkos/kernels/random.hpp>
 #include <mtf/kokkos/kernels/reduce.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
+#include <mtf/kokkos/kernels/sort.hpp>
 #include <mtf/kokkos/kernels/top.hpp>
 #include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/launch/fill.hpp>

@@ -11,7 +11,8 @@ namespace mtf::primitives {
 using namespace backend;  // NOLINT: the words of the contract
 
 /// out = softmax(scale * q k^T) v over the keys that each query sees, 0 where it sees none; max and sum, for the
-/// backward pass, have one A a query each: of its scores the largest, and the sum of exp(score - max).
+/// backward pass, have one A a query each: of its scores the largest, and the sum of exp(score - max). Backends that
+/// take the scores again need not write them, but where these are some of a query's keys, not all (`of_some`).
 template <class T>
 struct attention {
   static constexpr char const* name = "mtf::attention";
@@ -25,13 +26,16 @@ struct attention {
   T const* q;
   T const* k;
   T const* v;
+  T const* bias = nullptr;
+  bool of_some = false;
 
-  [[nodiscard]] constexpr double flops() const { return 2 * of.flops(); }
+  [[nodiscard]] constexpr double flops() const { return of.flops(of.head) + of.flops(of.values); }
   [[nodiscard]] constexpr index size() const { return of.size(); }
-  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(2 * (of.query_elements() + of.key_elements())); }
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of.elements()); }
 };
 
-/// Gradients of attention, which are overwritten.
+/// Gradients of attention, which are overwritten. Where the keys are some of all that a query sees: max and sum are of
+/// all, and `dot` is the sum of each weight times its gradient, for each query; else it is null.
 template <class T>
 struct attention_vjp {
   static constexpr char const* name = "mtf::attention_vjp";
@@ -49,10 +53,35 @@ struct attention_vjp {
   A const* max;
   A const* sum;
   T const* dout;
+  T const* bias = nullptr;
+  A const* dot = nullptr;
 
-  [[nodiscard]] constexpr double flops() const { return 5 * of.flops(); }
+  [[nodiscard]] constexpr double flops() const { return 3 * of.flops(of.head) + 2 * of.flops(of.values); }
   [[nodiscard]] constexpr index size() const { return of.size(); }
-  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(4 * (of.query_elements() + of.key_elements())); }
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(2 * of.elements()); }
+};
+
+/// The gradient of attention's bias, dense over the batch, queries and keys that the bias has: the sum over the others.
+template <class T>
+struct attention_bias_vjp {
+  static constexpr char const* name = "mtf::attention_bias_vjp";
+  static constexpr std::size_t element = sizeof(T);
+  using A = compute_t<T>;
+  attention_shape of;
+  A scale;
+  T* dbias;
+  T const* q;
+  T const* k;
+  T const* v;
+  T const* out;
+  A const* max;
+  A const* sum;
+  T const* dout;
+  T const* bias;
+
+  [[nodiscard]] constexpr double flops() const { return of.flops(of.head) + of.flops(of.values); }
+  [[nodiscard]] constexpr index size() const { return of.size(); }
+  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(of.elements()); }
 };
 
 }  // namespace mtf::primitives

@@ -1,5 +1,6 @@
 #pragma once
-// Rows by number: table [vocab, width] holds global rows from vocab_offset on; ids are global.
+// Rows by number: table [vocab, width] holds global rows from vocab_offset on; ids are global. There may be a batch of
+// tables, each with `count` ids of its own.
 #include <cstdint>
 
 #include <mtf/backend/primitives/cost.hpp>
@@ -21,8 +22,11 @@ struct take_rows {
   T* out;
   T const* table;
   std::int32_t const* ids;
+  index batch = 1;
 
-  [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>((count + rows_at_most(count, vocab)) * width); }
+  [[nodiscard]] constexpr double bytes() const {
+    return bytes_moved<T>(batch * (count + rows_at_most(count, vocab)) * width);
+  }
 };
 
 /// table_gradient[ids[c]] += dy[c] for the rows that are here.
@@ -33,9 +37,10 @@ struct add_rows {
   T* table_gradient;
   T const* dy;
   std::int32_t const* ids;
+  index batch = 1;
 
   [[nodiscard]] constexpr double bytes() const {
-    return bytes_moved<T>((count + 2 * rows_at_most(count, vocab)) * width);
+    return bytes_moved<T>(batch * (count + 2 * rows_at_most(count, vocab)) * width);
   }
 };
 

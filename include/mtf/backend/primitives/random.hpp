@@ -58,4 +58,17 @@ struct dropout {
   [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of.local); }
 };
 
+/// y = x + scale g, g = -log(-log u) with u uniform in (0, 1) (Gumbel's distribution).
+template <class T>
+struct add_gumbel {
+  static constexpr char const* name = "mtf::add_gumbel";
+  placement of;
+  std::uint64_t key;
+  double scale;
+  T* y;
+  T const* x;
+
+  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<T>(of.local); }
+};
+
 }  // namespace mtf::primitives

@@ -30,11 +30,15 @@ config_values config_from(std::string const& path) {
   std::ifstream in(path, std::ios::binary);
   std::string const text(std::istreambuf_iterator<char>(in), {});
   if (!in) throw user_error(path + " cannot be read");
-  auto const json = detail::strict_json(text, path);
-  if (!json.is_object()) throw user_error(path + ": expected a JSON object");
+  return config_of_text(text, path);
+}
+
+config_values config_of_text(std::string const& text, std::string const& name) {
+  auto const json = detail::strict_json(text, name);
+  if (!json.is_object()) throw user_error(name + ": expected a JSON object");
   std::map<std::string, std::string> values;
   detail::add_config_values(json, "", values);
-  return {path, std::move(values)};
+  return {name, std::move(values)};
 }
 
 }  // namespace mtf

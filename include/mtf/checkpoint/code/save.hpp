@@ -86,7 +86,7 @@ checkpoint_notes read_checkpoint(collectives& ranks, std::string const& path, st
   agree(ranks, failure_of([&] {
           auto named = parts;
           for (auto& part : named) give_stored_names(part.tensors, may.names);
-          files = std::make_unique<tensor_files>(path);
+          files = std::make_unique<tensor_files>(path, may.arrays);
           all = files->to_read(named, may);
         }));
   if (!may.may_be_missing.empty()) same_on_all_ranks(ranks, path, all);

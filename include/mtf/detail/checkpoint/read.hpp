@@ -20,6 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include <mtf/backend/collectives.hpp>
+#include <mtf/checkpoint/array_source.hpp>
 #include <mtf/checkpoint/part.hpp>
 #include <mtf/checkpoint/safetensors.hpp>
 #include <mtf/core/element.hpp>
@@ -36,49 +37,30 @@
 #include <mtf/detail/checkpoint/stored_form.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
+#include <mtf/detail/checkpoint/tensor_file.hpp>
 #include <mtf/detail/checkpoint/write.hpp>
 #include <mtf/detail/core/name_pattern.hpp>
 
 namespace mtf::detail {
-
-/// An open safetensors file.
-struct tensor_file {
-  file in;
-  safetensors_header header;
-  std::uint32_t header_checksum = 0;
-  std::unique_ptr<mapped_file> data;
-  std::string part;  // whose tensors it has; empty: of whatever is read, as another tool's files are
-
-  explicit tensor_file(std::string const& path) : in(file::to_read(path)) {
-    auto const begin = std::min<std::uint64_t>(in.size(), 8);
-    std::string text(static_cast<std::size_t>(begin), '\0');
-    in.read(0, text.data(), text.size());
-    std::uint64_t length = 0;
-    for (std::size_t i = text.size(); i-- > 0;) length = length << 8U | static_cast<unsigned char>(text[i]);
-    if (begin == 8 && length <= in.size() - 8 && length <= longest_safetensors_header) {
-      text.resize(static_cast<std::size_t>(8 + length));
-      in.read(8, text.data() + 8, text.size() - 8);
-    }
-    header = safetensors_from(text, in.size(), path);
-    header_checksum = checksum_of(text.data(), text.size());
-    data = std::make_unique<mapped_file>(in);
-    data->expect_long_reads();
-  }
-};
 
 /// Where one tensor is in the files.
 struct tensor_source {
   std::size_t file;
   stored_array array;
   std::optional<std::uint32_t> checksum;
+  std::size_t number = 0;  // among the file's arrays
 };
 
 /// The files of a checkpoint, of a directory as Hugging Face's tools write it, or one file.
 class tensor_files {
  public:
-  explicit tensor_files(std::string path) : path_(std::move(path)) {
+  explicit tensor_files(std::string path, std::shared_ptr<array_source const> const& other = {})
+      : path_(std::move(path)) {
     std::error_code none;
-    if (is_checkpoint(path_)) {
+    if (other) {
+      files_.emplace_back(other);
+      add_arrays(nullptr);
+    } else if (is_checkpoint(path_)) {
       auto const m = read_manifest(path_);
       notes = m.notes;
       for (auto const& f : m.files) add_file(path_ + "/" + f.name, &f);
@@ -116,7 +98,7 @@ class tensor_files {
   }
   /// "DIR/model.safetensors: the tensor blocks.0.w1"
   [[nodiscard]] std::string name_of(tensor_source const& s) const {
-    return files_[s.file].in.path() + ": the tensor " + s.array.name;
+    return files_[s.file].path() + ": the tensor " + s.array.name;
   }
   /// Of all that is here.
   [[nodiscard]] std::map<std::string, std::vector<std::int64_t>> shapes() const {
@@ -170,8 +152,15 @@ class tensor_files {
     if (known != nullptr) f.part = part_of_file(known->name);
     if (known != nullptr && (known->bytes != f.in.size() || known->header != f.header_checksum))
       throw user_error(path + " is damaged: its length or its header are not those that manifest.json says");
+    add_arrays(known);
+  }
+  /// Those of the file that was added last.
+  void add_arrays(manifest_file const* known) {
+    auto const& f = files_.back();
+    auto const& path = f.path();
+    std::size_t number = 0;
     for (auto const& a : f.header.arrays) {
-      tensor_source s{files_.size() - 1, a, {}};
+      tensor_source s{files_.size() - 1, a, {}, number++};
       if (known != nullptr) {
         auto const checksum = known->arrays.find(a.name);
         if (checksum == known->arrays.end())
@@ -279,8 +268,9 @@ class tensor_files {
   std::map<std::string, tensor_source> sources_;
 };
 
-/// Reads a rank's shard of one tensor into `shard`; the remainder of what was read. `file_data`: the file's bytes.
-inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, tensor_source const& s,
+/// Reads a rank's shard of one tensor into `shard`; the remainder of what was read. `arrays`: the bytes of the file's
+/// arrays, null where these have to be asked for.
+inline std::uint32_t read_shard(char const* arrays, tensor_file const& from, tensor_source const& s,
                                 std::string const& name, stored_tensor const& t, mesh_shape const& mesh, int rank,
                                 char* shard) {
   struct piece {
@@ -297,7 +287,10 @@ inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, 
   // what is used.
   alignas(64) std::array<char, std::size_t{1} << 14U> here, converted;
   auto const read = [&](piece const& p, std::span<char const> next) {
-    std::memcpy(here.data(), p.data.data(), p.data.size());
+    if (from.other)
+      from.other->read(s.number, p.begin, {here.data(), p.data.size()});
+    else
+      std::memcpy(here.data(), p.data.data(), p.data.size());
     std::span<char const> const copied(here.data(), p.data.size());
     remainder.add(p.begin, copied.data(), copied.size());
     auto const n = copied.size() / stored;
@@ -309,15 +302,18 @@ inline std::uint32_t read_shard(char const* file_data, tensor_file const& from, 
         scatter_elements<Bytes>(p.to, same ? copied.data() : converted.data(), n, p.step);
       });
   };
-  auto const* const tensor = file_data + from.header.data + s.array.begin;
+  // (What has to be asked for is not fetched before.)
+  auto const* const tensor = arrays == nullptr ? nullptr : arrays + s.array.begin;
   std::optional<piece> last;
   for_each_range(form_of(t), t.where, mesh, rank, [&](stored_range const& r) {
     for (std::uint64_t done = 0, some = 0; done < r.count; done += some) {
       some = std::min(here.size() / std::max(stored, size), r.count - done);
       auto const at = (r.at + done) * stored;
-      piece const now{
-          at, {tensor + at, static_cast<std::size_t>(some * stored)}, shard + (r.mine + done * r.step) * size, r.step};
-      if (last) read(*last, now.data);
+      piece const now{at,
+                      {tensor == nullptr ? nullptr : tensor + at, static_cast<std::size_t>(some * stored)},
+                      shard + (r.mine + done * r.step) * size,
+                      r.step};
+      if (last) read(*last, tensor == nullptr ? std::span<char const>() : now.data);
       last = now;
     }
   });
@@ -350,10 +346,10 @@ inline void read_tensors(collectives& ranks, tensor_files const& files, std::vec
           if (memory != nullptr) expect_writes(memory, bytes);
           auto const& from = files.file_of(s);
           try {
-            from.data->read([&](char const* data) {
+            from.look([&](char const* arrays) {
               mine[i] =
-                  static_cast<std::int32_t>(read_shard(data, from, s, files.name_of(s), tensors[i], mesh, ranks.rank(),
-                                                       memory != nullptr ? memory : staging.data()));
+                  static_cast<std::int32_t>(read_shard(arrays, from, s, files.name_of(s), tensors[i], mesh,
+                                                       ranks.rank(), memory != nullptr ? memory : staging.data()));
             });
           } catch (lost_pages const&) {
             throw user_error(files.name_of(s) + " cannot be read: the file is shorter than it was, or the disk fails");
@@ -396,8 +392,12 @@ inline void read_tensors(collectives& ranks, tensor_files const& files, std::vec
 inline void read_bytes(tensor_files const& files, tensor_source const& s, std::uint64_t begin, std::span<char> to) {
   auto const& from = files.file_of(s);
   try {
-    from.data->read(
-        [&](char const* data) { std::memcpy(to.data(), data + from.header.data + s.array.begin + begin, to.size()); });
+    from.look([&](char const* arrays) {
+      if (from.other)
+        from.other->read(s.number, begin, to);
+      else
+        std::memcpy(to.data(), arrays + s.array.begin + begin, to.size());
+    });
   } catch (lost_pages const&) {
     throw user_error(files.name_of(s) + " cannot be read: the file is shorter than it was, or the disk fails");
   }

@@ -20,8 +20,9 @@
   "over another axis, or not at all"
 #define MTF_SAYS_SPLIT_WHERE_PARTIAL \
   "mtf: a tensor cannot be partial over a mesh axis that also splits one of its dimensions"
-#define MTF_SAYS_NOT_DIVISIBLE                                                                                   \
-  "mtf: the processors that split a dimension do not divide its extent; error_not_divisible<dimension, extent, " \
+#define MTF_SAYS_NOT_DIVISIBLE                                                                                    \
+  "mtf: the processors that split a dimension do not divide its extent: take one that fits, or pad it, by "       \
+  "mtf::pad_to<processors>, among extents by \"name:extent/processors\"; error_not_divisible<dimension, extent, " \
   "processors, nearest extents that fit>"
 #define MTF_SAYS_AXIS_NOT_IN_MESH "mtf: a layout splits a dimension over an axis that its mesh lacks"
 #define MTF_SAYS_NO_SUCH_AXIS "mtf: an optimizer's state is split over an axis that the parameters' mesh lacks"
@@ -31,6 +32,13 @@
   "mtf: two operands split one dimension differently; bring one into the other's layout by mtf::relayout<Layout>(x)"
 #define MTF_SAYS_PADDED "mtf: an operation does not take a padded dimension"
 #define MTF_SAYS_PART_TOO_LONG "mtf: a part of a dimension is at most as long as the dimension"
+#define MTF_SAYS_EXTENTS_DO_NOT_MULTIPLY \
+  "mtf: a dimension that becomes two, or is made of two, is as long as the product of their extents"
+#define MTF_SAYS_PADS_NOT_OF_THE_OUTER                                                                               \
+  "mtf: where a dimension becomes two, or is made of two, pads are whole rows: the inner one has none, and the one " \
+  "is padded to as many as the inner extent times what is stored of the outer one"
+#define MTF_SAYS_EXTENTS_DO_NOT_ADD \
+  "mtf: a dimension that is made of others, one after the other, is as long as all together"
 #define MTF_SAYS_TWO_EXTENTS "mtf: one dimension name has two extents in one operation"
 #define MTF_SAYS_DIFFERENT_MESHES "mtf: two operands live on different meshes; a program's tensors share one mesh"
 #define MTF_SAYS_AXIS_WITHOUT_SIZE "mtf: a textual mesh gives an axis no number of processors: write data:2;model:4"

@@ -141,13 +141,13 @@ inline void read_tokenizer_json(bpe_tables& t, nlohmann::json const& j) {
   }
   t.know_bytes(model.value("byte_fallback", false));
   t.read_added_tokens(of("added_tokens"), in_model("vocab").size());
+  t.read_post_processor(of("post_processor"));
 }
 
 /// A tokenizer.json; or a vocab.json, beside which merges.txt is, with GPT-2's pattern.
-inline bpe_tables bpe_tables_from(std::string const& path) {
+inline bpe_tables bpe_tables_of(nlohmann::json const& j, std::string const& path) {
   bpe_tables t;
   t.steps.path = path;
-  auto const j = strict_json(text_of_file(path, bpe_tables::most_bytes), path);
   try {
     if (j.is_object() && j.contains("model")) {
       read_tokenizer_json(t, j);
@@ -176,6 +176,9 @@ inline bpe_tables bpe_tables_from(std::string const& path) {
   if (auto const end = t.ids.find("<|endoftext|>"); end != t.ids.end())
     t.add_added({end->first, end->second, true, false, false, false}, false);
   return t;
+}
+inline bpe_tables bpe_tables_from(std::string const& path) {
+  return bpe_tables_of(strict_json(text_of_file(path, bpe_tables::most_bytes), path), path);
 }
 
 }  // namespace mtf::detail

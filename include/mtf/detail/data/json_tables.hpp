@@ -30,6 +30,7 @@ struct json_tables {
   std::unordered_set<std::uint32_t> specials;            // added tokens that are no text
   bool byte_fallback = false;                            // a letter without a token is its bytes' tokens
   std::vector<std::uint32_t> fallback_ids;               // <0x00> and so on, or no_id
+  std::vector<std::uint32_t> before;                     // of what stands before every text
   bool space_before = false;                             // texts were given one, which decoding takes away
 
   [[noreturn]] void refuse(std::string const& why) const { steps.refuse(why); }
@@ -111,6 +112,19 @@ struct json_tables {
       bool const special = a.value("special", false);
       add_added({name, id, special, a.value("single_word", false), a.value("lstrip", false), a.value("rstrip", false)},
                 a.value("normalized", !special));
+    }
+  }
+  /// The tokens that a template puts before a text.
+  void read_post_processor(nlohmann::json const& j) {
+    auto const type = j.is_object() ? j.value("type", "") : "";
+    if (type == "Sequence")
+      for (auto const& one : j.value("processors", nlohmann::json::array())) read_post_processor(one);
+    if (type != "TemplateProcessing") return;
+    auto const tokens = j.value("special_tokens", nlohmann::json::object());
+    for (auto const& piece : j.value("single", nlohmann::json::array())) {
+      if (!piece.is_object() || !piece.contains("SpecialToken")) return;
+      auto const token = tokens.value(piece["SpecialToken"].value("id", ""), nlohmann::json::object());
+      for (auto const& id : token.value("ids", nlohmann::json::array())) before.push_back(id.get<std::uint32_t>());
     }
   }
   void add_added(added_token token, bool normalized) {

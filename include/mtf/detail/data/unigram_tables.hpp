@@ -118,10 +118,9 @@ inline bool is_unigram(nlohmann::json const& j) {
          j["model"]["type"] == "Unigram";
 }
 
-inline unigram_tables unigram_tables_from(std::string const& path) {
+inline unigram_tables unigram_tables_of(nlohmann::json const& j, std::string const& path) {
   unigram_tables t;
   t.steps.path = path;
-  auto const j = strict_json(text_of_file(path, unigram_tables::most_bytes), path);
   if (!is_unigram(j)) t.refuse("a tokenizer.json with a model of the type Unigram was expected");
   try {
     auto const of = [](nlohmann::json const& in, char const* name) {
@@ -150,10 +149,14 @@ inline unigram_tables unigram_tables_from(std::string const& path) {
     }
     t.know_bytes(model.value("byte_fallback", false));
     t.read_added_tokens(of(j, "added_tokens"), t.scores.size());
+    t.read_post_processor(of(j, "post_processor"));
   } catch (nlohmann::json::exception const& e) {
     t.refuse("it is no tokenizer.json: " + std::string(e.what()).substr(0, 200));
   }
   return t;
+}
+inline unigram_tables unigram_tables_from(std::string const& path) {
+  return unigram_tables_of(strict_json(text_of_file(path, unigram_tables::most_bytes), path), path);
 }
 
 }  // namespace mtf::detail

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -31,10 +30,11 @@ namespace mtf::detail {
 //   adds                                         if it has one: a shape, some of whose dimensions no operand has.
 //                                                derive then takes first what knows their extents, `extents
 //                                                .of<D>()`; layouts have the same
+//   pads                                         if it has one: a shape of dimensions that are as long as follows from
+//                                                the operands, and padded as the layout says (new_dims.hpp)
 //   wrong(sharding...)                           if it has one: what is wrong with the operands (see wrong_with)
 //   takes_pads                                   if it has one: the operation is right where dimensions have pads,
 //                                                which are 0 in operands and gradients; what it writes there becomes 0
-//   without_pads                                 or shapes (any_of_shapes) of those dimensions alone that may have none
 
 template <class Rule>
 inline constexpr bool derives_under_a_layout = requires { Rule::under_a_layout; };
@@ -42,16 +42,6 @@ inline constexpr bool derives_under_a_layout = requires { Rule::under_a_layout; 
 /// Whether an operation is right where dimensions have pads: its rule says so.
 template <class Rule>
 inline constexpr bool takes_pads = requires { Rule::takes_pads; };
-/// Whether the operands of a rule may not have pads in a dimension: in any, or in those alone of which it says so.
-template <class Rule>
-constexpr bool refuses_pads_of([[maybe_unused]] std::uint64_t dim) {
-  if constexpr (takes_pads<Rule>)
-    return false;
-  else if constexpr (requires { typename Rule::without_pads; })
-    return Rule::without_pads::has_id(dim);
-  else
-    return true;
-}
 
 template <class Rule>
 inline constexpr bool adds_dims = requires { typename Rule::adds; };
@@ -203,10 +193,19 @@ constexpr layout_value const& layout_for(layout_table& table, layout_value const
 /// Whether the dimensions that a result has beyond the first operand's are as long as the backend is given now.
 template <class... D>
 constexpr bool are_as_given(shape<D...> const*, layout_table& table, sharding const& first, sharding const& out) {
-  auto const is = [&](std::uint64_t dim, std::uint64_t kin) {
+  [[maybe_unused]] auto const is = [&](std::uint64_t dim, std::uint64_t kin) {
     auto const& is = out[out.find(dim)];
     return first.has(dim) ||
            (table.extents().find(dim, kin) == is.logical() && table.extents().stored(dim, kin) == is.extent);
+  };
+  return ((has_extent<D> || is(D::id, D::kin)) && ...);
+}
+/// Whether dimensions that are as long as follows from the operands have the pads that are given now.
+template <class... D>
+constexpr bool are_padded_as_given(shape<D...> const*, layout_table& table, sharding const& out) {
+  auto const is = [&](std::uint64_t dim, std::uint64_t kin) {
+    auto const& d = out[out.find(dim)];
+    return table.extents().padded(dim, kin, d.logical()) == d.extent;
   };
   return ((has_extent<D> || is(D::id, D::kin)) && ...);
 }
@@ -216,6 +215,8 @@ template <class Rule>
 constexpr bool holds(layout_table& table, arrangement const& first, arrangement const& out) {
   if constexpr (adds_dims<Rule>)
     if (!are_as_given(static_cast<typename Rule::adds const*>(nullptr), table, first.spec, out.spec)) return false;
+  if constexpr (requires { typename Rule::pads; })
+    if (!are_padded_as_given(static_cast<typename Rule::pads const*>(nullptr), table, out.spec)) return false;
   if constexpr (derives_under_a_layout<Rule>)
     return out.layout == &layout_for<Rule>(table, *first.layout);
   else
@@ -231,14 +232,10 @@ constexpr void check_operands(std::array<arrangement const*, N> const& of, char 
 }
 
 /// For an operation that does not take them: a user_error.
-template <class Rule>
 constexpr void refuse_pads(sharding const& s, char const* by) {
   if (!s.padded) return;
   for (int d = 0; d < s.ndim; ++d)
-    if (s[d].pad != 0 && refuses_pads_of<Rule>(s[d].id))
-      layout_is_wrong(
-          MTF_SAYS_PADDED,
-          std::string(s[d].name) + " " + std::to_string(s[d].logical()) + " of " + std::to_string(s[d].extent), by);
+    if (s[d].pad != 0) layout_is_wrong(MTF_SAYS_PADDED, named(s[d]), by);
 }
 
 /// Runs once for each combination of operands' shardings: not worth the time that a compiler takes to make it fast.
@@ -247,7 +244,7 @@ template <class Rule, class Work, std::size_t N>
     layout_table& table, std::array<arrangement const*, N> const& of, std::size_t hash, char const* by) {
   check_operands<Rule>(of, by);
   if constexpr (!takes_pads<Rule>)
-    for (auto const* operand : of) refuse_pads<Rule>(operand->spec, by);
+    for (auto const* operand : of) refuse_pads(operand->spec, by);
   auto const& layout = *of[0]->layout;
   auto const& mesh = layout.mesh.shape;
   auto* const fresh = [&]<std::size_t... I>(std::index_sequence<I...>) {

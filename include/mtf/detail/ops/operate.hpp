@@ -134,19 +134,13 @@ constexpr auto operate_using_up(Of const& of, X&& x, Rest const&... rest) {
     return operate(using_up_call<Of, X>{of, &x}, std::as_const(x), rest...);
 }
 
-/// The dimensions of these operands that have pads, where the rule refuses them; void: there are no more.
-template <class Rule, class... D>
-auto refused_pads_of(shape<D...> const*) -> concat_t<
-    std::conditional_t<extent_in_type<D>() != stored_in_type<D>() && refuses_pads_of<Rule>(D::id), list<D>, list<>>...>;
-template <class Rule, class... X>
-using first_padded_t =
-    typename concat_t<decltype(refused_pads_of<Rule>(static_cast<typename X::shape_type const*>(nullptr)))...,
-                      list<void>>::template at<0>;
-
-template <class Rule, class... X>
-constexpr bool refuses_pads() {
-  return !std::is_void_v<first_padded_t<Rule, X...>>;
-}
+/// The first dimension of these operands that has pads; void: there is none.
+template <class... D>
+auto padded_of(shape<D...> const*)
+    -> concat_t<std::conditional_t<extent_in_type<D>() != stored_in_type<D>(), list<D>, list<>>...>;
+template <class... X>
+using first_padded_t = typename concat_t<decltype(padded_of(static_cast<typename X::shape_type const*>(nullptr)))...,
+                                         list<void>>::template at<0>;
 
 /// The work for these operands, as an operation wants it; where layouts are values also what was derived besides.
 template <class Rule, class Operation, class... X>
@@ -209,9 +203,8 @@ constexpr auto run_as(Operation o, First&& first, X const&... x) {
                 !is_operation<Operation, R, F, X...>()) {
     return results::none();
   } else if constexpr (!takes_pads<Rule> && !by_value<F, X...> &&
-                       (F::description::spec.padded || ... || X::description::spec.padded) &&
-                       refuses_pads<Rule, typename F::description, typename X::description...>()) {
-    require<error_dim_is_padded<first_padded_t<Rule, typename F::description, typename X::description...>>, Rule>{};
+                       (F::description::spec.padded || ... || X::description::spec.padded)) {
+    require<error_dim_is_padded<first_padded_t<typename F::description, typename X::description...>>, Rule>{};
     return results::none();
   } else {
     auto const& derived = *derive_for<Rule>(o, std::as_const(first), x...);

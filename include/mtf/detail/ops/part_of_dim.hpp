@@ -9,11 +9,9 @@
 #include <mtf/core/error.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/core/shape.hpp>
-#include <mtf/core/sharding.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/sentence.hpp>
 #include <mtf/detail/ops/operands.hpp>
-#include <mtf/detail/ops/operate.hpp>
 
 namespace mtf {
 
@@ -45,8 +43,6 @@ auto part_verdict() {
     return names{};
   else if constexpr (Shape::template has<To>)
     return error_dim_already_there<To, Shape>{};
-  else if constexpr (extent_in_type<To>() != stored_in_type<To>())
-    return error_dim_is_padded<To>{};
   else if constexpr (has_extent<To> && has_extent<From>)
     return std::conditional_t<(To::extent <= From::extent), ok, error_part_too_long<To, From>>{};
   else
@@ -59,17 +55,13 @@ auto part_verdict() {
   throw user_error(refusal(MTF_SAYS_PART_TOO_LONG, std::string(part) + " " + std::to_string(length) + ", " +
                                                        std::string(dim) + " " + std::to_string(extent)));
 }
-/// A sharding with `To`, which is so long, in the place of `From`; it is not split. Longer than `From`: a user_error.
-template <class From, class To>
-constexpr sharding with_part(sharding x, std::int64_t length) {
-  for (int d = 0; d < x.ndim; ++d)
-    if (x[d].id == From::id) {
-      if (length > x[d].logical()) part_is_too_long(To::name, length, From::name, x[d].logical());
-      x[d] = {.id = To::id, .extent = length, .split = {}, .name = To::name.data(), .kin = To::kin};
-    }
-  return x;
+/// Not constexpr: a plan of such a program ends here.
+[[noreturn]] inline void part_is_outside(std::string_view part, std::int64_t length, std::string_view dim,
+                                         std::int64_t extent, std::int64_t start) {
+  throw user_error("a part, " + std::string(part) + " " + std::to_string(length) + ", that begins at " +
+                   std::to_string(start) + " is not within " + std::string(dim) + " " + std::to_string(extent) +
+                   ": it can begin at 0 to " + std::to_string(extent - length));
 }
-
 }  // namespace detail
 
 }  // namespace mtf

@@ -68,9 +68,14 @@ class layout_bounds {
 
   /// What the collectives of a plan on one axis, but for gradients', put in, by kind.
   struct collectives_sent {
-    std::array<double, collective_kinds.size()> count{}, payload{};
+    std::array<double, collective_kinds.size()> count{}, payload{};  // without what may hide behind work
     double bytes_sent = 0;
 
+    /// Whether it tells what is sent on an axis of another extent. How many permutes there are may depend on it, as
+    /// where keys go round.
+    [[nodiscard]] constexpr bool tells_of_others() const {
+      return count[static_cast<std::size_t>(collective_kind::permute)] == 0;
+    }
     /// The same on an axis of `to` ranks, if this is on one of `from`: what is summed up is not split by it, the rest
     /// is. (Bytes sent at the least: they are whole numbers, rounded down by less than 2 each.)
     [[nodiscard]] constexpr collectives_sent on_another(int from, int to) const {

@@ -206,7 +206,7 @@ class layout_search : layout_candidates {
   [[nodiscard]] constexpr alone_of const* alone_on(int extent, std::array<dim_mask, max_layouts> const& sets) const {
     if (sets == no_splits_.sets) return &no_splits_;  // nothing is sent, however long it is
     for (auto const& a : alone_)
-      if (a.sets == sets && (a.extent == extent || !a.refused)) return &a;
+      if (a.sets == sets && (a.extent == extent || (!a.refused && a.sent.tells_of_others()))) return &a;
     return nullptr;
   }
   /// Plans the program on one axis.

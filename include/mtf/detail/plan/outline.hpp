@@ -82,7 +82,7 @@ class outline_recorder final : public trace_listener {
     auto once = what.work;
     if (once.bound == limit::matrix) once.grade.size = largest_extent(once, of);
     int const layout = layout_of(of);
-    dim_mask const all = mask_of(of, layout);
+    dim_mask const all = mask_of(of, layout, same_text(once.operation, "attention"));
     auto const seconds = static_cast<double>(times) * at_best_->seconds(once);
     bool const backward = once.when == pass::backward;
     for (auto& w : to_->works)
@@ -156,13 +156,17 @@ class outline_recorder final : public trace_listener {
     dims.push_back(program_outline::dimension_of{d.id, d.extent, d.name, d.kin != 0});
     return dims.size() - 1;
   }
-  // All dimensions where an operation's tensors are not known: then its work may be divided by any.
-  constexpr dim_mask mask_of(operation_tensors const& of, int layout) {
+  // All dimensions where an operation's tensors are not known: then its work may be divided by any. `apart`: its
+  // operands need not meet at one rank, as attention's keys go round, so one axis may split two of them differently.
+  constexpr dim_mask mask_of(operation_tensors const& of, int layout, bool apart) {
     dim_mask in = 0;
     for (auto const& s : of.operands) in |= mask_of(s);
     dim_mask const out = of.result != nullptr ? mask_of(*of.result) : 0;
     if (of.operands.empty() || layout == program_outline::any) return ~dim_mask{0};
-    are_together(in, layout);
+    if (apart)
+      for (auto const& s : of.operands) are_together(mask_of(s), layout);
+    else
+      are_together(in, layout);
     are_together(out, layout);
     return in | out;
   }

@@ -33,9 +33,10 @@ constexpr priced_plan priced(Plan const& plan, machine_description const& machin
         same_text(s.operation, "parameter"))
       continue;
     auto const times = plan.times(i);
+    p.others.bytes_sent += static_cast<double>(times * bytes_sent(s.kind, s.payload, plan.mesh.extent[0]));
+    if (s.started && s.when == pass::backward) continue;  // its time may be hidden
     p.others.count[static_cast<std::size_t>(s.kind)] += static_cast<double>(times);
     p.others.payload[static_cast<std::size_t>(s.kind)] += static_cast<double>(times * s.payload);
-    p.others.bytes_sent += static_cast<double>(times * bytes_sent(s.kind, s.payload, plan.mesh.extent[0]));
   }
   return p;
 }

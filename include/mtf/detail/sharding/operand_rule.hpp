@@ -34,7 +34,7 @@ constexpr operand_rule<N> merge_operands(std::array<sharding, N> const& in, line
       if (int const e = all.find(dim.id); e >= 0) {
         auto const& before = all[e];
         finding const where{.i = from[e], .di = from_dim[e], .j = i, .dj = d};
-        if (before.extent != dim.extent) {
+        if (before.extent != dim.extent || before.pad != dim.pad) {
           r.wrong = where;
           r.wrong.what = finding::kind::extents;
           return r;

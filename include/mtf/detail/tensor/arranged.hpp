@@ -21,8 +21,11 @@ namespace mtf::detail {
 using backend::arrangement;
 using backend::layout_table;
 
-/// "batch 64"
-inline std::string named(dim_state const& d) { return std::string(d.name) + " " + std::to_string(d.extent); }
+/// "batch 64", "vocab 50257 of 50264"
+inline std::string named(dim_state const& d) {
+  return std::string(d.name) + " " + std::to_string(d.logical()) +
+         (d.pad == 0 ? "" : " of " + std::to_string(d.extent));
+}
 /// "data 2"
 inline std::string named(mesh_value const& mesh, int axis) {
   auto const a = static_cast<std::size_t>(axis);
@@ -74,7 +77,7 @@ constexpr void check_extents([[maybe_unused]] char const* by, [[maybe_unused]] N
                              [[maybe_unused]] sharding const& x, [[maybe_unused]] sharding const& y) {
   if constexpr (!Shape::has_extents)
     for (int d = 0; d < x.ndim; ++d)
-      if (x[d].extent != y[d].extent)
+      if (x[d].extent != y[d].extent || x[d].pad != y[d].pad)
         layout_is_wrong(MTF_SAYS_TWO_EXTENTS, named(x[d]) + ", " + named(y[d]),
                         (std::string(by) + " of " + std::string(name.text())).c_str());
 }

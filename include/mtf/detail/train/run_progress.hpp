@@ -1,21 +1,15 @@
 #pragma once
 // How far a run is.
-#include <array>
-#include <cstdio>
 #include <string>
 
+#include <mtf/checkpoint/part.hpp>
 #include <mtf/train/loop_options.hpp>
 #include <mtf/train/step_record.hpp>
 
 namespace mtf::detail {
 
 /// The name of the evaluation's value in logs: "validation" in "bits/byte" is "validation_bits_per_byte".
-inline std::string evaluation_name(loop_options const& o) {
-  auto name = o.evaluation;
-  if (!o.evaluation_unit.empty()) name += "_";
-  for (char const c : o.evaluation_unit) c == '/' ? name += "_per_" : name += c;
-  return name;
-}
+MTF_CHECKPOINT_CODE std::string evaluation_name(loop_options const& o);
 
 /// The numbers of the last step, and means over the steps of this start.
 struct run_progress {
@@ -26,50 +20,13 @@ struct run_progress {
   double flops = 0, peak = 0;             // of matrix products, a second, on all ranks; 0: unknown
   double peak_bytes = 0, live_bytes = 0;  // of tensors on this rank: at most in this step, and after it
 
-  [[nodiscard]] named_numbers numbers(loop_options const& o) const {
-    named_numbers all{{"loss", loss},       {"learning_rate", learning_rate}, {"gradient_norm", gradient_norm},
-                      {"seconds", seconds}, {"peak_bytes", peak_bytes},       {"live_bytes", live_bytes}};
-    if (o.evaluate) all.emplace_back(evaluation_name(o), evaluation);
-    if (o.items > 0) all.emplace_back(o.item + "_per_second", o.items / mean_seconds);
-    if (flops > 0) all.emplace_back("gflops", flops / 1e9);
-    if (flops > 0 && peak > 0) all.emplace_back("peak_share", flops / peak);
-    return all;
-  }
-
+  [[nodiscard]] MTF_CHECKPOINT_CODE named_numbers numbers(loop_options const& o) const;
   /// A line for people.
-  [[nodiscard]] std::string line(loop_options const& o) const {
-    std::string text;
-    auto const add = [&](char const* format, auto... x) {
-      std::array<char, 120> part{};
-      std::snprintf(part.data(), part.size(), format, x...);
-      text += part.data();
-    };
-    auto const unit = o.evaluation_unit.empty() ? "" : " " + o.evaluation_unit;
-    if (step == 0) {
-      text = "before training: " + o.evaluation;
-      add(" %.3f", evaluation);
-      return text + unit;
-    }
-    add("step %4d/%d  loss %.4f", step, o.steps, loss);
-    if (o.evaluate) {
-      text += "  " + o.evaluation;
-      add(" %.3f", evaluation);
-      text += unit;
-    }
-    if (o.items > 0) {
-      add("  %6.0f ", o.items / mean_seconds);
-      text += o.item + "/s";
-    }
-    if (flops > 0) add("  %6.1f GFLOP/s", flops / 1e9);
-    if (flops > 0 && peak > 0) add(" (%2.0f%% of peak)", 100 * flops / peak);
-    auto const left = static_cast<long long>(mean_seconds * (o.steps - step));
-    if (left >= 3600) {
-      add("  %lld:%02lld:%02lld left", left / 3600, left / 60 % 60, left % 60);
-    } else {
-      add("  %lld:%02lld left", left / 60, left % 60);
-    }
-    return text;
-  }
+  [[nodiscard]] MTF_CHECKPOINT_CODE std::string line(loop_options const& o) const;
 };
 
 }  // namespace mtf::detail
+
+#if !defined(MTF_CHECKPOINT_COMPILED)
+#include <mtf/detail/train/code/run_progress.hpp>  // IWYU pragma: export
+#endif

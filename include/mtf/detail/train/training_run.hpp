@@ -1,6 +1,7 @@
 #pragma once
 // A training loop, but for what depends on a program's types: compiled once.
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,7 +14,6 @@
 #include <mtf/backend/profile.hpp>
 #include <mtf/checkpoint/checkpoints.hpp>
 #include <mtf/checkpoint/part.hpp>
-#include <mtf/detail/train/run_files.hpp>
 #include <mtf/detail/train/run_progress.hpp>
 #include <mtf/train/loop_options.hpp>
 #include <mtf/train/loss_watch.hpp>
@@ -21,6 +21,8 @@
 #include <mtf/train/run_report.hpp>
 
 namespace mtf::detail {
+
+class run_files;
 
 /// What mtf::training_loop is, whose functions tell what these do; it gives what is virtual here, and a step.
 class training_run {
@@ -81,6 +83,8 @@ class training_run {
   MTF_CHECKPOINT_CODE void or_older(std::int64_t newest, std::function<void()> const& f);
   MTF_CHECKPOINT_CODE int stopped();
   MTF_CHECKPOINT_CODE void evaluate(bool told);
+  MTF_CHECKPOINT_CODE void compare_with_best();
+  [[nodiscard]] bool is_enough() const { return o_.patience > 0 && not_better_ >= o_.patience; }
   MTF_CHECKPOINT_CODE void write_step(bool evaluated);
   MTF_CHECKPOINT_CODE void not_finite(on_trouble then, std::string const& what, double found,
                                       std::function<void()> const& again);
@@ -96,8 +100,10 @@ class training_run {
   int skipped_ = 0;                     // in a row
   int steps_then_ = 0;                  // that the run had which this one goes on with; 0: unknown
   bool checkpoint_is_there_ = true;     // the last one that was begun
+  double least_ = HUGE_VAL;             // of all evaluations
+  int not_better_ = 0;                  // those in a row that were not below all before them
   loss_watch recent_;
-  run_files files_;
+  std::unique_ptr<run_files> files_;
   run_progress now_;
   std::string remark_;
   double trained_ = 0;  // seconds in training steps

@@ -22,6 +22,13 @@ constexpr bool holds(double number) {
   }
 }
 
+template <class T>
+constexpr void check_holds(double number) {
+  if (!holds<T>(number))
+    throw user_error("full: the number is " + std::to_string(number) +
+                     ", which an element of an integer type does not hold");
+}
+
 /// A tensor at this place, of which every element is `number`.
 template <class Backend, class X>
 constexpr X filled(Backend& b, tensor_place<X> const& place, double number) {
@@ -37,10 +44,7 @@ constexpr X filled(Backend& b, tensor_place<X> const& place, double number) {
 /// Every element is `number`; one that integers or bools do not hold is a user_error.
 template <tensor_type X>
 constexpr X full(typename X::backend_type& b, double number) {
-  using T = typename X::element_type;
-  if (!detail::holds<T>(number))
-    throw user_error("full: the number is " + std::to_string(number) +
-                     ", which an element of an integer type does not hold");
+  detail::check_holds<typename X::element_type>(number);
   return detail::filled(b, detail::place_for<X>(b), number);
 }
 /// Every element is 0.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <mtf/backend/growing_array.hpp>
 #include <mtf/core/dim.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/extents_value.hpp>
@@ -111,12 +112,21 @@ X from_global(typename X::backend_type& b, std::span<typename X::element_type co
   return where.tensor(v);
 }
 
-/// Refused: elements of another type, or not in one piece.
+/// Also a std::vector<bool>, which is no array of bools. Refused: elements of another type, or not in one piece.
 template <tensor_type X, class Given>
   requires(!std::is_convertible_v<Given, std::span<typename X::element_type const>>)
-X from_global(typename X::backend_type&, Given&&, extents_value const& = {}) {
-  detail::require<error_not_elements<std::remove_cvref_t<Given>, typename X::element_type>>{};
-  return {};
+X from_global([[maybe_unused]] typename X::backend_type& b, [[maybe_unused]] Given&& given,
+              [[maybe_unused]] extents_value const& extents = {}) {
+  using T = typename X::element_type;
+  if constexpr (std::is_same_v<std::remove_cvref_t<Given>, std::vector<bool>> && std::is_same_v<T, bool>) {
+    backend::growing_array<bool> all;
+    all.reserve(given.size());
+    for (bool const x : given) all.push_back(x);
+    return from_global<X>(b, std::span<bool const>(all.begin(), all.size()), extents);
+  } else {
+    detail::require<error_not_elements<std::remove_cvref_t<Given>, T>>{};
+    return {};
+  }
 }
 
 namespace detail {
@@ -154,5 +164,17 @@ template <tensor_type X, dimension Dim, class Given>
 X from_global(typename X::backend_type& b, Given&& given, extents_value const& extents = {}) {
   return from_global<X>(b, std::forward<Given>(given), extents);
 }
+
+namespace detail {
+
+template <class X>
+struct placed_elements {
+  template <class Given>
+  static X from(typename X::backend_type& b, Given&& given, extents_value const& extents) {
+    return from_global<X>(b, std::forward<Given>(given), extents);
+  }
+};
+
+}  // namespace detail
 
 }  // namespace mtf

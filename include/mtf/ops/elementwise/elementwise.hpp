@@ -70,6 +70,13 @@ constexpr auto map_with_numbers(X const& x, N... n) {
   return operate(map_with_numbers_call<Function, N...>{{n...}}, x);
 }
 
+/// Integers are not divided by 0.
+template <class X, class N>
+constexpr void refuse_zero([[maybe_unused]] N n) {
+  if constexpr (std::is_integral_v<compute_of_t<X>>)
+    if (n == 0) throw user_error("a tensor of integers is divided by the number 0");
+}
+
 /// x^n, for whole n by products.
 template <class N>
 struct pow_call {
@@ -141,13 +148,42 @@ constexpr auto operator*(N n, X const& x) {
 /// Integers divide as in C++, towards zero; `x / 0` of integers is a user_error.
 template <operand X, math::plain_number N>
 constexpr auto operator/(X const& x, N n) {
-  if constexpr (std::is_integral_v<detail::compute_of_t<X>>)
-    if (n == 0) throw user_error("a tensor of integers is divided by the number 0");
+  detail::refuse_zero<X>(n);
   return detail::map_with_numbers<functions::divide_by>(x, n);
 }
 template <operand X, math::plain_number N>
 constexpr auto operator/(N n, X const& x) {
   return detail::map_with_numbers<functions::divide_into>(x, n);
+}
+
+/// What floor_divide leaves of x, with the sign of y, as in Python; of integers 0 for y = 0. The gradient of y is that
+/// of the remainder, times -floor_divide(x, y).
+template <operand X, operand Y>
+constexpr auto operator%(X const& x, Y const& y) {
+  return map(functions::remainder{}, x, y);
+}
+/// `x % 0` of integers is a user_error.
+template <operand X, math::plain_number N>
+constexpr auto operator%(X const& x, N n) {
+  detail::refuse_zero<X>(n);
+  return detail::map_with_numbers<functions::remainder_by>(x, n);
+}
+/// x / n rounded down, as in Python. Of integers a user_error for n = 0.
+template <operand X, math::plain_number N>
+constexpr auto floor_divide(X const& x, N n) {
+  detail::refuse_zero<X>(n);
+  return detail::map_with_numbers<functions::floor_divide_by>(x, n);
+}
+
+/// Both hold: of tensors of bool, or of numbers that are not 0. Unlike C++'s, both sides are always computed.
+template <operand X, operand Y>
+constexpr auto operator&&(X const& x, Y const& y) {
+  return map(functions::logical_and{}, x, y);
+}
+/// One holds, or both.
+template <operand X, operand Y>
+constexpr auto operator||(X const& x, Y const& y) {
+  return map(functions::logical_or{}, x, y);
 }
 
 #define MTF_DEFINE(NAME, OP)                                         \
@@ -169,6 +205,7 @@ MTF_COMPARISONS(MTF_DEFINE)
     return map(functions::NAME{}, x); \
   }
 MTF_FUNCTIONS_OF_ONE(MTF_DEFINE)
+MTF_STEPS(MTF_DEFINE)
 #undef MTF_DEFINE
 #define MTF_DEFINE(NAME, FLOATING)              \
   template <operand X, operand Y>               \
@@ -189,6 +226,16 @@ constexpr auto pow(X const& x, N n) {
 template <operand X, math::plain_number N>
 constexpr auto clip(X const& x, N low, N high) {
   return detail::map_with_numbers<functions::clip>(x, low, high);
+}
+/// x above 0, else alpha (e^x - 1); the derivative at 0 is alpha. Refused: integers and bools.
+template <operand X, math::plain_number N = double>
+constexpr auto elu(X const& x, N alpha = 1) {
+  return detail::map_with_numbers<functions::elu>(x, alpha);
+}
+/// x above 0, else slope x; the derivative at 0 is the slope, as PyTorch has it. Refused: integers and bools.
+template <operand X, math::plain_number N = double>
+constexpr auto leaky_relu(X const& x, N slope = 0.01) {
+  return detail::map_with_numbers<functions::leaky_relu>(x, slope);
 }
 /// if_true where c holds, else if_false. c is a tensor of bool, as comparisons make it.
 template <operand C, operand X, operand Y>

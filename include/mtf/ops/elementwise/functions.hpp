@@ -163,6 +163,83 @@ struct clip {
   }
 };
 
+/// elu(x, alpha)
+template <class T>
+struct elu {
+  static constexpr char const* name = "elu";
+  static constexpr bool only_floating = true;
+  T alpha;
+  template <class A>
+  MTF_FUNCTION auto operator()(A a) const {
+    return math::elu(a, alpha);
+  }
+};
+/// leaky_relu(x, slope)
+template <class T>
+struct leaky_relu {
+  static constexpr char const* name = "leaky_relu";
+  static constexpr bool only_floating = true;
+  T slope;
+  template <class A>
+  MTF_FUNCTION constexpr auto operator()(A a) const {
+    return math::leaky_relu(a, slope);
+  }
+};
+struct remainder {
+  static constexpr char const* name = "remainder";
+  template <class A, class B>
+  MTF_FUNCTION auto operator()(A a, B b) const {
+    return math::remainder(a, b);
+  }
+};
+/// x % number
+template <class T>
+struct remainder_by {
+  static constexpr char const* name = "remainder";
+  static constexpr bool saves_inputs = false;
+  static constexpr std::array derivative_is_one{true};
+  T number;
+  template <class A>
+  MTF_FUNCTION auto operator()(A a) const {
+    return math::remainder(a, number);
+  }
+};
+/// floor_divide(x, number)
+template <class T>
+struct floor_divide_by {
+  static constexpr char const* name = "floor_divide";
+  static constexpr bool saves_inputs = false;
+  T number;
+  template <class A>
+  MTF_FUNCTION auto operator()(A a) const {
+    return math::floor_divide(a, number);
+  }
+};
+struct sigmoid_cross_entropy {
+  static constexpr char const* name = "sigmoid_cross_entropy";
+  static constexpr bool only_floating = true;
+  template <class A, class B>
+  MTF_FUNCTION auto operator()(A logit, B target) const {
+    return math::sigmoid_cross_entropy(logit, target);
+  }
+};
+/// Whether both are true; numbers are where they are not 0.
+struct logical_and {
+  static constexpr char const* name = "logical_and";
+  template <class A, class B>
+  MTF_FUNCTION constexpr bool operator()(A a, B b) const {
+    return a != A(0) && b != B(0);
+  }
+};
+/// Whether one is true.
+struct logical_or {
+  static constexpr char const* name = "logical_or";
+  template <class A, class B>
+  MTF_FUNCTION constexpr bool operator()(A a, B b) const {
+    return a != A(0) || b != B(0);
+  }
+};
+
 #define MTF_DEFINE(NAME, FLOATING)                  \
   struct NAME {                                     \
     static constexpr char const* name = #NAME;      \
@@ -174,6 +251,30 @@ struct clip {
   };
 MTF_FUNCTIONS_OF_ONE(MTF_DEFINE)
 MTF_FUNCTIONS_OF_TWO(MTF_DEFINE)
+#undef MTF_DEFINE
+#define MTF_DEFINE(NAME, FLOATING)                  \
+  struct NAME {                                     \
+    static constexpr char const* name = #NAME;      \
+    static constexpr bool only_floating = FLOATING; \
+    static constexpr bool saves_inputs = false;     \
+    template <class A>                              \
+    MTF_FUNCTION auto operator()(A a) const {       \
+      return math::NAME(a);                         \
+    }                                               \
+  };
+MTF_STEPS(MTF_DEFINE)
+#undef MTF_DEFINE
+#define MTF_DEFINE(NAME, FLOATING)                        \
+  struct NAME {                                           \
+    static constexpr char const* name = #NAME;            \
+    static constexpr linearity linear = linearity::first; \
+    static constexpr bool only_floating = FLOATING;       \
+    template <class A, class B>                           \
+    MTF_FUNCTION auto operator()(A a, B gate) const {     \
+      return math::NAME(a, gate);                         \
+    }                                                     \
+  };
+MTF_GATES(MTF_DEFINE)
 #undef MTF_DEFINE
 
 struct where {
@@ -273,5 +374,14 @@ template <class T>
 inline constexpr bool selects<functions::at_least<T>> = true;
 template <class T>
 inline constexpr bool selects<functions::at_most<T>> = true;
+template <>
+inline constexpr bool selects<functions::floor_divide> = true;
+template <class T>
+inline constexpr bool selects<functions::floor_divide_by<T>> = true;
+#define MTF_DEFINE(NAME, FLOATING) \
+  template <>                      \
+  inline constexpr bool selects<functions::NAME> = true;
+MTF_STEPS(MTF_DEFINE)
+#undef MTF_DEFINE
 
 }  // namespace mtf::math

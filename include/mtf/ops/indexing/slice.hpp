@@ -2,17 +2,16 @@
 // Parts of a dimension that begin where an index says: taken out, and put in.
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include <mtf/backend/primitives/parts.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
-#include <mtf/core/error.hpp>
 #include <mtf/core/extents_value.hpp>
 #include <mtf/detail/ops/frame.hpp>
+#include <mtf/detail/ops/new_dims.hpp>
 #include <mtf/detail/ops/part_of_dim.hpp>
+#include <mtf/detail/tensor/sharding_of.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/ops/movement/relayout.hpp>
 #include <mtf/ops/movement/transpose.hpp>
@@ -22,34 +21,84 @@ namespace mtf {
 
 namespace detail {
 
-/// The verdict on an index: one int32.
-template <class Start>
-using index_verdict_t = first_failed_t<
-    std::conditional_t<std::is_same_v<typename Start::element_type, std::int32_t>, ok,
-                       error_element_type<typename Start::element_type>>,
-    std::conditional_t<Start::shape_type::ndim == 0, ok, error_shapes_differ<typename Start::shape_type, shape<>>>>;
+/// A shape's dimensions before D.
+template <class D, class... Before>
+struct dims_before {
+  template <class Next, class... Rest>
+  static auto of(shape<Next, Rest...> const*) {
+    if constexpr (Next::id == D::id)
+      return shape<Before...>{};
+    else
+      return dims_before<D, Before..., Next>::of(static_cast<shape<Rest...> const*>(nullptr));
+  }
+};
+/// Whether a shape has all of these dimensions.
+template <class Shape, class... D>
+constexpr bool has_all_of(shape<D...> const*) {
+  return (Shape::template has<D> && ...);
+}
+/// The verdict on where parts of D begin: int32, one, or one for each position along dimensions that come before D.
+template <class Start, class Shape, class D>
+auto index_verdict() {
+  using before = decltype(dims_before<D>::of(static_cast<Shape const*>(nullptr)));
+  return first_failed_t<std::conditional_t<std::is_same_v<typename Start::element_type, std::int32_t>, ok,
+                                           error_element_type<typename Start::element_type>>,
+                        std::conditional_t<has_all_of<before>(static_cast<typename Start::shape_type const*>(nullptr)),
+                                           ok, error_shapes_differ<typename Start::shape_type, before>>>{};
+}
+/// The same, where the part is one.
+template <class Start, class Shape, class D, class Part>
+auto part_at_verdict() {
+  using part = decltype(part_verdict<Shape, D, Part>());
+  if constexpr (part::value)
+    return index_verdict<Start, Shape, D>();
+  else
+    return part{};
+}
 
 /// A part of dimension `dim` of the first of N operands.
 template <std::size_t N>
 struct part_work : operation_work<N> {
-  rows x;  // the shard along it
-  index part = 1;
+  rows x;                      // the shard along it
+  index part = 1, stored = 1;  // of the part, without pads and with them
   int dim = 0;
+  bool each = false;   // of the parts before it begins at an index of its own
+  loops<2> of_starts;  // operands (one for each of x.outer, those given)
 
-  constexpr void is_part(mesh_shape const& mesh, sharding const& of, std::uint64_t id, index extent) {
+  constexpr void is_part(mesh_shape const& mesh, sharding const& of, std::uint64_t id, dim_state const& is,
+                         sharding const& start) {
     dim = of.find(id);
     x = rows_along(of, dim, mesh);
-    part = extent;
+    part = is.logical();
+    stored = is.extent;
+    each = start.ndim > 0;
+    sharding before;
+    for (int d = 0; d < dim; ++d) before.push(of[d]);
+    of_starts = aligned<1>(mesh, before, {start});
   }
-  /// The part, from a shard of the whole; NaN beyond its `extent`, if that is not 0.
+  /// Where the parts begin, as `take` and `put` take it: the operand's memory, or one for each of x.outer.
+  template <std::size_t I>
+  constexpr auto starts(auto& f) const {
+    if (!each) return f.template memory<I>();
+    auto all = make_buffer<std::int32_t>(f.backend, x.outer);
+    f.run(primitives::copy<std::int32_t, std::int32_t>{of_starts, data_of<std::int32_t>(all), f.template x<I>()});
+    return all;
+  }
+  /// The part, from a shard of the whole; NaN beyond its `extent`, if that is not 0. In the part's pads it is anything.
   template <class T>
   constexpr void take(auto const& pass, T* to, T const* from, std::int32_t const* start, index extent) const {
-    pass.run(primitives::take_part<T>{x.outer, x.n, x.inner, part, offset(pass), extent, to, from, start});
+    pass.run(primitives::take_part<T>{x.outer, x.n, x.inner, stored, offset(pass), extent, to, from, start, each});
   }
   /// The part into a shard of the whole; zeros if it is null.
   template <class T>
   constexpr void put(auto const& pass, T* to, T const* from, std::int32_t const* start) const {
-    pass.run(primitives::put_part<T>{x.outer, x.n, x.inner, part, offset(pass), to, from, start});
+    if (from == nullptr || stored == part) {
+      pass.run(primitives::put_part<T>{x.outer, x.n, x.inner, part, offset(pass), to, from, start, each});
+    } else {
+      auto const packed = make_buffer<T>(pass.backend, x.outer * part * x.inner);
+      pass.run(primitives::copy<T, T>{packed_rows({x.outer, part, x.inner, stored}), data_of<T>(packed), from});
+      pass.run(primitives::put_part<T>{x.outer, x.n, x.inner, part, offset(pass), to, data_of<T>(packed), start, each});
+    }
   }
 
  private:
@@ -63,8 +112,8 @@ struct slice_operation {
   static constexpr char const* name() { return "slice"; }
 
   constexpr void forward(auto& f) const {
-    work->take(f, f.y(), f.x(), f.template x<1>(), work->in[0][work->dim].extent);
-    f.kept = {f.template memory<1>()};
+    f.kept = {work->template starts<1>(f)};
+    work->take(f, f.y(), f.x(), data_of<std::int32_t>(f.kept[0]), work->in[0][work->dim].logical());
   }
   constexpr void backward(auto& g) const {
     T* const dx = g.dx();
@@ -76,18 +125,18 @@ struct slice_operation {
 template <class D, class Part>
 struct slice_call {
   template <class X, class Start>
-  static auto verdict()
-      -> first_failed_t<decltype(part_verdict<typename X::shape_type, D, Part>()), index_verdict_t<Start>>;
+  static auto verdict() -> decltype(part_at_verdict<Start, typename X::shape_type, D, Part>());
   using adds = shape<Part>;
-  using without_pads = any_of_shapes<shape<D, Part>>;
+  static constexpr bool takes_pads = true;
   static constexpr part_work<2> derive(auto const& extents, mesh_shape const& mesh, sharding const& x,
                                        sharding const& start) {
     part_work<2> w;
     w.in = {x, start};
-    w.is_part(mesh, x, D::id, extents.template of<Part>());
+    auto const is = dim_from<Part>(extents, {});
+    w.is_part(mesh, x, D::id, is, start);
     auto const owners = x[w.dim].split.mask();
     w.complete[1] = start.partial;
-    w.out = with_part<D, Part>(x, w.part);
+    w.out = with_part<D>(extents, x, is);
     w.out.partial |= owners;  // each rank has what is here, zeros for the rest
     w.gradient_may_be_partial = ~owners;
     return w;
@@ -111,8 +160,8 @@ struct update_operation {
   static constexpr char const* name() { return "update"; }
 
   constexpr void forward(auto& f) const {
-    work->put(f, f.y_from_x(), f.template x<1>(), f.template x<2>());
-    f.kept = {f.template memory<2>()};
+    f.kept = {work->template starts<2>(f)};
+    work->put(f, f.y_from_x(), f.template x<1>(), data_of<std::int32_t>(f.kept[0]));
   }
   constexpr void backward(auto& g) const {
     auto const* const start = data_of<std::int32_t>(g.kept[0]);
@@ -124,21 +173,17 @@ struct update_operation {
   }
 };
 
-/// The verdict on a tensor that is to have these dimensions, in any order: that on its transposition.
-template <class X, class... D>
-auto dims_verdict(shape<D...> const*) {
-  return decltype(transpose_call<D...>::template verdict<X>()){};
-}
-
 template <class D, class Part>
 struct update_rule {
-  using without_pads = any_of_shapes<shape<D, Part>>;
-  static constexpr part_work<3> derive(mesh_shape const& mesh, sharding const& x, sharding const& part,
-                                       sharding const& start) {
+  static constexpr bool takes_pads = true;
+  using adds = shape<>;  // asks only whether extents are known
+  static constexpr part_work<3> derive(auto const& extents, mesh_shape const& mesh, sharding const& x,
+                                       sharding const& part, sharding const& start) {
     part_work<3> w;
     w.in = {x, part, start};
-    w.is_part(mesh, x, D::id, part[part.find(Part::id)].extent);
-    static_cast<void>(with_part<D, Part>(x, w.part));
+    auto const& is = part[part.find(Part::id)];
+    w.is_part(mesh, x, D::id, is, start);
+    static_cast<void>(with_part<D>(extents, x, is));
     w.out = x;
     w.out.partial = x.partial & part.partial;
     w.complete = {x.partial & ~w.out.partial, part.partial & ~w.out.partial, start.partial};
@@ -152,9 +197,10 @@ struct update_call {
   template <class X>
   using part_shape = typename replaced_dim<D, Part>::template in<typename X::shape_type>;
   template <class X, class Y, class Start>
-  static auto verdict() -> first_failed_t<decltype(part_verdict<typename X::shape_type, D, Part>()),
-                                          decltype(dims_verdict<Y>(static_cast<part_shape<X> const*>(nullptr))),
-                                          same_element_t<X, Y>, index_verdict_t<Start>>;
+  static auto verdict()
+      -> first_failed_t<decltype(part_verdict<typename X::shape_type, D, Part>()),
+                        decltype(dims_verdict<Y>(static_cast<part_shape<X> const*>(nullptr))), same_element_t<X, Y>,
+                        decltype(part_at_verdict<Start, typename X::shape_type, D, Part>())>;
   template <class X, class Y, class Start>
   constexpr auto operator()(X&& x, Y const& part, Start const& start) const {
     using T = typename Y::element_type;
@@ -178,13 +224,6 @@ struct has_only<X, D, Part> {
   static constexpr bool value = X::shape_type::template has<D> && !X::shape_type::template has<Part>;
 };
 
-/// Not constexpr: a plan of such a program ends here.
-[[noreturn]] inline void part_is_outside(std::string_view part, std::int64_t length, std::string_view dim,
-                                         std::int64_t extent, std::int64_t start) {
-  throw user_error("a part, " + std::string(part) + " " + std::to_string(length) + ", that begins at " +
-                   std::to_string(start) + " is not within " + std::string(dim) + " " + std::to_string(extent) +
-                   ": it can begin at 0 to " + std::to_string(extent - length));
-}
 /// A number as an operand: where a part begins that is so long.
 template <class D, class Part, class X, class Start>
 constexpr auto start_of_part(X const& x, std::int64_t length, Start start) {
@@ -199,10 +238,11 @@ constexpr auto start_of_part(X const& x, std::int64_t length, Start start) {
 }  // namespace detail
 
 /// The positions from `start` on of dimension D, as many as Part is long and under its name: x[..., start + p, ...].
-/// `start`: one int32, the same on all ranks, known when the program runs; what is sent does not depend on it. If D is
+/// `start`: an int32, the same on all ranks, known when the program runs; what is sent does not depend on it. It may be
+/// a tensor over dimensions of x before D, such as batch: each position along these has a part of its own. If D is
 /// split nothing is sent: each rank has what it owns, and the result is partial over D's axes; Part is not split.
 /// Positions outside of D are NaN (0 of integers). The gradient of x is 0 elsewhere. Refused: a Part that is longer
-/// than D, or there already; a start that is not one int32.
+/// than D, or there already; a start that is no int32, or over other dimensions.
 template <dimension D, dimension Part, operand X, operand Start>
 constexpr auto slice(X const& x, Start const& start) {
   return detail::operate(detail::slice_call<D, Part>{}, x, start);

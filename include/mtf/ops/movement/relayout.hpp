@@ -14,6 +14,9 @@ namespace detail {
 
 struct relayout_work : operation_work<1> {
   steps forward;
+
+  /// The result is x, under other names at most.
+  [[nodiscard]] constexpr bool keeps_memory() const { return forward.size == 0; }
 };
 
 constexpr relayout_work derive_relayout_work(mesh_shape const& mesh, sharding const& from, sharding const& to) {
@@ -42,13 +45,13 @@ struct relayout_operation {
   }
 };
 
-/// As run_as; x's value itself if both shardings are the same.
-template <class Description, class Rule, class X>
+/// As run_as; x's value itself if its memory need not change.
+template <class Description, class Rule, template <class> class Operation = relayout_operation, class X>
 constexpr auto relaid_as(char const* name, X const& x) {
   using T = typename X::element_type;
-  auto const relaid = [&](relayout_work const& w) {
-    if (w.forward.size == 0) return x.value();
-    return run<T>(relayout_operation<T>{&w, name}, x.value());
+  auto const relaid = [&](auto const& w) {
+    if (w.keeps_memory()) return x.value();
+    return run<T>(Operation<T>{&w, name}, x.value());
   };
   using out = typename Description::template on<typename X::backend_type>;
   if constexpr (by_value<X>) {

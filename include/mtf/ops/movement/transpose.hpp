@@ -62,6 +62,12 @@ constexpr auto transpose(X const& x) {
 
 namespace detail {
 
+/// The verdict on a tensor that is to have these dimensions, in any order: that on its transposition.
+template <class X, class... D>
+auto dims_verdict(shape<D...> const*) {
+  return decltype(transpose_call<D...>::template verdict<X>()){};
+}
+
 /// `transpose` to the order of a shape, given as a null pointer to its type.
 template <class... D>
 constexpr auto transposed(shape<D...> const*, auto const& x) {

@@ -13,6 +13,11 @@ namespace mtf {
 
 namespace detail {
 
+constexpr void check_dropout_rate(double rate) {
+  if (!(rate >= 0 && rate <= 1))
+    throw user_error("dropout: the rate is " + std::to_string(rate) + "; a probability, from 0 to 1, was expected");
+}
+
 /// Dropout is its own gradient: the mask is drawn again from the key, not stored.
 template <class T>
 struct dropout_operation {
@@ -40,8 +45,7 @@ struct dropout_call {
   static constexpr operation_work<1> derive(mesh_shape const&, sharding const& x) { return {.in = {x}, .out = x}; }
   template <class X>
   constexpr X operator()(X const& x) const {
-    if (!(rate >= 0 && rate <= 1))
-      throw user_error("dropout: the rate is " + std::to_string(rate) + "; a probability, from 0 to 1, was expected");
+    check_dropout_rate(rate);
     if (rate == 0) return x;
     using T = typename X::element_type;
     return run_as<typename X::description, dropout_call>(dropout_operation<T>{nullptr, key.bits(), rate}, x);

@@ -106,13 +106,6 @@ struct rotary_operation {
     g.run(primitives::map_of(turned_back{-1}, work->pairs, moved(dx, x_other), moved(dy, y_other), dy,
                              moved(c, c_other), s));
   }
-
- private:
-  /// Of a trace there is no memory.
-  template <class X>
-  static constexpr X* moved(X* p, index by) {
-    return p == nullptr ? nullptr : p + by;
-  }
 };
 
 template <class D, rotary_pairs Pairs>

@@ -1,9 +1,11 @@
 #pragma once
 // What a training loop does around its steps.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <limits>
@@ -18,6 +20,7 @@
 #include <mtf/checkpoint/save.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/detail/checkpoint/agree.hpp>
+#include <mtf/detail/train/run_files.hpp>
 #include <mtf/detail/train/run_progress.hpp>
 #include <mtf/detail/train/training_run.hpp>  // NOLINT(misc-header-include-cycle)
 #include <mtf/train/loop_options.hpp>
@@ -29,7 +32,10 @@
 namespace mtf::detail {
 
 training_run::training_run(collectives& ranks, loop_options options)
-    : ranks_(&ranks), o_(std::move(options)), recent_(o_.spike), files_(ranks.rank() == 0) {
+    : ranks_(&ranks),
+      o_(std::move(options)),
+      recent_(o_.spike),
+      files_(std::make_unique<run_files>(ranks.rank() == 0)) {
   if (!o_.report.empty() && !o_.page) throw user_error("a report needs a page: loop_options::page is empty");
   if (o_.on_failed_checkpoint != on_trouble::stop)
     o_.checkpoints.not_written = [this](std::string const& why) {
@@ -52,8 +58,8 @@ void training_run::check_files() const {
 void training_run::begin() {
   if (saved_) check_names();
   if (saved_) go_on();
-  files_.open(o_, before_);
-  agree(*ranks_, files_.failure());
+  files_->open(o_, before_);
+  agree(*ranks_, files_->failure());
   if (before_ == 0) return;
   say("goes on after step " + std::to_string(before_) + ", from " + saved_->directory_of(before_));
   if (steps_then_ > 0 && steps_then_ != o_.steps)
@@ -62,19 +68,20 @@ void training_run::begin() {
         std::to_string(o_.learning_rate(before_)));
 }
 
-void training_run::say(std::string const& line) { files_.screen.say(line); }
+void training_run::say(std::string const& line) { files_->screen.say(line); }
 
-void training_run::finish() { agree(*ranks_, files_.failure()); }
+void training_run::finish() { agree(*ranks_, files_->failure()); }
 
 int training_run::run(std::function<void(int)> const& step) try {
   now_.step = before_;
   if (o_.evaluate) evaluate(before_ == 0);
-  if (saved_ && before_ < o_.steps && ranks_->any(stop_asked()))
+  if (saved_ && before_ < o_.steps && !is_enough() && ranks_->any(stop_asked()))
     return stopped();  // before a step that nobody asked for
-  for (int n = before_; n < o_.steps; ++n) {
+  for (int n = before_; n < o_.steps && !is_enough(); ++n) {
     step(n);
-    bool const last = now_.step == o_.steps, due = now_.step % o_.evaluate_every == 0 || last;
+    bool const due = now_.step % o_.evaluate_every == 0 || now_.step == o_.steps;
     if (o_.evaluate && due) evaluate(true);
+    bool const last = now_.step == o_.steps || is_enough();
     write_step(due);
     if (!saved_) continue;
     auto const begin = clock::now();
@@ -87,11 +94,15 @@ int training_run::run(std::function<void(int)> const& step) try {
     checkpoint_is_there_ = saved_->poll() || checkpoint_is_there_;
     phases_.checkpoints += since(begin);
   }
-  if (saved_) finish_checkpoint("finished with");
-  end("finished");
+  bool const early = now_.step < o_.steps;
+  if (saved_) finish_checkpoint(early ? "stopped early after" : "finished with");
+  if (early)
+    say("stopped early after step " + std::to_string(now_.step) + ": of the last " + std::to_string(not_better_) +
+        " evaluations none was below " + std::to_string(least_));
+  end(early ? "stopped early" : "finished");
   return 0;
 } catch (user_error const& e) {
-  files_.report(o_, state(e.what()));
+  files_->report(o_, state(e.what()));
   throw;
 }
 
@@ -169,19 +180,29 @@ void training_run::evaluate(bool told) {
   peak_bytes_ = std::max(peak_bytes_, memory_now().peak);
   phases_.evaluation += since(begin);
   evaluations_.emplace_back(now_.step, now_.evaluation);
+  if (told) compare_with_best();
   if (now_.step > 0 || !told) return;
   say(now_.line(o_));
-  files_.add({0, now_.numbers(o_)}, true);
+  files_->add({0, now_.numbers(o_)}, true);
+}
+
+/// Of an evaluation that is not a repetition, as that at the start of a run that goes on is.
+void training_run::compare_with_best() {
+  ++not_better_;
+  if (!(now_.evaluation < least_)) return;
+  least_ = now_.evaluation;
+  not_better_ = 0;
+  if (o_.improved) o_.improved();
 }
 
 void training_run::write_step(bool evaluated) {
   auto const begin = clock::now();
-  files_.add({now_.step, now_.numbers(o_), remark_}, evaluated);
+  files_->add({now_.step, now_.numbers(o_), remark_}, evaluated);
   if (evaluated)
     say(now_.line(o_));
   else
-    files_.screen.progress(now_.line(o_));
-  if (evaluated) files_.report(o_, state("goes on"));
+    files_->screen.progress(now_.line(o_));
+  if (evaluated) files_->report(o_, state("goes on"));
   phases_.files += since(begin);
   finish();
 }
@@ -217,6 +238,12 @@ void training_run::write_checkpoint() {
   notes.insert(o_.same.begin(), o_.same.end());
   notes["recent losses"] = recent_.text();
   notes["skipped in a row"] = std::to_string(skipped_);
+  if (o_.evaluate) {
+    std::array<char, 40> least{};
+    std::snprintf(least.data(), least.size(), "%a", least_);  // every bit
+    notes["least evaluation"] = least.data();
+    notes["evaluations since"] = std::to_string(not_better_);
+  }
   notes["steps"] = std::to_string(o_.steps);
   checkpoint_is_there_ = false;
   write(*saved_, now_.step, notes);
@@ -254,6 +281,10 @@ void training_run::go_on() {
   or_older(*newest, [&] { read(*saved_, *newest); });
   recent_.restore(notes["recent losses"]);
   skipped_ = std::atoi(notes["skipped in a row"].c_str());
+  if (auto const least = notes.find("least evaluation"); least != notes.end()) {
+    least_ = std::strtod(least->second.c_str(), nullptr);
+    not_better_ = std::atoi(notes["evaluations since"].c_str());
+  }
   before_ = static_cast<int>(*newest);
   steps_then_ = std::atoi(notes["steps"].c_str());
 }
@@ -302,7 +333,7 @@ run_state training_run::state(std::string const& words) const {
 }
 
 void training_run::end(std::string const& words) {
-  files_.report(o_, state(words));
+  files_->report(o_, state(words));
   finish();
 }
 

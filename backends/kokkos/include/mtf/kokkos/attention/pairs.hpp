@@ -30,8 +30,8 @@ struct attention_in_pairs : Tasks {
   }
   /// c[i] (+)= the sum of s[i, j] b[j] over what query i0 + i sees of the n keys from j0 on.
   void weighted(pair_multiplier const& by, index m, index n, index i0, index j0, strided_rows<float> s, panels<float> b,
-                strided_rows<float> c, bool accumulate, coming_rows<T>& coming) const {
-    by.multiply(m, this->what.head, {s.at, s.stride}, b, c, accumulate, [&](index i, index r, index) {
+                index width, strided_rows<float> c, bool accumulate, coming_rows<T>& coming) const {
+    by.multiply(m, width, {s.at, s.stride}, b, c, accumulate, [&](index i, index r, index) {
       coming.ask_for_some();
       auto const keys = this->keys_of(i0 + i, i0 + i + r, j0, n);
       return term_range{keys.begin / 2, ceil_div(keys.end, 2)};
@@ -49,24 +49,25 @@ struct attention_forward_in_pairs : attention_in_pairs<attention_forward<bfloat1
     auto const r = task_rows, c = columns, h = what.head;
     return {m.take<float>(rows * pitch),
             m.take<float>(rows * pair_pitch()),
-            m.take<float>(r * h),
+            m.take<float>(r * what.values),
             m.take<float>(r),
             m.take<float>(r),
             m.take<float>(r * pairs_of(h)),
             m.take<float>(c * pairs_of(h)),
             m.take<float>(panels<float>::size(pairs_of(h), c)),
-            m.take<float>(panels<float>::size(pairs_of(c), h))};
+            m.take<float>(panels<float>::size(pairs_of(c), what.values))};
   }
 
-  void operator()(index task, memory const& mine) const {
+  void operator()(index task, memory const& mine) {
     auto const& w = what;
     pair_multiplier const by(unit);
     index const first = first_row(task), end = std::min(first + task_rows, w.queries), terms = pairs_of(w.head);
-    index at[3];
+    attention_places at;
     batch.locate(task / blocks(), at);
-    auto coming = after(task, at[0] + first * w.q_row, end - first);
+    begin(at);
+    auto coming = after(task, at[of_out] + first * w.out_row, end - first);
     auto const query = pair_rows({q + at[0] + first * w.q_row, w.q_row}, end - first, w.head, mine.q);
-    strided_rows<float> const o{mine.o, w.head};
+    strided_rows<float> const o{mine.o, w.values};
     strided_rows<float> const weights{mine.weights, pair_pitch()};
     row_sums sums(*this, end - first, o, mine.max, mine.sum);
     index const last = last_key(end);
@@ -75,7 +76,7 @@ struct attention_forward_in_pairs : attention_in_pairs<attention_forward<bfloat1
       if (!meet(first, end - first, j0, width)) continue;
       panels<float> const keys{mine.keys, terms}, values{mine.values, pairs_of(width)};
       keys.pack_transposed(pair_rows({k + at[1] + j0 * w.k_row, w.k_row}, width, w.head, mine.k), width);
-      pack_row_pairs(values, {v + at[2] + j0 * w.v_row, w.v_row}, width, w.head);
+      pack_row_pairs(values, {v + at[2] + j0 * w.v_row, w.v_row}, width, w.values);
       for (index i0 = first; i0 < end; i0 += rows) {
         index const m = std::min(rows, end - i0), n = std::min(width, last_key(i0 + m) - j0);
         if (!meet(i0, m, j0, n)) continue;
@@ -84,13 +85,14 @@ struct attention_forward_in_pairs : attention_in_pairs<attention_forward<bfloat1
         scores(by, m, wide, i0, j0, {query[r0], query.stride}, keys, mine.s, coming);
         for (index r = 0; r < m; ++r) {
           float* const s = mine.s + r * pitch;
-          weigh(s, seen_of(i0 + r, j0, n), wide, mine.max[r0 + r], mine.sum[r0 + r], accumulate ? o[r0 + r] : nullptr);
+          weigh(s, {i0 + r, j0}, seen_of(i0 + r, j0, n), wide, mine.max[r0 + r], mine.sum[r0 + r],
+                accumulate ? o[r0 + r] : nullptr);
           round_to_pairs(weights[r], s, wide);
         }
-        weighted(by, m, n, i0, j0, weights, values, {o[r0], w.head}, accumulate, coming);
+        weighted(by, m, n, i0, j0, weights, values, w.values, {o[r0], w.values}, accumulate, coming);
       }
     }
-    finish(task, at[0], end - first, sums);
+    finish(task, at[of_out], end - first, sums);
   }
 };
 
@@ -102,58 +104,62 @@ struct attention_backward_in_pairs : attention_in_pairs<attention_backward<bfloa
         *values, *lines;
   };
   [[nodiscard]] memory from(scratch_memory& m) const {
-    auto const c = columns, h = what.head, of_head = pairs_of(h), h_rows = round_up(h, tile_block);
+    auto const c = columns, h = what.head, w = what.values, of_head = pairs_of(h), of_values = pairs_of(w),
+               h_rows = round_up(h, tile_block), w_rows = round_up(w, tile_block);
     return {m.take<float>(rows * pitch),
             m.take<float>(rows * pitch),
             m.take<float>(rows * pair_pitch()),
             m.take<float>(panels<float>::size(pairs_of(rows), c)),
             m.take<float>(panels<float>::size(pairs_of(rows), c)),
             m.take<float>(h * pitch),
-            m.take<float>(h * pitch),
+            m.take<float>(w * pitch),
             m.take<float>(rows * of_head),
-            m.take<float>(rows * of_head),
+            m.take<float>(rows * of_values),
             m.take<float>(h_rows * pairs_of(rows)),
-            m.take<float>(h_rows * pairs_of(rows)),
-            m.take<float>(c * of_head),
+            m.take<float>(w_rows * pairs_of(rows)),
+            m.take<float>(c * std::max(of_head, of_values)),
             m.take<float>(panels<float>::size(of_head, c)),
             m.take<float>(panels<float>::size(pairs_of(c), h)),
-            m.take<float>(panels<float>::size(of_head, c)),
-            m.take<float>(8 * h)};
+            m.take<float>(panels<float>::size(of_values, c)),
+            m.take<float>(8 * std::max(h, w))};
   }
 
-  void operator()(index task, memory const& mine) const {
+  void operator()(index task, memory const& mine) {
     pair_multiplier const by(unit);
-    for_blocks(task, [&](index sequence, index const(&at)[3], index j0, strided_rows<float> to, bool accumulate,
-                         coming_rows<T>& coming) { keys(sequence, at, j0, to, accumulate, by, mine, coming); });
+    for_blocks(task, [&](index j0, index of, coming_rows<T>& coming) { keys(of, j0, by, mine, coming); });
   }
 
  private:
   /// What one block of keys contributes to all gradients.
-  void keys(index sequence, index const (&at)[3], index j0, strided_rows<float> to, bool accumulate,
-            pair_multiplier const& by, memory const& mine, coming_rows<T>& coming) const {
+  void keys(index task, index j0, pair_multiplier const& by, memory const& mine, coming_rows<T>& coming) {
     auto const& w = what;
-    index const width = std::min(columns, w.keys - j0), terms = pairs_of(w.head);
-    strided_rows<T const> const key{k + at[1] + j0 * w.k_row, w.k_row}, value{v + at[2] + j0 * w.v_row, w.v_row};
-    panels<float> const key_panels{mine.keys, terms}, value_panels{mine.values, terms},
+    index const width = std::min(columns, w.keys - j0);
+    attention_places shared;
+    apart.locate(task / parts, shared);
+    strided_rows<T const> const key{k + shared[of_k] + j0 * w.k_row, w.k_row},
+        value{v + shared[of_v] + j0 * w.v_row, w.v_row};
+    panels<float> const key_panels{mine.keys, pairs_of(w.head)}, value_panels{mine.values, pairs_of(w.values)},
         key_rows{mine.key_rows, pairs_of(width)};
     key_panels.pack_transposed(pair_rows(key, width, w.head, mine.k), width);
-    value_panels.pack_transposed(pair_rows(value, width, w.head, mine.k), width);
+    value_panels.pack_transposed(pair_rows(value, width, w.values, mine.k), width);
     pack_row_pairs(key_rows, key, width, w.head);
     std::fill_n(mine.dk, w.head * pitch, 0.0F);
-    std::fill_n(mine.dv, w.head * pitch, 0.0F);
-    for_queries(j0, width, [&](index i0, index m, index n) {
+    std::fill_n(mine.dv, w.values * pitch, 0.0F);
+    for_queries(task, j0, width, [&](sequence const& of, bool accumulate, index i0, index m, index n) {
       index const wide = round_up(n, tile_block);
-      auto const rows_of = [&](T const* x) { return strided_rows<T const>{x + at[0] + i0 * w.q_row, w.q_row}; };
-      strided_rows<T const> const o = rows_of(out), query = rows_of(q), g = rows_of(dout);
+      index const of_query = of.at[of_q] + i0 * w.q_row, of_result = of.at[of_out] + i0 * w.out_row;
+      strided_rows<T const> const o{out + of_result, w.out_row}, query{q + of_query, w.q_row},
+          g{dout + of_result, w.out_row};
       scores(by, m, wide, i0, j0, pair_rows(query, m, w.head, mine.q), key_panels, mine.s, coming);
-      scores(by, m, wide, i0, j0, pair_rows(g, m, w.head, mine.g), value_panels, mine.ds, coming);
+      scores(by, m, wide, i0, j0, pair_rows(g, m, w.values, mine.g), value_panels, mine.ds, coming);
       panels<float> const weights{mine.weights, pairs_of(m)}, gradients{mine.gradients, pairs_of(m)};
       strided_rows<float> const gradient_rows{mine.ds_rows, pair_pitch()};
       for (index r = 0; r < 2 * weights.rows; ++r) {
         float *const s = mine.s + r * pitch, *const ds = mine.ds + r * pitch;
         if (r < m) {
-          index const row = sequence * w.queries + i0 + r;
-          differentiate(s, ds, seen_of(i0 + r, j0, n), wide, max_of_rows[row], sum_of_rows[row], dot(g[r], o[r]));
+          index const row = of.at[of_sequence] * w.queries + i0 + r;
+          differentiate(s, ds, {i0 + r, j0}, seen_of(i0 + r, j0, n), wide, max_of_rows[row], sum_of_rows[row],
+                        dot(row, g[r], o[r]));
           round_to_pairs(gradient_rows[r], ds, wide);
         } else {
           std::fill_n(s, wide, 0.0F);
@@ -168,23 +174,23 @@ struct attention_backward_in_pairs : attention_in_pairs<attention_backward<bfloa
         auto const queries = this->queries_of(j0 + j, panels<float>::width, i0, m);
         return term_range{queries.begin / 2, queries.end < m ? ceil_div(queries.end, 2) : weights.rows};
       };
-      by.multiply(w.head, wide, transpose_to_pairs(g, m, w.head, mine.g_columns), weights, {mine.dv, pitch}, true,
+      by.multiply(w.values, wide, transpose_to_pairs(g, m, w.values, mine.g_columns), weights, {mine.dv, pitch}, true,
                   sees);
       by.multiply(w.head, wide, transpose_to_pairs(query, m, w.head, mine.q_columns), gradients, {mine.dk, pitch}, true,
                   sees);
-      weighted(by, m, n, i0, j0, gradient_rows, key_rows, {to[i0], to.stride}, accumulate, coming);
+      weighted(by, m, n, i0, j0, gradient_rows, key_rows, w.head, {of.to[i0], of.to.stride}, accumulate, coming);
     });
-    store_transposed(dk + at[1] + j0 * w.k_row, w.k_row, mine.dk, width, mine.lines);
-    store_transposed(dv + at[2] + j0 * w.v_row, w.v_row, mine.dv, width, mine.lines);
+    store_transposed(dk + shared[of_k] + j0 * w.k_row, w.k_row, mine.dk, width, w.head, mine.lines);
+    store_transposed(dv + shared[of_v] + j0 * w.v_row, w.v_row, mine.dv, width, w.values, mine.lines);
   }
   /// Row j of `to` = column j of `sums`.
-  void store_transposed(T* to, index stride, float const* sums, index count, float* lines) const {
-    index const blocks = what.head / 8 * 8;
+  void store_transposed(T* to, index stride, float const* sums, index count, index head, float* lines) const {
+    index const blocks = head / 8 * 8;
     for (index j = 0; j < count; j += 8) {  // there are columns to a multiple of 8, and more
-      for (index h = 0; h < blocks; h += 8) transpose_block(lines + h, what.head, sums + h * pitch + j, pitch);
+      for (index h = 0; h < blocks; h += 8) transpose_block(lines + h, head, sums + h * pitch + j, pitch);
       for (index c = 0; c < std::min<index>(8, count - j); ++c) {
-        for (index h = blocks; h < what.head; ++h) lines[c * what.head + h] = sums[h * pitch + j + c];
-        store_row(to + (j + c) * stride, lines + c * what.head, what.head, 1.0F);
+        for (index h = blocks; h < head; ++h) lines[c * head + h] = sums[h * pitch + j + c];
+        store_row(to + (j + c) * stride, lines + c * head, head, 1.0F);
       }
     }
   }

@@ -14,10 +14,27 @@
 
 namespace mtf::kokkos {
 
-/// The loss of a row, from its maximum, its sum of exponentials and its label's logit.
 template <class A>
-KOKKOS_FORCEINLINE_FUNCTION A cross_entropy_of(index label, index classes, A max, A sum, A picked) {
-  return label < 0 ? A(0) : label < classes ? fast_log(sum) - (picked - max) : std::numeric_limits<A>::quiet_NaN();
+using loss_terms = primitives::loss_terms<A>;
+
+/// The loss of a row, from its maximum, its sum of exponentials, its label's logit and its sum of logits - max.
+template <class A>
+KOKKOS_FORCEINLINE_FUNCTION A cross_entropy_of(index label, index classes, A max, A sum, A picked, A below_max,
+                                               loss_terms<A> const& terms) {
+  if (label < 0) return A(0);
+  if (label >= classes) return std::numeric_limits<A>::quiet_NaN();
+  A const log_sum = fast_log(sum);
+  A loss = log_sum - (picked - max);
+  if (terms.smoothing != 0)
+    loss = log_sum - (1 - terms.smoothing) * (picked - max) - terms.smoothing * (below_max / static_cast<A>(classes));
+  if (terms.z != 0) loss += terms.z * (max + log_sum) * (max + log_sum);
+  return loss;
+}
+
+/// How far a row's logits are below its maximum, together.
+template <class Team, class T, class A = compute_t<T>>
+MTF_FUNCTION A below_max_of(Team const& team, index n, T const* in, A max) {
+  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return load(in[j]) - max; });
 }
 
 template <class T>
@@ -29,16 +46,19 @@ struct cross_entropy_body {
   A* sum;
   T const* logits;
   std::int32_t const* labels;
+  loss_terms<A> terms;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
     T const* const in = logits + r * n;
     A const largest = max_of(team, n, in), total = exp_sum_of(team, n, in, largest, A(1), in + n);
+    A const below = terms.smoothing != 0 ? below_max_of(team, n, in, largest) : A(0);
     team.once([&] {
       auto const label = static_cast<index>(labels[r]);
       max[r] = largest;
       sum[r] = total;
-      loss[r] = cross_entropy_of(label, n, largest, total, label >= 0 && label < n ? load(in[label]) : A(0));
+      A const picked = label >= 0 && label < n ? load(in[label]) : A(0);
+      loss[r] = cross_entropy_of(label, n, largest, total, picked, below, terms);
     });
   }
 };
@@ -50,6 +70,7 @@ struct cross_entropy_vjp_row {
   compute_t<T> const* max;
   compute_t<T> const* sum;
   compute_t<T> const* dloss;
+  loss_terms<compute_t<T>> terms;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
@@ -58,16 +79,18 @@ struct cross_entropy_vjp_row {
     if (global < 0) return team.each(n, [=](index j) { out[j] = T(0); });
     A const shift = max[r], share = A(1) / sum[r],
             g = global < classes ? dloss[r] : std::numeric_limits<A>::quiet_NaN();
-    A const factor = g * share;
+    A const of_z = terms.z != 0 ? 1 + 2 * terms.z * (shift + fast_log(sum[r])) : A(1);
+    A const factor = g * share * of_z, to_label = g * (1 - terms.smoothing),
+            to_all = terms.smoothing != 0 ? g * terms.smoothing / static_cast<A>(classes) : A(0);
     if constexpr (std::is_same_v<Team, host_team>) {
       bool const here = label >= 0 && label < n;
-      A const of_label = here ? factor * fast_exp_down(load(in[label]) - shift) - g : A(0);
-      team.each(n, [=](index j) { out[j] = convert<T>(factor * fast_exp_down(load(in[j]) - shift)); });
+      A const of_label = here ? factor * fast_exp_down(load(in[label]) - shift) - to_label - to_all : A(0);
+      team.each(n, [=](index j) { out[j] = convert<T>(factor * fast_exp_down(load(in[j]) - shift) - to_all); });
       if (here) out[label] = convert<T>(of_label);
     } else {
       team.each(n, [=](index j) {
-        A const p = factor * fast_exp_down(load(in[j]) - shift);
-        out[j] = convert<T>(j == label ? p - g : p);
+        A const p = factor * fast_exp_down(load(in[j]) - shift) - to_all;
+        out[j] = convert<T>(j == label ? p - to_label : p);
       });
     }
   }
@@ -76,21 +99,42 @@ struct cross_entropy_vjp_row {
 template <class T>
 struct cross_entropy_local_body {
   using A = compute_t<T>;
-  index n, count, class_offset;
+  index n, apart, class_offset;
   A const* max;
   A* sum_and_picked;
   T const* logits;
   std::int32_t const* labels;
+  bool smoothed;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
     T const* const in = logits + r * n;
     A const sum = exp_sum_of(team, n, in, max[r], A(1), in + n);
+    A const below = smoothed ? below_max_of(team, n, in, max[r]) : A(0);
     team.once([&] {
       auto const label = static_cast<index>(labels[r]) - class_offset;
       sum_and_picked[r] = sum;
-      sum_and_picked[count + r] = label >= 0 && label < n ? load(in[label]) : A(0);
+      sum_and_picked[apart + r] = label >= 0 && label < n ? load(in[label]) : A(0);
+      if (smoothed) sum_and_picked[2 * apart + r] = below;
     });
+  }
+};
+
+template <class A>
+struct cross_entropy_rebase_body {
+  index n;
+  A classes;
+  bool smoothed;
+  A* sums;
+  A const* own_max;
+  A const* max;
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const {
+    A const down = own_max[r] - max[r];
+    // All of the logits here are -infinity: they are nothing beside those of other ranks.
+    bool const nothing = own_max[r] == -std::numeric_limits<A>::infinity() && own_max[r] != max[r];
+    sums[r] = nothing ? A(0) : own_max[r] == max[r] ? sums[r] : sums[r] * fast_exp_down(down);
+    if (smoothed && classes > 0)
+      sums[2 * n + r] = nothing ? down : own_max[r] == max[r] ? sums[2 * n + r] : sums[2 * n + r] + classes * down;
   }
 };
 
@@ -102,34 +146,43 @@ struct cross_entropy_finish_body {
   A const* max;
   A const* sum_and_picked;
   std::int32_t const* labels;
+  loss_terms<A> terms;
   KOKKOS_FORCEINLINE_FUNCTION void operator()(index r) const {
     loss[r] =
-        cross_entropy_of(static_cast<index>(labels[r]), classes, max[r], sum_and_picked[r], sum_and_picked[count + r]);
+        cross_entropy_of(static_cast<index>(labels[r]), classes, max[r], sum_and_picked[r], sum_and_picked[count + r],
+                         terms.smoothing != 0 ? sum_and_picked[2 * count + r] : A(0), terms);
   }
 };
 
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::cross_entropy<T> const& p) {
   row_operand<T, Exec> const in(on, p.of, p.logits);
-  cross_entropy_body<T> const body{p.of.n, p.loss, p.max, p.sum, in.get(), p.labels};
+  cross_entropy_body<T> const body{p.of.n, p.loss, p.max, p.sum, in.get(), p.labels, p.terms};
   for_rows(p.name, on.exec, p.of.count(), p.of.n, body);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::cross_entropy_vjp<T> const& p) {
-  write_rows(on, p.name, p.of, cross_entropy_vjp_row<T>{p.class_offset, p.classes, p.labels, p.max, p.sum, p.dloss},
-             p.dlogits, p.logits);
+  write_rows(on, p.name, p.of,
+             cross_entropy_vjp_row<T>{p.class_offset, p.classes, p.labels, p.max, p.sum, p.dloss, p.terms}, p.dlogits,
+             p.logits);
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::cross_entropy_local<T> const& p) {
   row_operand<T, Exec> const in(on, p.of, p.logits);
-  cross_entropy_local_body<T> const body{p.of.n,           p.of.count(), p.class_offset, p.max,
-                                         p.sum_and_picked, in.get(),     p.labels};
+  cross_entropy_local_body<T> const body{
+      p.of.n,    p.apart != 0 ? p.apart : p.of.count(), p.class_offset, p.max, p.sum_and_picked, in.get(), p.labels,
+      p.smoothed};
   for_rows(p.name, on.exec, p.of.count(), p.of.n, body);
+}
+template <class Exec, class A>
+void compute(device<Exec>& on, primitives::cross_entropy_rebase<A> const& p) {
+  for_elements(p.name, on.exec, p.n,
+               cross_entropy_rebase_body<A>{p.n, static_cast<A>(p.classes), p.smoothed, p.sums, p.own_max, p.max});
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::cross_entropy_finish<T> const& p) {
   for_elements(p.name, on.exec, p.n,
-               cross_entropy_finish_body<T>{p.n, p.classes, p.loss, p.max, p.sum_and_picked, p.labels});
+               cross_entropy_finish_body<T>{p.n, p.classes, p.loss, p.max, p.sum_and_picked, p.labels, p.terms});
 }
 
 MTF_COMPILED(device, cross_entropy)

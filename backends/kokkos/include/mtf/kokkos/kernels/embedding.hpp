@@ -10,15 +10,17 @@
 
 namespace mtf::kokkos {
 
-/// Which rows global ids mean: the table here holds rows [vocab_offset, vocab_offset + vocab) of the global one.
+/// Which rows global ids mean: each table here holds rows [vocab_offset, vocab_offset + vocab) of the global one, and
+/// `count` ids are for it.
 struct table_ids {
-  index width, vocab, vocab_offset;
+  index width, vocab, vocab_offset, count;
   std::int32_t const* id;
 
-  /// Where in the table here row id[r] begins; negative if it is elsewhere.
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index begin(index r) const {
+  /// Where row id[r] begins, of the tables here; negative if it is elsewhere.
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index begin(index r) const { return begin(r, r / count); }
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index begin(index r, index table) const {
     index const row = static_cast<index>(id[r]) - vocab_offset;
-    return row >= 0 && row < vocab ? row * width : -1;
+    return row >= 0 && row < vocab ? (table * vocab + row) * width : -1;
   }
 };
 
@@ -51,14 +53,14 @@ template <class A, class T>
 struct add_rows_by_columns {
   static constexpr index strip = 64;
   table_ids ids;
-  index count;
   A* table;
   T const* dy;
 
-  void operator()(index s) const {
-    index const column = s * strip, w = std::min(strip, ids.width - column);
-    for (index r = 0; r < count; ++r) {
-      index const begin = ids.begin(r);
+  [[nodiscard]] index strips() const { return ceil_div(ids.width, strip); }
+  void operator()(index item) const {
+    index const of_table = item / strips(), column = item % strips() * strip, w = std::min(strip, ids.width - column);
+    for (index r = of_table * ids.count; r < (of_table + 1) * ids.count; ++r) {
+      index const begin = ids.begin(r, of_table);
       if (begin < 0) continue;
       A* const to = table + begin + column;
       T const* const from = dy + r * ids.width + column;
@@ -70,7 +72,7 @@ struct add_rows_by_columns {
 
 /// For devices: link[r] is the next row with r's id, 0 if there is none; inverted (~) where an earlier row has that id.
 struct link_rows_body {
-  index count;
+  index count;  // for one table
   std::int32_t const* id;
   std::int32_t* link;
 
@@ -78,10 +80,11 @@ struct link_rows_body {
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
     std::int32_t const* const ids = id;
     std::int32_t const mine = ids[r];
-    index const rows = count, later = r + 1;
+    index const first = r / count * count, rows = first + count, later = r + 1;
     index const from_end = team.template max<index>(
         rows - later, [=](index j) { return ids[later + j] == mine ? rows - later - j : index(0); });
-    index const before = team.template max<index>(r, [=](index j) { return index(ids[j] == mine ? 1 : 0); });
+    index const before =
+        team.template max<index>(r - first, [=](index j) { return index(ids[first + j] == mine ? 1 : 0); });
     std::int32_t* const to = link + r;
     team.once([=] {
       auto const next = static_cast<std::int32_t>(from_end > 0 ? rows - from_end : 0);
@@ -118,44 +121,44 @@ struct add_linked_rows {
   }
 };
 
-/// Adds each row of dy to its row of the table, which has elements of T's compute type A.
+/// Adds each row of dy to its row of its table, which has elements of T's compute type A.
 template <class Exec, class A, class T>
-void add_rows_computed(device<Exec>& on, table_ids const& ids, index count, A* table, T const* dy) {
+void add_rows_computed(device<Exec>& on, table_ids const& ids, index batch, A* table, T const* dy) {
+  index const count = batch * ids.count;
   if constexpr (runs_on_host<Exec>) {
-    using body = add_rows_by_columns<A, T>;
-    launch_on_host("mtf::add_rows", on.exec, ceil_div(ids.width, body::strip), count * ids.width,
-                   body{ids, count, table, dy});
+    add_rows_by_columns<A, T> const body{ids, table, dy};
+    launch_on_host("mtf::add_rows", on.exec, batch * body.strips(), count * ids.width, body);
   } else {
     workspace<std::int32_t, Exec> const link(on, count);
-    for_rows("mtf::add_rows", on.exec, count, count, link_rows_body{count, ids.id, link.get()});
+    for_rows("mtf::add_rows", on.exec, count, ids.count, link_rows_body{ids.count, ids.id, link.get()});
     for_rows("mtf::add_rows", on.exec, count, ids.width, add_linked_rows<A, T>{ids, link.get(), table, dy});
   }
 }
 
 /// The same for a table of T, rounded once: in bfloat16 256 + 1 is 256, however often 1 is added.
 template <class Exec, class T>
-void add_rows(device<Exec>& on, table_ids const& ids, index count, T* table, T const* dy) {
+void add_rows(device<Exec>& on, table_ids const& ids, index batch, T* table, T const* dy) {
   using A = compute_t<T>;
   if constexpr (std::is_same_v<T, A>) {
-    add_rows_computed(on, ids, count, table, dy);
+    add_rows_computed(on, ids, batch, table, dy);
   } else {
-    index const n = ids.vocab * ids.width;
+    index const n = batch * ids.vocab * ids.width;
     loops<2> const flat{.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
     workspace<A, Exec> sum(on, n);
     copy(on, flat, sum.get(), static_cast<T const*>(table));
-    add_rows_computed(on, ids, count, sum.get(), dy);
+    add_rows_computed(on, ids, batch, sum.get(), dy);
     copy(on, flat, table, static_cast<A const*>(sum.get()));
   }
 }
 
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::take_rows<T> const& p) {
-  for_rows(p.name, on.exec, p.count, p.width,
-           take_rows_body<T>{{p.width, p.vocab, p.vocab_offset, p.ids}, p.vocab_global, p.out, p.table});
+  for_rows(p.name, on.exec, p.batch * p.count, p.width,
+           take_rows_body<T>{{p.width, p.vocab, p.vocab_offset, p.count, p.ids}, p.vocab_global, p.out, p.table});
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::add_rows<T> const& p) {
-  add_rows(on, {p.width, p.vocab, p.vocab_offset, p.ids}, p.count, p.table_gradient, p.dy);
+  add_rows(on, {p.width, p.vocab, p.vocab_offset, p.count, p.ids}, p.batch, p.table_gradient, p.dy);
 }
 
 MTF_COMPILED(device, take_rows)

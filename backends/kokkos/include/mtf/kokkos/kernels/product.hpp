@@ -174,7 +174,12 @@ void run_pieces(device<Exec>& on, primitives::product_vjp<T> const& p) {
   using A = compute_t<T>;
   auto const of = product_pieces_of<Width, Exec>(p.of, p.x);
   workspace<A, Exec> slices(on, of.slices > 1 ? of.slices * of.results : 0);
-  workspace<A, Exec> before(on, std::is_same_v<A, T> ? 0 : of.results * of.terms);
+  index span = 1;  // rows may be stored with pads between them
+  for (std::size_t d = 0; d < max_dims; ++d) {
+    if (static_cast<int>(d) < p.of.kept.ndim) span += (p.of.kept.extent[d] - 1) * p.of.kept.stride[1][d];
+    if (static_cast<int>(d) < p.of.reduced.ndim) span += (p.of.reduced.extent[d] - 1) * p.of.reduced.stride[0][d];
+  }
+  workspace<A, Exec> before(on, std::is_same_v<A, T> ? 0 : span);
   if (of.slices > 1) for_pieces("mtf::product_slices", on.exec, product_of_slices<T, Width>{of, slices.get()});
   product_vjp_body<T, Width> body{of, p.dx, p.dy, p.others, slices.get(), before.get()};
   if constexpr (std::is_same_v<A, T>) body.before = p.dx;

@@ -220,8 +220,84 @@ void generate(device<Exec>& on, placement const& p, std::uint64_t key, T* out, N
               random_kernel<T, Numbers>{nest_of(p.local), p.local.size(), p.offset, key, out, numbers});
 }
 
-/// y = factor * x where the element's random half word is at least `threshold`, 0 elsewhere. Eight neighbours in the
-/// global order share one counter: element g has half word g % 8 of counter g / 8.
+/// A number of Gumbel's distribution, between -3.7 and 36.8.
+MTF_FUNCTION double gumbel_from(std::uint64_t first) {
+  return -log_of_unit(-log_of_unit(unit_interval(first) + 0x1p-53));
+}
+
+/// y = x + scale * (its number of Gumbel's distribution).
+template <class T>
+struct gumbel_kernel {
+  static constexpr int operands = 1;
+  nest<1> where;
+  index n, offset;
+  std::uint64_t key;
+  double scale;
+  T* y;
+  T const* x;
+
+  KOKKOS_FUNCTION T value(index i, index const (&at)[1]) const {
+    auto const w = philox(key, static_cast<std::uint64_t>(offset + at[0]), 0);
+    return sum(x[i], gumbel_from(static_cast<std::uint64_t>(w.word[1]) << 32U | w.word[0]));
+  }
+  KOKKOS_FUNCTION void put(index i, index const (& /*at*/)[1], T to) const { y[i] = to; }
+  void block(index b) const {
+    index i = b * host_grain;
+    index const stride = where.inner_stride(0);
+    where.for_runs(i, std::min(n, i + host_grain), [&](index const(&at)[1], index m) {
+      for (index j = 0; j < m; j += philox_batch)
+        batch(i + j, offset + at[0] + j * stride, stride, std::min<index>(philox_batch, m - j));
+      i += m;
+    });
+  }
+
+ private:
+  /// Rounded once, wherever it is compiled: ties are decided alike on all layouts.
+  KOKKOS_FORCEINLINE_FUNCTION T sum(T to, double number) const {
+    return convert<T>(Kokkos::fma(scale, number, static_cast<double>(load(to))));
+  }
+  void batch(index i, index g, index stride, index count) const {
+    alignas(64) std::uint64_t counter[philox_batch], first[philox_batch], second[philox_batch];
+    alignas(64) double number[philox_batch];
+    for (int l = 0; l < philox_batch; ++l) counter[l] = static_cast<std::uint64_t>(g + l * stride);
+    philox_pairs(key, counter, 0, first, second);
+    MTF_SIMD
+    for (int l = 0; l < philox_batch; ++l) number[l] = gumbel_from(first[l]);
+    for (index l = 0; l < count; ++l) y[i + l] = sum(x[i + l], number[l]);
+  }
+};
+
+/// Which elements dropout keeps, those whose half word is at least `threshold`, and by what they are multiplied. The
+/// rate is rounded to a multiple of 2^-16, for the factor too: the expectation stays that of x, unless the rate is 1.
+struct dropout_rate {
+  static constexpr std::uint32_t all = 1U << 16U;
+  std::uint32_t threshold;
+  double factor;
+
+  explicit dropout_rate(double rate)
+      : threshold(static_cast<std::uint32_t>(rate * all + 0.5)),
+        factor(threshold == all ? 0.0 : static_cast<double>(all) / (all - threshold)) {}
+};
+
+/// Element g's half word: eight neighbours in the global order share one counter.
+KOKKOS_FORCEINLINE_FUNCTION std::uint32_t dropout_half(std::uint64_t key, index g) {
+  auto const w = philox(key, static_cast<std::uint64_t>(g) / 8, 0);
+  return w.word[g % 8 / 2] >> (g % 2 == 0 ? 0U : 16U) & 0xffffU;
+}
+/// Half words of 8 * philox_batch elements, from the first one of a counter on.
+inline void dropout_halves(std::uint64_t key, index first_counter, std::uint16_t* half) {
+  alignas(64) std::uint64_t counter[philox_batch], first[philox_batch], second[philox_batch];
+  alignas(64) std::uint64_t pair[2 * philox_batch];
+  for (int l = 0; l < philox_batch; ++l) counter[l] = static_cast<std::uint64_t>(first_counter + l);
+  philox_pairs(key, counter, 0, first, second);
+  for (int l = 0; l < philox_batch; ++l) {
+    pair[2 * l] = first[l];
+    pair[2 * l + 1] = second[l];
+  }
+  std::memcpy(half, pair, sizeof pair);  // little-endian, as all machines that Kokkos runs on
+}
+
+/// y = factor * x where the element's random half word is at least `threshold`, 0 elsewhere.
 template <class T>
 struct dropout_kernel {
   using A = compute_t<T>;
@@ -255,21 +331,11 @@ struct dropout_kernel {
   static constexpr index neighbours = 8, batch = neighbours * philox_batch;
 
   KOKKOS_FORCEINLINE_FUNCTION T one(index i, index g) const {
-    auto const w = philox(key, static_cast<std::uint64_t>(g) / neighbours, 0);
-    auto const half = w.word[g % neighbours / 2] >> (g % 2 == 0 ? 0U : 16U) & 0xffffU;
-    return half >= threshold ? convert<T>(load(x[i]) * factor) : T(0);
+    return dropout_half(key, g) >= threshold ? convert<T>(load(x[i]) * factor) : T(0);
   }
   void put_batch(index i, index first_counter) const {
-    alignas(64) std::uint64_t counter[philox_batch], first[philox_batch], second[philox_batch];
-    alignas(64) std::uint64_t pair[2 * philox_batch];
-    for (int l = 0; l < philox_batch; ++l) counter[l] = static_cast<std::uint64_t>(first_counter + l);
-    philox_pairs(key, counter, 0, first, second);
-    for (int l = 0; l < philox_batch; ++l) {
-      pair[2 * l] = first[l];
-      pair[2 * l + 1] = second[l];
-    }
     alignas(64) std::uint16_t half[batch];
-    std::memcpy(half, pair, sizeof half);  // little-endian, as all machines that Kokkos runs on
+    dropout_halves(key, first_counter, half);
     T* const to = y + i;
     T const* const from = x + i;
     auto const least = threshold;
@@ -282,17 +348,13 @@ struct dropout_kernel {
   }
 };
 
-/// The rate is rounded to a multiple of 2^-16, for the factor too: the expectation stays that of x, unless the rate
-/// is 1.
 template <class Exec, class T>
 void dropout(device<Exec>& on, placement const& p, std::uint64_t key, double rate, T* y, T const* x) {
-  using A = compute_t<T>;
-  constexpr std::uint32_t all = 1U << 16U;
-  auto const dropped = static_cast<std::uint32_t>(rate * all + 0.5);  // of `all` half words
-  if (dropped == all) return compute(on, primitives::fill<T>{y, p.local.size(), T(0)});
+  dropout_rate const r(rate);
+  if (r.threshold == dropout_rate::all) return compute(on, primitives::fill<T>{y, p.local.size(), T(0)});
   launch_nest("mtf::dropout", on.exec,
-              dropout_kernel<T>{nest_of(p.local), p.local.size(), p.offset, key, static_cast<std::uint16_t>(dropped),
-                                static_cast<A>(static_cast<double>(all) / (all - dropped)), y, x});
+              dropout_kernel<T>{nest_of(p.local), p.local.size(), p.offset, key,
+                                static_cast<std::uint16_t>(r.threshold), static_cast<compute_t<T>>(r.factor), y, x});
 }
 
 template <class Exec, class T>
@@ -312,9 +374,16 @@ void compute(device<Exec>& on, primitives::dropout<T> const& p) {
   dropout(on, p.of, p.key, p.rate, p.y, p.x);
 }
 
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::add_gumbel<T> const& p) {
+  launch_nest(p.name, on.exec,
+              gumbel_kernel<T>{nest_of(p.of.local), p.of.local.size(), p.of.offset, p.key, p.scale, p.y, p.x});
+}
+
 MTF_COMPILED(device, random_uniform)
 MTF_COMPILED(device, random_normal)
 MTF_COMPILED(device, random_truncated_normal)
 MTF_COMPILED(device, dropout)
+MTF_COMPILED(device, add_gumbel)
 
 }  // namespace mtf::kokkos

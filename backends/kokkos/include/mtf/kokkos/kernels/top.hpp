@@ -10,12 +10,12 @@
 
 namespace mtf::kokkos {
 
-/// The place of x in the order: all NaN are one, and the largest.
+/// The place of x in the order, or in the reverse: all NaN are one, and the largest.
 template <class T>
-KOKKOS_FORCEINLINE_FUNCTION auto top_order(T x) {
+KOKKOS_FORCEINLINE_FUNCTION auto top_order(T x, bool smallest = false) {
   auto const value = load(x);
   using order = decltype(math::order_of(value));
-  return value != value ? std::numeric_limits<order>::max() : math::order_of(value);
+  return value != value ? std::numeric_limits<order>::max() : math::order_of(smallest ? math::reversed(value) : value);
 }
 
 template <class T>
@@ -48,7 +48,7 @@ struct top_of_rows_body {
   /// Of equal ones the first in its row, wherever a split over several axes puts it among the blocks.
   [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION bool is_before(T x, std::int32_t id, T const* found,
                                                            std::int32_t const* places, index at) const {
-    auto const mine = top_order(x), other = top_order(found[at * p.inner]);
+    auto const mine = top_order(x, p.smallest), other = top_order(found[at * p.inner], p.smallest);
     return mine > other || (mine == other && id < places[at * p.inner]);
   }
 };

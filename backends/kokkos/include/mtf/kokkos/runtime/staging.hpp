@@ -1,25 +1,59 @@
 #pragma once
 // Data between device and host: plain transfers, and pinned host memory for collectives where MPI cannot reach the
 // device's memory itself.
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include <mtf/kokkos/runtime/device.hpp>
 
 namespace mtf::kokkos {
 
-/// From device memory to device memory. Of bytes, whatever the elements are: one copy for a program to compile.
+/// Bytes that one thread of the host moves or zeroes at a time.
+constexpr index host_bytes = index(1) << 16;
+
+/// One part of host memory: of `from`, or zeros where there is none.
+struct host_move {
+  std::byte* to;
+  std::byte const* from;
+  index bytes;
+  void operator()(index part) const {
+    index const begin = part * host_bytes;
+    auto const n = static_cast<std::size_t>(std::min(bytes - begin, host_bytes));
+    if (from != nullptr)
+      std::memcpy(to + begin, from + begin, n);
+    else
+      std::memset(to + begin, 0, n);
+  }
+};
+
+/// From device memory to device memory. Of bytes, whatever the elements are: one copy for a program to compile. (On the
+/// host not by Kokkos::deep_copy, which compiles the copies of strided views too: seven MiB of the compiler.)
 template <class Exec>
 void copy_bytes(Exec const& exec, void* to, void const* from, std::size_t bytes) {
-  using source = Kokkos::View<std::byte const*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
-  using target = Kokkos::View<std::byte*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
-  Kokkos::deep_copy(exec, target(static_cast<std::byte*>(to), bytes),
-                    source(static_cast<std::byte const*>(from), bytes));
+  if constexpr (runs_on_host<Exec>) {
+    auto const n = static_cast<index>(bytes);
+    host_move const move{static_cast<std::byte*>(to), static_cast<std::byte const*>(from), n};
+    if (n > 0) launch_on_host("mtf::copy_bytes", exec, ceil_div(n, host_bytes), n, move);
+  } else {
+    using source = Kokkos::View<std::byte const*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
+    using target = Kokkos::View<std::byte*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
+    Kokkos::deep_copy(exec, target(static_cast<std::byte*>(to), bytes),
+                      source(static_cast<std::byte const*>(from), bytes));
+  }
 }
 
 template <class Exec>
 void zero_bytes(Exec const& exec, void* to, std::size_t bytes) {
-  using target = Kokkos::View<std::byte*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
-  Kokkos::deep_copy(exec, target(static_cast<std::byte*>(to), bytes), std::byte{0});
+  if constexpr (runs_on_host<Exec>) {
+    auto const n = static_cast<index>(bytes);
+    if (n > 0)
+      launch_on_host("mtf::zero_bytes", exec, ceil_div(n, host_bytes), n,
+                     host_move{static_cast<std::byte*>(to), nullptr, n});
+  } else {
+    using target = Kokkos::View<std::byte*, typename Exec::memory_space, Kokkos::MemoryUnmanaged>;
+    Kokkos::deep_copy(exec, target(static_cast<std::byte*>(to), bytes), std::byte{0});
+  }
 }
 
 /// The stream of a device's work as its vendor knows it; null: it has none.

@@ -1,0 +1,16 @@
+#pragma once
+// Numbers in the config files that are written.
+#include <array>
+#include <charconv>
+#include <string>
+
+namespace mtf::models {
+
+/// A number that is no whole one, as JSON has it: the fewest digits that give it back, "1e-05", "500.0".
+inline std::string json_number(double x) {
+  std::array<char, 32> text{};
+  std::string const number(text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr);
+  return number.find_first_of(".e") == std::string::npos ? number + ".0" : number;
+}
+
+}  // namespace mtf::models

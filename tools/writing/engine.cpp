@@ -1,0 +1,352 @@
+#include "engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <mtf/core/error.hpp>
+
+#include "sampling.hpp"
+
+namespace mtf::tools {
+namespace {
+
+std::int64_t up_to(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+constexpr std::size_t head = 5;  // of a message: what, two numbers, the lengths of two lists
+
+}  // namespace
+
+engine::engine(model_on_ranks const& model, engine_limits const& limits) : model_(model), limits_(limits) {
+  limits_.rows = up_to(limits_.rows, model_.rows_of);
+  message_.resize(head + static_cast<std::size_t>(std::max(limits_.chunk, 2 * limits_.rows)));
+}
+
+// --- all ranks -------------------------------------------------------------------------------------------------------
+
+void engine::tell(work what, std::int64_t a, std::int64_t b, std::span<std::int32_t const> first,
+                  std::span<std::int32_t const> second) {
+  auto const number = [](auto n) { return static_cast<std::int32_t>(n); };
+  message_[0] = number(what);
+  message_[1] = number(a);
+  message_[2] = number(b);
+  message_[3] = number(first.size());
+  message_[4] = number(second.size());
+  auto const rest = std::copy(first.begin(), first.end(), message_.begin() + head);
+  std::copy(second.begin(), second.end(), rest);
+  model_.tell(message_);
+}
+void engine::begin(std::int64_t memory) {
+  tell(work::begin, memory);
+  model_.begin(memory);
+}
+std::vector<float> engine::read(std::vector<std::int32_t> const& ids, std::int64_t start) {
+  tell(work::read, start, 0, ids);
+  return model_.read(ids, start);
+}
+void engine::arrange(std::vector<std::int32_t> const& from, std::int64_t memory) {
+  tell(work::arrange, memory, 0, from);
+  model_.arrange(from, memory);
+}
+void engine::keep(std::int64_t at) {
+  tell(work::keep, at);
+  model_.keep(at);
+}
+std::vector<float> engine::next(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
+  tell(work::next, 0, 0, ids, places);
+  return model_.next(ids, places);
+}
+
+void engine::follow() {
+  while (true) {
+    model_.tell(message_);
+    auto const first = message_.begin() + head, second = first + message_[3];
+    std::vector<std::int32_t> const ids(first, second), places(second, second + message_[4]);
+    switch (static_cast<work>(message_[0])) {
+      case work::end:
+        return;
+      case work::idle:
+        // (A rank that waits for a message keeps its core busy; most of the time it sleeps.)
+        std::this_thread::sleep_for(std::chrono::milliseconds(message_[1]));
+        break;
+      case work::begin:
+        model_.begin(message_[1]);
+        break;
+      case work::read:
+        model_.read(ids, message_[1]);
+        break;
+      case work::arrange:
+        model_.arrange(ids, message_[1]);
+        break;
+      case work::keep:
+        model_.keep(message_[1]);
+        break;
+      case work::next:
+        model_.next(ids, places);
+        break;
+    }
+  }
+}
+
+// --- the queue -------------------------------------------------------------------------------------------------------
+
+bool engine::add(std::shared_ptr<completion> one) {
+  {
+    std::scoped_lock const lock(mutex_);
+    if (queue_.size() >= limits_.waiting) return false;
+    queue_.push_back(std::move(one));
+  }
+  changed_.notify_one();
+  return true;
+}
+std::int64_t engine::running() const {
+  std::scoped_lock const lock(mutex_);
+  return running_;
+}
+std::size_t engine::waiting() const {
+  std::scoped_lock const lock(mutex_);
+  return queue_.size();
+}
+engine_counts engine::counts() const {
+  std::scoped_lock const lock(mutex_);
+  return counts_;
+}
+void engine::wake() {
+  {
+    std::scoped_lock const lock(mutex_);
+    woken_ = true;
+  }
+  changed_.notify_one();
+}
+void engine::wait(std::chrono::milliseconds most) {
+  tell(work::idle, std::max<std::int64_t>(most.count() - 1, 0));
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, most, [&] { return woken_ || !queue_.empty(); });
+  woken_ = false;
+}
+void engine::end() { tell(work::end); }
+
+// --- steps -----------------------------------------------------------------------------------------------------------
+
+bool engine::step() {
+  let_go_of_gone();
+  begin_next();
+  auto const writes = written();
+  if (!reading_ && writes == 0) return false;
+  auto const before = now();
+  auto const n = reading_ ? std::min(limits_.chunk, static_cast<std::int64_t>(reading_->prompt.size()) - read_) : 0;
+  if (reading_) read_on();
+  auto const middle = now();
+  if (writes > 0) write_on();
+  std::scoped_lock const lock(mutex_);
+  counts_.tokens_read += n;
+  counts_.seconds_reading += middle - before;
+  counts_.seconds_writing += now() - middle;
+  counts_.steps += writes > 0 ? 1 : 0;
+  counts_.rows_stepped += writes;
+  running_ = written() + (reading_ ? 1 : 0);
+  return true;
+}
+
+void engine::let_go_of_gone() {
+  if (reading_ && reading_->gone) reading_.reset();
+  for (auto& r : rows_)
+    if (r.who && r.who->gone) r.who.reset();
+  std::scoped_lock const lock(mutex_);
+  std::erase_if(queue_, [](auto const& one) { return one->gone.load(); });
+  running_ = written() + (reading_ ? 1 : 0);
+}
+
+void engine::begin_next() {
+  if (reading_) return;
+  if (written() >= limits_.rows) return;
+  {
+    std::scoped_lock const lock(mutex_);
+    if (queue_.empty()) return;
+    reading_ = std::move(queue_.front());
+    queue_.pop_front();
+    ++running_;
+  }
+  read_ = 0;
+  // What is kept needs the rows' room: theirs, if somebody writes, unless it needs more.
+  prompt_memory_ = std::max(memory_for(std::ssize(reading_->prompt) + std::min(reading_->most, limits_.ahead)),
+                            written() > 0 ? memory_ : 0);
+  begin(prompt_memory_);
+}
+
+void engine::read_on() {
+  auto const& prompt = reading_->prompt;
+  auto const end = std::min(static_cast<std::int64_t>(prompt.size()), read_ + limits_.chunk);
+  auto logits = read({prompt.begin() + read_, prompt.begin() + end}, read_);
+  read_ = end;
+  if (std::cmp_less(end, prompt.size())) return;
+  auto const who = std::exchange(reading_, nullptr);
+  if (!draw(*who, logits)) return;
+  make_room(prompt_memory_);  // (Rows may have become longer than the prompt's cache, meanwhile.)
+  auto const free = std::find_if(rows_.begin(), rows_.end(), [](row const& r) { return r.who == nullptr; });
+  *free = {who, who->answer.back(), static_cast<std::int32_t>(prompt.size())};
+  keep(free - rows_.begin());
+}
+
+void engine::write_on() {
+  make_longer();
+  std::vector<std::int32_t> ids, places;
+  for (auto const& r : rows_) {  // nobody's: anything, at a place that the next one overwrites
+    ids.push_back(r.who ? r.newest : 0);
+    places.push_back(r.who ? r.place : 0);
+  }
+  auto logits = next(ids, places);
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    auto& r = rows_[i];
+    if (!r.who) continue;
+    auto const n = static_cast<std::size_t>(model_.vocabulary);
+    if (draw(*r.who, std::span(logits).subspan(i * n, n))) {
+      r.newest = r.who->answer.back();
+      ++r.place;
+    } else {
+      r.who.reset();
+    }
+  }
+  give_up_room();
+}
+
+// --- rows ------------------------------------------------------------------------------------------------------------
+
+std::int64_t engine::written() const {
+  return std::count_if(rows_.begin(), rows_.end(), [](row const& r) { return r.who != nullptr; });
+}
+
+std::int64_t engine::rounded(std::int64_t rows) const { return std::min(up_to(rows, model_.rows_of), limits_.rows); }
+
+std::int64_t engine::memory_for(std::int64_t tokens) const {
+  return up_to(up_to(std::min(model_.positions, tokens), 64), model_.memory_of);  // few lengths: rows seldom grow
+}
+
+/// Where a text has come to the end of its row, all rows become a quarter longer, or for the tokens ahead.
+void engine::make_longer() {
+  std::int64_t needed = 0;
+  for (auto const& r : rows_)
+    if (r.who) needed = std::max<std::int64_t>(needed, r.place + 1);
+  if (needed <= memory_) return;
+  memory_ = memory_for(needed + std::max(limits_.ahead, needed / 4));
+  std::vector<std::int32_t> same(rows_.size());
+  std::iota(same.begin(), same.end(), 0);
+  arrange(same, memory_);
+}
+
+/// A free row, of that memory.
+void engine::make_room(std::int64_t memory) {
+  auto const count = static_cast<std::int64_t>(rows_.size());
+  if (written() == 0) {
+    rows_.assign(static_cast<std::size_t>(model_.rows_of), {});
+    memory_ = memory;
+    arrange(std::vector<std::int32_t>(rows_.size(), -1), memory);
+    return;
+  }
+  if (written() < count && memory <= memory_) return;
+  auto const more = written() < count ? count : rounded(2 * count);
+  std::vector<std::int32_t> from(static_cast<std::size_t>(more), -1);
+  for (std::size_t i = 0; i < rows_.size(); ++i)
+    if (rows_[i].who) from[i] = static_cast<std::int32_t>(i);
+  rows_.resize(from.size());
+  memory_ = std::max(memory_, memory);
+  arrange(from, memory_);
+}
+
+/// Half the rows where a quarter is enough: a step's time grows with them.
+void engine::give_up_room() {
+  auto const count = static_cast<std::int64_t>(rows_.size());
+  if (written() == 0 || 4 * written() > count || count <= model_.rows_of) return;
+  std::vector<row> left;
+  std::vector<std::int32_t> from;
+  for (std::size_t i = 0; i < rows_.size(); ++i)
+    if (rows_[i].who) {
+      left.push_back(rows_[i]);
+      from.push_back(static_cast<std::int32_t>(i));
+    }
+  left.resize(static_cast<std::size_t>(rounded(count / 2)));
+  from.resize(left.size(), -1);
+  rows_ = std::move(left);
+  arrange(from, memory_);
+}
+
+// --- tokens ----------------------------------------------------------------------------------------------------------
+
+std::vector<float> engine::log_probabilities(std::span<float const> logits) const {
+  float const largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (float const z : logits) sum += std::exp(static_cast<double>(z - largest));
+  std::vector<float> all;
+  for (float const z : logits) all.push_back(z - largest - static_cast<float>(std::log(sum)));
+  return all;
+}
+
+/// Of the logits behind a text, its next token. False: the text has ended. What goes wrong ends this text alone.
+bool engine::draw(completion& of, std::span<float> logits) {
+  piece p;
+  try {
+    p = drawn(of, logits);
+  } catch (mtf::user_error const& e) {
+    p = {.token = {}, .text = e.what(), .ended_by = "error"};
+  }
+  of.tell(p);
+  return p.ended_by.empty();
+}
+
+piece engine::drawn(completion& of, std::span<float> logits) {
+  piece p;
+  drawn_token token;
+  std::vector<float> told;
+  if (of.most_likely) told = log_probabilities(logits);
+  for (auto const& [id, by] : of.bias) logits[static_cast<std::size_t>(id)] += by;
+  if (std::cmp_less(of.answer.size(), of.least))
+    for (auto const id : of.ends)
+      if (id < model_.vocabulary) logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+  auto const at = of.prompt.size() + of.answer.size();
+  auto const bits = of.key.of("token").of(static_cast<std::uint64_t>(at)).bits();
+  token.id = sampler_(of.how, logits, of.prompt, of.answer, static_cast<double>(bits >> 11U) * 0x1p-53);
+  {
+    std::scoped_lock const lock(mutex_);
+    ++counts_.tokens_drawn;
+  }
+  if (std::find(of.ends.begin(), of.ends.end(), token.id) != of.ends.end()) {
+    p.ended_by = "stop";
+  } else {
+    if (of.most_likely) {
+      token.log_probability = told[static_cast<std::size_t>(token.id)];
+      std::vector<std::int32_t> order(told.size());
+      std::iota(order.begin(), order.end(), 0);
+      auto const n = std::min(static_cast<std::ptrdiff_t>(*of.most_likely), std::ssize(order));
+      std::partial_sort(order.begin(), order.begin() + n, order.end(), [&](std::int32_t a, std::int32_t b) {
+        float const x = told[static_cast<std::size_t>(a)], y = told[static_cast<std::size_t>(b)];
+        return x != y ? x > y : a < b;
+      });
+      for (std::ptrdiff_t i = 0; i < n; ++i)
+        token.most_likely.emplace_back(order[static_cast<std::size_t>(i)],
+                                       told[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])]);
+    }
+    of.answer.push_back(token.id);
+    p.token = std::move(token);
+    if (of.stream) p.text = of.stream->add(of.answer.back());
+    if (of.stream && of.stream->stopped_by())
+      p.ended_by = "stop";
+    else if (std::cmp_greater_equal(of.answer.size(), of.most) || std::cmp_greater_equal(at + 1, model_.positions))
+      p.ended_by = "length";
+  }
+  if (!p.ended_by.empty() && of.stream) p.text += of.stream->finish();
+  return p;
+}
+
+}  // namespace mtf::tools

@@ -1,0 +1,42 @@
+#pragma once
+// The next token, of its logits: penalties, temperature, and what is left out before one is drawn.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mtf::tools {
+
+/// How a token is drawn. The order is that of these lines, which is vLLM's; all of it is in float.
+struct sampling {
+  /// A token of prompt or answer has its logit divided by this if it is above 0, else multiplied (Keskar et al. 2019,
+  /// as transformers has it).
+  double repetition_penalty = 1;
+  /// Subtracted for each time that a token is in the answer, and once if it is there at all (OpenAI's).
+  double frequency_penalty = 0, presence_penalty = 0;
+  /// What logits are divided by; 0: the largest is taken, the first of equal ones.
+  double temperature = 1;
+  /// Of tokens that are less likely than this times the most likely one, none is drawn (Nguyen et al. 2024).
+  double min_p = 0;
+  /// Only the k most likely are drawn, and those as likely as the k-th; 0: any (Fan et al. 2018).
+  std::int64_t top_k = 0;
+  /// Only the most likely that together have this probability, with the one that reaches it (Holtzman et al. 2020).
+  double top_p = 1;
+};
+
+/// Draws tokens. It keeps its memory from one to the next, of whatever texts they are.
+class sampler {
+ public:
+  /// The token that a number of [0, 1) draws from `logits`, which are changed. `prompt`, `answer`: what is before it.
+  /// Logits that are all NaN or -infinity: a user_error.
+  std::int32_t operator()(sampling const& how, std::span<float> logits, std::span<std::int32_t const> prompt,
+                          std::span<std::int32_t const> answer, double uniform);
+
+ private:
+  void penalize(sampling const& how, std::span<float> logits, std::span<std::int32_t const> prompt,
+                std::span<std::int32_t const> answer);
+
+  std::vector<std::int32_t> order_, seen_;
+  std::vector<float> weights_;
+};
+
+}  // namespace mtf::tools

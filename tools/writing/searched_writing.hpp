@@ -1,0 +1,15 @@
+#pragma once
+// Under which layouts a model writes best.
+#include <mtf/core/extents_value.hpp>
+#include <mtf/plan/machine.hpp>
+#include <mtf/plan/searched_layouts.hpp>
+
+namespace mtf::tools {
+
+/// The best layouts of a step in which a task's model writes a token of each row. Compiled once for a task and a
+/// precision, in a source that search_writing.hpp tells of.
+template <class Task, class Precision>
+mtf::searched_layouts search_writing(mtf::machine_description const& machine, mtf::layouts_to_search const& among,
+                                     mtf::extents_value const& extents);
+
+}  // namespace mtf::tools
