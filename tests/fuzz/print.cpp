@@ -18,6 +18,7 @@ constexpr char const* prelude = R"(#include <cstdint>
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/ops/create.hpp>
+#include <mtf/ops/cumulative.hpp>
 #include <mtf/ops/indexing.hpp>
 #include <mtf/ops/movement.hpp>
 #include <mtf/ops/nn.hpp>
@@ -38,6 +39,7 @@ template <class X>
 auto any(X const& x) {
   return first_layout<X>(x.value(), x.where());
 }
+using mtf::cumulative;
 struct blend {
   template <class X, class Y>
   auto operator()(X x, Y y) const {

@@ -330,7 +330,7 @@ constexpr void run_both_ways(completed_gradients when, double weight, F const& f
     {
       during<backend_type> const backward(backend, pass::backward);
       operation<backend_type> const here(backend, "gradient", sharding_of<shape<>, layout<mesh<>>>);
-      backend.run(primitives::fill<T>{data_of<T>(seed), 1, static_cast<T>(weight)});
+      backend.run(primitives::fill<T>{data_of<T>(seed), 1, static_cast<T>(static_cast<compute_t<T>>(weight))});
     }
     result->add({std::move(seed), 0});
     result = {};

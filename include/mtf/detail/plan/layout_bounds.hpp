@@ -79,6 +79,7 @@ class layout_bounds {
     /// The same on an axis of `to` ranks, if this is on one of `from`: what is summed up is not split by it, the rest
     /// is. (Bytes sent at the least: they are whole numbers, rounded down by less than 2 each.)
     [[nodiscard]] constexpr collectives_sent on_another(int from, int to) const {
+      if (from == to) return *this;
       auto other = *this;
       other.bytes_sent = 0;
       for (std::size_t k = 0; k < machine_description::kinds; ++k) {  // an exclusive sum bounds nothing

@@ -193,7 +193,7 @@ class layout_search : layout_candidates {
         count_refused(found->why);
         return false;
       }
-      alone[a] = found->extent == extent ? found->sent : found->sent.on_another(found->extent, extent);
+      alone[a] = found->sent.on_another(found->extent, extent);
       c.refined |= axis_mask{1} << static_cast<unsigned>(a);
     }
     if (c.refined == before)

@@ -89,19 +89,24 @@ struct part_work : operation_work<N> {
   constexpr void take(auto const& pass, T* to, T const* from, std::int32_t const* start, index extent) const {
     pass.run(primitives::take_part<T>{x.outer, x.n, x.inner, stored, offset(pass), extent, to, from, start, each});
   }
-  /// The part into a shard of the whole; zeros if it is null.
+  /// The part into a shard of the whole.
   template <class T>
   constexpr void put(auto const& pass, T* to, T const* from, std::int32_t const* start) const {
-    if (from == nullptr || stored == part) {
-      pass.run(primitives::put_part<T>{x.outer, x.n, x.inner, part, offset(pass), to, from, start, each});
-    } else {
-      auto const packed = make_buffer<T>(pass.backend, x.outer * part * x.inner);
-      pass.run(primitives::copy<T, T>{packed_rows({x.outer, part, x.inner, stored}), data_of<T>(packed), from});
-      pass.run(primitives::put_part<T>{x.outer, x.n, x.inner, part, offset(pass), to, data_of<T>(packed), start, each});
-    }
+    if (stored == part) return put_packed(pass, to, from, start);
+    auto const packed = make_buffer<T>(pass.backend, x.outer * part * x.inner);
+    pass.run(primitives::copy<T, T>{packed_rows({x.outer, part, x.inner, stored}), data_of<T>(packed), from});
+    put_packed<T>(pass, to, data_of<T>(packed), start);
+  }
+  template <class T>
+  constexpr void put_zeros(auto const& pass, T* to, std::int32_t const* start) const {
+    put_packed<T>(pass, to, nullptr, start);
   }
 
  private:
+  template <class T>
+  constexpr void put_packed(auto const& pass, T* to, T const* from, std::int32_t const* start) const {
+    pass.run(primitives::put_part<T>{x.outer, x.n, x.inner, part, offset(pass), to, from, start, each});
+  }
   constexpr index offset(auto const& pass) const { return shard_offset(this->in[0], dim, pass.mesh(), pass.rank()); }
 };
 
@@ -167,7 +172,7 @@ struct update_operation {
     auto const* const start = data_of<std::int32_t>(g.kept[0]);
     if (g.wants()) {
       g.set_dx(copy_of<T>(g.g.memory, work->in[0].local_size(g.mesh())));
-      work->put(g, g.dx(), static_cast<T const*>(nullptr), start);
+      work->put_zeros(g, g.dx(), start);
     }
     if (g.template wants<1>()) work->take(g, g.template dx<1>(), g.dy(), start, 0);
   }
