@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "relayouts.hpp"
 #include "sums.hpp"
 
 namespace sweep::forms {
@@ -329,24 +330,39 @@ int steps_of_ring(situation const& s, int query, int key, std::vector<int> const
 
 }  // namespace
 
-closed_form attention(int query, int key, int head, std::function<bool(int, int)> sees) {
+closed_form attention(int query, int key, int head, std::function<bool(int, int)> sees,
+                      attention_operands const& besides) {
   return [=](situation const& s) {
     place const &q = s.in[0], &k = s.in[1];
-    bool const whole = q.axes(head) == 0;  // else it is products and a softmax
+    int const last = besides.values < 0 ? head : besides.values;
+    set const of_head = k.axes(head), of_values = s.in[2].axes(last);
+    bool const whole = (of_head | of_values) == 0;  // else it is products and a softmax
     place scores = lying({q, k}, q.without(bit(head)).dims);
     place const row = scores;
     scores.dims.push_back(key);
     answer a;
     a.out = q.without(0);
+    std::ranges::replace(a.out.dims, head, last);
+    if (last != head) a.out.split = with_split(q.split, last, split_of(s.in[2].split, last));
     set const alone = k.axes(key) & ~q.axes(), ring = k.axes(key) & q.axes();
     a.out.partial = alone;
-    for (auto const& p : s.in) take_sum(a.forward, s.mesh, p.partial, p);
+    auto in = s.in;  // as they lie where they meet
+    if (whole && ring != 0)
+      for (int const i : {besides.bias, besides.key_ids})
+        if (i >= 0) {
+          auto& x = in[static_cast<std::size_t>(i)];
+          place to = x;
+          to.split = with_split(to.split, key, 0);
+          a.sends_known = moved(s.mesh, x, to, a.forward) && a.sends_known;
+          x = to;
+        }
+    for (auto const& p : in) take_sum(a.forward, s.mesh, p.partial, p);
     int steps = 0;
     if (whole && ring != 0) {
       std::vector<int> round;
       unsigned const six = split_of(k.split, key);
       for (int i = 0; i < depth(six); ++i)
-        if (in(ring, axis_at(six, i))) round.push_back(axis_at(six, i));
+        if (sweep::in(ring, axis_at(six, i))) round.push_back(axis_at(six, i));
       steps = steps_of_ring(s, query, key, round, sees);
     }
     auto const pair = [&](std::vector<event>& when) {
@@ -354,12 +370,15 @@ closed_form attention(int query, int key, int head, std::function<bool(int, int)
         when.push_back({collective_kind::permute, ring, payload(s.mesh, s.in[i].without(0))});
     };
     for (int t = 0; t < steps; ++t) pair(a.forward);
-    take_sum(a.forward, s.mesh, k.axes(head), scores);
+    take_sum(a.forward, s.mesh, of_head, scores);
     for (int i = 0; i < 2; ++i) a.all_reduce(a.forward, alone, payload(s.mesh, row));
-    set const taken = s.seed & all_axes(s.in), rest = s.seed & ~taken;
+    // The weights' gradient is partial over what splits the values' last; with a dimension of their own it may be so
+    // over what splits the head as well, up to the products.
+    set const apart = last == head ? 0 : of_head;
+    set const taken = s.seed & all_axes(s.in) & ~apart, rest = s.seed & ~taken & ~apart;
     take_sum(a.backward, s.mesh, taken, a.out);
     a.all_reduce(a.backward, alone, payload(s.mesh, row));
-    take_sum(a.backward, s.mesh, k.axes(head), scores);
+    take_sum(a.backward, s.mesh, last == head ? of_head : s.seed & of_head, scores);
     // Keys and values as before; from the second step on their gradients, each once as often.
     for (int t = 0; t <= steps; ++t) {
       if (t < steps) pair(a.backward);
@@ -369,45 +388,16 @@ closed_form attention(int query, int key, int head, std::function<bool(int, int)
     for (int const d : q.dims)
       if (!k.has(d)) others |= q.axes(d);
     others &= ~ring;
-    a.gradients = {rest | alone, rest | others, rest | others};
-    a.gradients.resize(s.in.size());
-    return a;
-  };
-}
-
-closed_form attention_with(int key, int head, int bias, int values) {
-  return [=](situation const& s) {
-    place const &q = s.in[0], &k = s.in[1];
-    int const last = values < 0 ? head : values;
-    place scores = lying({q, k}, q.without(bit(head)).dims);
-    place const row = scores;
-    scores.dims.push_back(key);
-    answer a;
-    a.out = q.without(0);
-    std::ranges::replace(a.out.dims, head, last);
-    if (last != head) a.out.split = with_split(q.split, last, split_of(s.in[2].split, last));
-    a.out.partial = k.axes(key);
-    for (auto const& p : s.in) take_sum(a.forward, s.mesh, p.partial, p);
-    take_sum(a.forward, s.mesh, k.axes(head), scores);
-    for (int i = 0; i < 2; ++i) a.all_reduce(a.forward, k.axes(key), payload(s.mesh, row));
-    // The weights' gradient is partial over what splits the values' last; with a dimension of their own it may be so
-    // over what splits the head as well, up to the products.
-    set const of_head = k.axes(head), of_values = s.in[2].axes(last), apart = last == head ? 0 : of_head;
-    set const whole = s.seed & all_axes(s.in) & ~apart, rest = s.seed & ~whole & ~apart;
-    take_sum(a.backward, s.mesh, whole, a.out);
-    a.all_reduce(a.backward, k.axes(key), payload(s.mesh, row));
-    take_sum(a.backward, s.mesh, last == head ? of_head : s.seed & of_head, scores);
-    set others = 0;  // axes of what queries alone have
-    for (int const d : q.dims)
-      if (!k.has(d)) others |= q.axes(d);
     set const left = rest | (of_values & ~of_head);
-    a.gradients = {left | k.axes(key), left | others, rest | others | (s.seed & apart)};
+    a.gradients = {left | alone, left | others, rest | others | (s.seed & apart)};
     a.gradients.resize(s.in.size());
-    if (bias >= 0) {
-      set lacking = 0;
-      for (int const d : scores.dims)
-        if (!s.in[static_cast<std::size_t>(bias)].has(d)) lacking |= scores.axes(d);
-      a.gradients[static_cast<std::size_t>(bias)] = rest | lacking | of_values | (s.seed & apart);
+    if (besides.bias >= 0) {
+      auto const i = static_cast<std::size_t>(besides.bias);
+      place from = in[i], home = s.in[i];
+      from.partial = rest | of_values | (s.seed & apart) | ((scores.axes() | k.axes(key)) & ~from.axes());
+      home.partial = from.partial & ~home.axes();
+      if (from.split != home.split) a.sends_known = moved(s.mesh, from, home, a.backward) && a.sends_known;
+      a.gradients[i] = home.partial;
     }
     return a;
   };

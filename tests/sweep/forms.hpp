@@ -34,13 +34,14 @@ closed_form linear_cross_entropy(int classes, int features, std::uint64_t summed
 /// What elements along `dim` so far come to. `sums`: a sum stays partial, and where the run is in the order of ranks
 /// one exclusive sum finds what comes before; else permutes do, by doubling. Back go as many numbers, of others twice.
 closed_form cumulative(int dim, bool sums, bool reverse);
-/// Queries, keys and values, lengths if there are; head is what the first three have beside what they share. `sees`:
-/// which keys a query sees, of their positions alone.
-closed_form attention(int query, int key, int head, std::function<bool(int, int)> sees);
-/// Likewise, with what rings do not know: products and a softmax where the key or the head is split. head is what the
-/// first two have beside what they share, and the third too if its own, `values`, is not another. A bias is the operand
-/// of that number.
-closed_form attention_with(int key, int head, int bias = -1, int values = -1);
+/// What attention has besides: operands of these numbers, if they have the key, and a dimension of the values' own.
+struct attention_operands {
+  int bias = -1, key_ids = -1, values = -1;
+};
+/// Queries, keys and values, and others; head is what the first two have beside what they share, and the third too if
+/// its own is not another. `sees`: which keys a query sees, of their positions alone.
+closed_form attention(int query, int key, int head, std::function<bool(int, int)> sees,
+                      attention_operands const& besides = {});
 /// Elements along `dim` are turned in pairs.
 closed_form rotary(int dim);
 /// Rows of a table along its first or last dimension.

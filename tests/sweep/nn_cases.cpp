@@ -17,7 +17,7 @@ namespace sweep {
 
 namespace {
 
-/// By products, as of values with a dimension of their own where sequences are split.
+/// By products, as where the head is split.
 SWEEP_OF_THREE(attention_stored, (real<c, b, d>, real<c, e, d>, real<e, c, d>),
                (mtf::detail::operate(mtf::detail::attention_call<b, e, d>{mtf::visible::causal(), 0.7}, x, y, z)))
 // One axis may split queries and keys: these go round.
@@ -50,25 +50,30 @@ MAY_GO_ROUND(attention_lengths)
 MAY_GO_ROUND(attention_grouped)
 MAY_GO_ROUND(attention_grouped_lengths)
 constexpr std::uint64_t seed_of_attention = 6;
-SWEEP_OF_THREE(attention_capped, (real<c, b, d>, real<c, e, d>, real<e, c, d>),
+SWEEP_OF_THREE(attention_capped_call, (real<c, b, d>, real<c, e, d>, real<e, c, d>),
                mtf::attention<b, e, d>(x, y, z, mtf::visible::causal(2),
                                        mtf::attention_options{.scale = 1.7, .soft_cap = 0.8}))
 SWEEP_OF_FOUR(attention_biased, (real<c, b, d>, real<c, e, d>, real<e, c, d>, real<b, e, c>),
               mtf::attention<b, e, d>(x, y, z, mtf::visible::causal(2), mtf::attention_options{.scale = 0.7},
                                       mtf::attention_bias(w)))
-SWEEP_OF_FOUR(attention_biased_alike, (real<c, a, b, d>, real<c, e, d>, real<e, c, d>, real<e, a>),
+SWEEP_OF_FOUR(attention_biased_alike_call, (real<c, a, b, d>, real<c, e, d>, real<e, c, d>, real<e, a>),
               mtf::attention<b, e, d>(x, y, z, mtf::visible::window(4, 2),
                                       mtf::attention_options{.scale = -0.6, .soft_cap = 0.9}, mtf::attention_bias(w)))
-SWEEP_OF_FIVE(attention_packed, (real<c, b, d>, real<c, e, d>, real<e, c, d>, whole<b, c>, whole<e>),
+SWEEP_OF_FIVE(attention_packed_call, (real<c, b, d>, real<c, e, d>, real<e, c, d>, whole<b, c>, whole<e>),
               mtf::attention<b, e, d>(x, y, z, mtf::visible::causal(3), mtf::attention_options{.scale = 0.7},
                                       mtf::attention_segments(w, v)))
-SWEEP_OF_FOUR(attention_dropped, (real<b, d, a, c>, real<e, d>, real<d, e>, whole<c>),
+SWEEP_OF_FOUR(attention_dropped_call, (real<b, d, a, c>, real<e, d>, real<d, e>, whole<c>),
               mtf::attention<b, e, d>(x, y, z, mtf::visible::causal(3),
                                       mtf::attention_options{
                                           .scale = 0.7, .dropout = 0.4, .key = mtf::random_key(seed_of_attention)},
                                       mtf::attention_lengths(w)))
-SWEEP_OF_THREE(attention_wide, (real<c, b, d>, real<c, e, d>, real<e, c, a>),
+SWEEP_OF_THREE(attention_wide_call, (real<c, b, d>, real<c, e, d>, real<e, c, a>),
                mtf::attention<b, e, d>(x, y, z, mtf::visible::causal(1), 0.7))
+MAY_GO_ROUND(attention_capped)
+MAY_GO_ROUND(attention_biased_alike)
+MAY_GO_ROUND(attention_packed)
+MAY_GO_ROUND(attention_dropped)
+MAY_GO_ROUND(attention_wide)
 SWEEP_OF_THREE(rotary_halves, (real<c, b, d>, real<b, d>, real<d, b>), mtf::rotary<d>(x, y, z))
 SWEEP_OF_THREE(rotary_neighbours, (real<a, d, b>, real<d>, real<a, d>),
                (mtf::rotary<d, mtf::rotary_pairs::neighbours>(x, y, z)))
@@ -121,17 +126,16 @@ documentation const attentions{
     .forward =
         "the key: over axes that also split what the queries have (their dimension, or heads that the keys lack), k "
         "and v go round: each rank sends its part p - 1 times, fewer where what hides keys leaves nothing to see; over "
-        "others two all-reduces of one number a query, and the result is partial. The head: one all-reduce of the "
-        "scores, which are stored. Others: nothing. With options, or a dimension of the values' own, it is two "
-        "products "
-        "and a softmax where query, key or that dimension are split: scores are stored, and the key's axes may split "
-        "nothing else",
+        "others two all-reduces of one number a query, and the result is partial. Where k and v go round, a bias or "
+        "segments that the key's axes split are gathered. The head: one all-reduce of the scores, which are stored, as "
+        "they are where a dimension of the values' own is split; then the key's axes may split nothing else. Others: "
+        "nothing",
     .backward =
         "as forward, and the gradients of k and v are sent as often as these; over axes of the keys alone one "
         "all-reduce of one number a query; the head: one of the scores. The gradient of q is partial over the key's "
         "axes that do not split it, those of k and v over those of what the queries alone have, if they do not split "
         "the key, those of q and k over those of a dimension of the values' own, that of a bias over those of what it "
-        "lacks of the scores",
+        "lacks of the scores; one that was gathered is reduce-scattered",
     .partial = "reduced"};
 documentation const rotaries{
     .names = {"rotary"},
@@ -282,84 +286,90 @@ std::vector<operation> nn_operations() {
   auto const attends = [](define::sees shows, double scale) {
     return define::attention(1, 4, 3, std::move(shows), scale);
   };
-  auto const sends = [](define::sees shows) { return forms::attention(1, 4, 3, std::move(shows)); };
+  auto const sends = [](define::sees shows, forms::attention_operands const& besides = {}) {
+    return forms::attention(1, 4, 3, std::move(shows), besides);
+  };
   define::sees const band = [](int q, int k) { return k + 3 <= q && q < k + 7; };
   define::sees const with_prefix = [](int q, int k) { return (k <= q + 1 && q < k + 2) || k < 2; };
   define::sees const ahead = [](int q, int k) { return k <= q + 3; };
   define::sees const all = [](int, int) { return true; };
+  define::sees const next = [](int q, int k) { return k <= q + 1; };
+  define::sees const next_but_one = [](int q, int k) { return k <= q + 2; };
+  define::sees const nearer = [](int q, int k) { return k <= q + 2 && q < k + 2; };
   define::sees const near = [](int q, int k) { return k <= q + 2 && q < k + 3; };
   auto const attends_by = [](define::sees shows, define::attention_terms const& terms) {
     return define::attention(1, 4, 3, std::move(shows), terms);
   };
   std::vector<operation> ops{
       adding<attention>("attention<b, e, d>(q[c, b, d], k, v, causal)", attentions, attends(causal, 0.7), sends(causal))
-          .rings(4, 3)
+          .rings(4, bit(3))
           .hides(),
       adding<attention_turned>("attention<b, e, d>(q[d, c, b], k, v, causal)", attentions, attends(causal, -1.1),
                                sends(causal))
-          .rings(4, 3)
+          .rings(4, bit(3))
           .hides(),
       // The first queries see nothing.
       adding<attention_band>("attention<b, e, d>(q[c, b, d], k, v, window)", attentions, attends(band, 0.7),
                              sends(band))
-          .rings(4, 3)
+          .rings(4, bit(3))
           .hides(),
       adding<attention_prefix>("attention<b, e, d>(q[d, c, b], k, v, window and prefix)", attentions,
                                attends(with_prefix, -1.1), sends(with_prefix))
-          .rings(4, 3)
+          .rings(4, bit(3))
           .hides(),
       adding<attention_lengths>("attention<b, e, d>(q[c, b, d], k, v, causal, lengths[c])", attentions,
                                 attends(ahead, 0.7), sends(ahead))
           .drawn(-1, E + 2, 3)
-          .rings(4, 3)
+          .rings(4, bit(3))
           .hides(),
       adding<attention_whole>("attention<b, e, d>(q[c, b, d], k, v, everything)", attentions, attends(all, 0.7),
                               sends(all))
-          .rings(4, 3)
+          .rings(4, bit(3))
           .hides(),
       adding<attention_grouped>("attention<b, e, d>(q[c, a, b, d], k[c, e, d], v, causal)", attentions,
                                 attends(causal, 0.7), sends(causal))
-          .rings(4, 3)
+          .rings(4, bit(3))
           .hides(),
       adding<attention_grouped_lengths>("attention<b, e, d>(q[b, d, a, c], k[e, d], v, window, lengths[c])", attentions,
                                         attends(near, -0.9), sends(near))
           .drawn(-1, E + 2, 3)
-          .rings(4, 3)
+          .rings(4, bit(3))
           .hides(),
       adding<attention_stored>("attention<b, e, d>(q[c, b, d], k, v, causal), without a ring", attentions,
                                attends(causal, 0.7), sends(causal))
           .hides(),
       adding<attention_capped>("attention<b, e, d>(q[c, b, d], k, v, causal, soft cap)", attentions,
-                               attends_by([](int q, int k) { return k <= q + 2; }, {.scale = 1.7, .soft_cap = 0.8}),
-                               forms::attention_with(4, 3))
+                               attends_by(next_but_one, {.scale = 1.7, .soft_cap = 0.8}), sends(next_but_one))
+          .rings(4, bit(3))
           .hides(),
       adding<attention_biased>("attention<b, e, d>(q[c, b, d], k, v, causal, bias[b, e, c])", attentions,
-                               attends_by([](int q, int k) { return k <= q + 2; }, {.scale = 0.7, .bias = 3}),
-                               forms::attention_with(4, 3, 3))
+                               attends_by(next_but_one, {.scale = 0.7, .bias = 3}), sends(next_but_one, {.bias = 3}))
+          .rings(4, bit(3))
           .hides(),
-      adding<attention_biased_alike>(
-          "attention<b, e, d>(q[c, a, b, d], k[c, e, d], v, window, soft cap, bias[e, a])", attentions,
-          attends_by([](int q, int k) { return k <= q + 2 && q < k + 2; }, {.scale = -0.6, .soft_cap = 0.9, .bias = 3}),
-          forms::attention_with(4, 3, 3))
+      adding<attention_biased_alike>("attention<b, e, d>(q[c, a, b, d], k[c, e, d], v, window, soft cap, bias[e, a])",
+                                     attentions, attends_by(nearer, {.scale = -0.6, .soft_cap = 0.9, .bias = 3}),
+                                     sends(nearer, {.bias = 3}))
+          .rings(4, bit(3))
           .hides(),
-      adding<attention_packed>(
-          "attention<b, e, d>(q[c, b, d], k, v, causal, segments[b, c] and [e])", attentions,
-          attends_by([](int q, int k) { return k <= q + 3; }, {.scale = 0.7, .query_ids = 3, .key_ids = 4}),
-          forms::attention_with(4, 3))
+      adding<attention_packed>("attention<b, e, d>(q[c, b, d], k, v, causal, segments[b, c] and [e])", attentions,
+                               attends_by(ahead, {.scale = 0.7, .query_ids = 3, .key_ids = 4}),
+                               sends(ahead, {.key_ids = 4}))
           .drawn(0, 3, 3)
           .drawn(0, 3, 4)
+          .rings(4, bit(3))
           .hides(),
       adding<attention_dropped>(
           "attention<b, e, d>(q[b, d, a, c], k[e, d], v, causal, lengths[c], dropout)", attentions,
           attends_by(
-              [](int q, int k) { return k <= q + 3; },
+              ahead,
               {.scale = 0.7, .dropped = 0.4, .drop_key = mtf::random_key(seed_of_attention).bits(), .lengths = 3}),
-          forms::attention_with(4, 3))
+          sends(ahead))
           .drawn(-1, E + 2, 3)
+          .rings(4, bit(3))
           .hides(),
       adding<attention_wide>("attention<b, e, d>(q[c, b, d], k[c, e, d], v[e, c, a], causal)", attentions,
-                             attends_by([](int q, int k) { return k <= q + 1; }, {.scale = 0.7, .values = 0}),
-                             forms::attention_with(4, 3, -1, 0))
+                             attends_by(next, {.scale = 0.7, .values = 0}), sends(next, {.values = 0}))
+          .rings(4, bit(3) | bit(0))
           .hides(),
       adding<rotary_halves>("rotary<d>(x[c, b, d], cosines[b, d], sines[d, b])", rotaries, define::rotary(3, false),
                             forms::rotary(3)),

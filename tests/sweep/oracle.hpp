@@ -115,10 +115,10 @@ struct operation {
   bool masks = false;    // it multiplies by 0 what it hides
   bool chained = false;  // it multiplies what may still be partial, or in several orders
   set gathered = 0;      // dimensions along which each operand is gathered: how they are split need not go together
-  int goes_round = -1, whole = -1;  // a dimension of the second and third operand, whose parts go round where the axes
-                                    // that split it split the first, if they lie alike, and `whole` is not split
-  bool never_works = false;         // the dimensions of its operands do not go together under any layout
-  set unpadded = 0;                 // dimensions that may have no pads
+  int goes_round = -1;   // a dimension of the second and third operand, whose parts go round where the axes that split
+  set whole = 0;         // it split the first, if they lie alike, and none of `whole` is split
+  bool never_works = false;  // the dimensions of its operands do not go together under any layout
+  set unpadded = 0;          // dimensions that may have no pads
   signature form;
   int phase = 0;                                   // which cases of a family are chosen, where not all are
   std::vector<std::span<typed_case const>> cases;  // typed
@@ -140,7 +140,7 @@ struct operation {
     gathered = dims;
     return std::move(*this);
   }
-  operation rings(int dim, int unless_split) && {
+  operation rings(int dim, set unless_split) && {
     goes_round = dim, whole = unless_split;
     return std::move(*this);
   }

@@ -171,10 +171,14 @@ bool can_work(operation const& op, typed_case const& t, situation const& s) {
     for (int d = 0; d < dim_count; ++d)
       if (in(op.gathered, d)) p.split = with_split(p.split, d, 0);
   if (int const d = op.goes_round; d >= 0) {
-    bool const goes = s.in[0].axes(op.whole) == 0 && split_of(s.in[1].split, d) == split_of(s.in[2].split, d);
+    unsigned const of_keys = split_of(s.in[1].split, d);
+    bool goes = of_keys == split_of(s.in[2].split, d);
+    for (auto const& p : s.in)
+      for (int still = 0; still < dim_count; ++still) goes = goes && (!in(op.whole, still) || p.axes(still) == 0);
     if (!goes && (s.in[1].axes(d) & s.in[0].axes()) != 0) return false;  // be it an axis of one rank
     if (goes)
-      for (std::size_t const i : {std::size_t{1}, std::size_t{2}}) meet[i].split = with_split(meet[i].split, d, 0);
+      for (auto& p : meet)
+        if (split_of(p.split, d) == of_keys) p.split = with_split(p.split, d, 0);
   }
   if (!works || !can_meet(m, meet)) return false;
   place const out = op.sends(s).out;

@@ -61,7 +61,8 @@ struct attention_vjp {
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<T>(2 * of.elements()); }
 };
 
-/// The gradient of attention's bias, dense over the batch, queries and keys that the bias has: the sum over the others.
+/// The gradient of attention's bias, at the places of the batch, the queries and these keys that the bias has: the sum
+/// over the others. max, sum and dot as attention_vjp has them.
 template <class T>
 struct attention_bias_vjp {
   static constexpr char const* name = "mtf::attention_bias_vjp";
@@ -78,6 +79,7 @@ struct attention_bias_vjp {
   A const* sum;
   T const* dout;
   T const* bias;
+  A const* dot = nullptr;
 
   [[nodiscard]] constexpr double flops() const { return of.flops(of.head) + of.flops(of.values); }
   [[nodiscard]] constexpr index size() const { return of.size(); }

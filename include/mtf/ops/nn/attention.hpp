@@ -13,12 +13,13 @@ namespace mtf {
 
 namespace detail {
 
+template <class Query, class Key, class Head, class Q, class K, class V>
+using attention_call_for = std::conditional_t<may_split_sequences<Query, Key, Head, Q, K, V>(),
+                                              ring_call<Query, Key, Head>, attention_call<Query, Key, Head>>;
 /// What attention of these operands does.
 template <class Query, class Key, class Head, class Q, class K, class V>
 constexpr auto attention_of(visible const& seen, double scale) {
-  std::conditional_t<may_split_sequences<Query, Key, Head, Q, K, V>(), ring_call<Query, Key, Head>,
-                     attention_call<Query, Key, Head>>
-      call{};
+  attention_call_for<Query, Key, Head, Q, K, V> call{};
   call.seen = seen;
   call.scale = scale;
   return call;
@@ -40,8 +41,8 @@ constexpr auto attention_of(visible const& seen, double scale) {
 /// and only what somebody still sees is moved. Backward they go round again, and as many gradients of them. Over axes
 /// that split the keys alone each rank has a term of the result, which is partial, and one all-reduce of the largest
 /// score of each query and one of the sum are made, backward one more: no gather, after which each rank would do the
-/// work of all. With a split Head, or values of a dimension of their own and split sequences, it is einsum,
-/// masked_softmax and einsum, with what they send and store.
+/// work of all. With a split Head, or a split dimension of the values' own, it is einsum, masked_softmax and einsum,
+/// with what they send and store.
 ///
 /// What is hidden is multiplied by 0, so it must be finite. Refused: operands with other dimensions, split differently,
 /// of different element types.

@@ -14,7 +14,10 @@
 #include <mtf/ops/create/random.hpp>
 #include <mtf/ops/elementwise/elementwise.hpp>
 #include <mtf/ops/elementwise/map.hpp>
+#include <mtf/ops/movement/relayout.hpp>
+#include <mtf/ops/nn/attention.hpp>
 #include <mtf/ops/nn/dropout.hpp>
+#include <mtf/ops/nn/ring_attention.hpp>
 #include <mtf/ops/nn/whole_attention.hpp>
 #include <mtf/ops/reduction/masked_softmax.hpp>
 
@@ -94,7 +97,7 @@ inline constexpr unsigned attention_extra<attention_segments<Q, K>> = with_segme
 template <std::size_t N, unsigned Has>
 struct attention_with {
   struct work : attention_work<N> {
-    sharding scores;
+    sharding scores;  // of all keys
   };
   static constexpr bool lengths = (Has & with_lengths) != 0, bias = (Has & with_bias) != 0,
                         segments = (Has & with_segments) != 0;
@@ -103,14 +106,23 @@ struct attention_with {
   double dropped;
   std::uint64_t key;
 
-  constexpr void say(attention_shape& s, work const& w, mesh_shape const& mesh, int rank, auto const& kept) const {
+  /// Of what an operand has along the keys, where those begin that are the tensor's from `first_key` on.
+  static constexpr index keys_before(work const& w, std::size_t operand, index first_key) {
+    auto const& s = w.in[operand];
+    int const d = s.find(w.scores[w.scores.ndim - 1].id);
+    return d >= 0 && s[d].split.size == 0 ? first_key : 0;
+  }
+  /// Of keys from `first_key` on.
+  constexpr void say(attention_shape& s, work const& w, mesh_shape const& mesh, int rank, auto const& kept,
+                     index first_key) const {
     s.soft_cap = soft_cap;
     s.dropped = dropped;
     s.drop_key = key;
-    if (dropped != 0) s.first_weight = placement_of(w.scores, mesh, rank).offset;
+    if (dropped != 0) s.first_weight = placement_of(w.scores, mesh, rank).offset + first_key;
     if constexpr (segments) {
       s.query_ids = data_of<std::int32_t>(kept[5 + first_id]);
-      s.key_ids = data_of<std::int32_t>(kept[6 + first_id]);
+      s.key_ids =
+          data_of<std::int32_t>(kept[6 + first_id], keys_before(w, 4 + first_id, first_key) * w.shape.key_ids_step);
     }
   }
 };
@@ -127,7 +139,9 @@ struct attention_with_rule {
     w.scores = without<2>(q, {Query::id, q[q.ndim - 1].id}, 2);
     w.scores.partial = 0;
     w.scores.push(q[q.find(Query::id)]);
+    axis_mask const of_scores = w.scores.split_axes() | k[k.find(Key::id)].split.mask();
     w.scores.push(k[k.find(Key::id)]);
+    w.scores[w.scores.ndim - 1].split = {};
     auto& s = w.shape;
     constexpr std::size_t bias = with::lengths ? 4 : 3, ids = 3 + with::first_id;
     std::array<sharding const*, 8> of{&q, &k, &v, &w.out, nullptr, nullptr, nullptr, &w.scores};
@@ -141,7 +155,7 @@ struct attention_with_rule {
       s.biased = true;
       s.bias_query = step(b, Query::id);
       s.bias_key = step(b, Key::id);
-      w.gradient_sums[bias] = axes_of_others(b, w.scores);
+      w.gradient_sums[bias] = of_scores & ~b.split_axes();
     }
     if constexpr (with::segments) {
       of[of_query_ids] = &w.in[ids];
@@ -166,14 +180,14 @@ struct of_one_segment {
   }
 };
 
-template <class Query, class Key, class Head, unsigned Has>
-struct attention_with_call : attention_call<Query, Key, Head> {
-  using base = attention_call<Query, Key, Head>;
+/// Call: attention_call, or ring_call.
+template <class Call, class Query, class Key, class Head, unsigned Has>
+struct attention_with_call : Call {
   attention_options options;
 
   template <class Q, class K, class V, class... More>
   static auto verdict() {
-    using plain = decltype(base::template verdict<Q, K, V>());
+    using plain = decltype(Call::template verdict<Q, K, V>());
     if constexpr (!plain::value) {
       return plain{};
     } else {
@@ -191,17 +205,52 @@ struct attention_with_call : attention_call<Query, Key, Head> {
   template <class Q, class K, class V, class... More>
   constexpr auto operator()(Q const& q, K const& k, V const& v, More const&... more) const {
     check();
+    return Call::by_splits(*this, q, k, v, more...);
+  }
+  template <class Q, class K, class V, class... More>
+  constexpr auto fused(Q const& q, K const& k, V const& v, More const&... more) const {
+    return Call::template run_fused<rule>(operation<attention_operation, Q, More...>(), q, k, v, more...);
+  }
+  template <class Q, class K, class V, class... More>
+  constexpr auto in_parts(Q const& q, K const& k, V const& v, More const&... more) const {
+    auto const run = [&](auto const&... x) {
+      return Call::template run_in_parts<rule>(operation<ring_operation, Q, More...>(), q, k, v, x...);
+    };
+    // What has keys, and does not go round with them, is whole.
     if constexpr (by_value<Q>) {
-      if (base::splits_sequences(q.where().spec, k.where().spec, v.where().spec)) return by_products(q, k, v, more...);
-      return fused(q, k, v, more...);
-    } else if constexpr (base::splits_sequences(Q::spec, K::spec, V::spec)) {
-      return by_products(q, k, v, more...);
+      if (Call::go_round(q.where().spec, k.where().spec)) return std::apply(run, std::tuple{whole(more)...});
+      return run(more...);
+    } else if constexpr (Call::go_round(Q::spec, K::spec)) {
+      return std::apply(run, std::tuple{whole(more)...});
     } else {
-      return fused(q, k, v, more...);
+      return run(more...);
     }
+  }
+  template <class Q, class K, class V, class... More>
+  constexpr auto by_products(Q const& q, K const& k, V const& v, More const&... more) const {
+    return Call::products(
+        [&](auto const& products, auto const&... given) { return weights(products, std::tie(given...)); }, q, k, v,
+        more...);
   }
 
  private:
+  using rule = attention_with_rule<Query, Key, Has>;
+
+  template <class X>
+  static constexpr auto whole(X const& x) {
+    if constexpr (X::shape_type::template has<Key>)
+      return relaid_as<description_of<typename X::element_type, whole_along<Key>, typename X::description>,
+                       whole_along<Key>>("attention", x);
+    else
+      return x;
+  }
+  template <template <class, std::size_t, class> class Operation, class Q, class... More>
+  constexpr auto operation() const {
+    using T = typename Q::element_type;
+    using with = attention_with<3 + sizeof...(More), Has>;
+    return Operation<T, 3 + sizeof...(More), with>{nullptr, static_cast<compute_t<T>>(options.scale), this->seen,
+                                                   with{options.soft_cap, options.dropout, options.key.bits()}};
+  }
   template <class Rest, class More>
   static auto lengths_are() {
     if constexpr ((Has & with_lengths) != 0)
@@ -235,22 +284,6 @@ struct attention_with_call : attention_call<Query, Key, Head> {
                        "; a probability, from 0 to 1, was expected");
   }
 
-  template <class Q, class K, class V, class... More>
-  constexpr auto fused(Q const& q, K const& k, V const& v, More const&... more) const {
-    using T = typename Q::element_type;
-    constexpr std::size_t n = 3 + sizeof...(More);
-    using with = attention_with<n, Has>;
-    return base::template run_fused<attention_with_rule<Query, Key, Has>>(
-        attention_operation<T, n, with>{nullptr, static_cast<compute_t<T>>(options.scale), base::seen,
-                                        with{options.soft_cap, options.dropout, options.key.bits()}},
-        q, k, v, more...);
-  }
-  template <class Q, class K, class V, class... More>
-  constexpr auto by_products(Q const& q, K const& k, V const& v, More const&... more) const {
-    return base::products(
-        [&](auto const& products, auto const&... given) { return weights(products, std::tie(given...)); }, q, k, v,
-        more...);
-  }
   template <class X, class Given>
   constexpr auto weights(X const& products, Given const& given) const {
     constexpr std::size_t bias = (Has & with_lengths) != 0 ? 1 : 0, ids = bias + ((Has & with_bias) != 0 ? 1 : 0);
@@ -264,9 +297,9 @@ struct attention_with_call : attention_call<Query, Key, Head> {
     }();
     auto const softmax_of = [&](auto const& x) {
       if constexpr ((Has & with_lengths) != 0)
-        return masked_softmax<Query, Key>(x, base::seen, std::get<0>(given));
+        return masked_softmax<Query, Key>(x, this->seen, std::get<0>(given));
       else
-        return masked_softmax<Query, Key>(x, base::seen);
+        return masked_softmax<Query, Key>(x, this->seen);
     };
     auto const own = [&] {
       if constexpr ((Has & with_segments) != 0) {
@@ -303,8 +336,9 @@ struct attention_with_call : attention_call<Query, Key, Head> {
 /// over some of q's dimensions but Head, those of keys over Key and q's but Query and Head; blocks of queries and keys
 /// that have no range of ids in common are not computed. Nothing of the size of Query x Key is stored, dropout's mask
 /// neither, where `attention` stores nothing such; the bias' gradient computes the scores once more. What is sent is
-/// the same, and a partial operand is reduced first. Refused, by a user_error: a negative soft_cap, a rate outside
-/// [0, 1].
+/// the same; where keys go round, a bias or segments that are split along Key are gathered first, as many bytes as if
+/// they went with them. A partial operand is reduced first. Refused, by a user_error: a negative soft_cap, a rate
+/// outside [0, 1].
 template <dimension Query, dimension Key, dimension Head, operand Q, operand K, operand V, class... More>
 constexpr auto attention(Q const& q, K const& k, V const& v, visible const& seen, attention_options const& options,
                          More const&... more) {
@@ -315,7 +349,11 @@ constexpr auto attention(Q const& q, K const& k, V const& v, visible const& seen
                 "at most once");
   return std::apply(
       [&](auto const&... x) {
-        return operate(attention_with_call<Query, Key, Head, has>{{seen, options.scale}, options}, q, k, v, x...);
+        using call = attention_call_for<Query, Key, Head, Q, K, V>;
+        return operate(
+            attention_with_call<call, Query, Key, Head, has>{
+                attention_of<Query, Key, Head, Q, K, V>(seen, options.scale), options},
+            q, k, v, x...);
       },
       std::tuple_cat(operands_for<with_lengths>(more)..., operands_for<with_bias>(more)...,
                      operands_for<with_segments>(more)...));

@@ -22,21 +22,21 @@ namespace mtf {
 
 namespace detail {
 
-template <std::size_t N>
-struct ring_work : attention_work<N> {  // its shape: that of one rank's keys
-  int query = 0, key = 0;               // dimensions of q and k
-  axis_list ring{};                     // axes round which keys and values go: they split what the queries have
-  axis_mask merged = 0;                 // axes that split the keys alone
-  loops<5> merging;                     // operands (the result, it again, a part of it, two numbers a query)
-  loops<4> terms;                       // the same without the part
-  loops<2> of_rows;                     // operands (one number a query: in attention's order, in that of q)
+template <class Whole>
+struct ring_work : Whole {  // its shape: that of one rank's keys
+  int query = 0, key = 0;   // dimensions of q and k
+  axis_list ring{};         // axes round which keys and values go: they split what the queries have
+  axis_mask merged = 0;     // axes that split the keys alone
+  loops<5> merging;         // operands (the result, it again, a part of it, two numbers a query)
+  loops<4> terms;           // the same without the part
+  loops<2> of_rows;         // operands (one number a query: in attention's order, in that of q)
 };
 
-template <std::size_t N>
-constexpr ring_work<N> derive_ring(mesh_shape const& mesh, std::uint64_t query, std::uint64_t key,
-                                   attention_work<N> const& of) {
-  ring_work<N> w;
-  static_cast<attention_work<N>&>(w) = of;
+template <class Whole>
+constexpr ring_work<Whole> derive_ring(mesh_shape const& mesh, std::uint64_t query, std::uint64_t key,
+                                       Whole const& of) {
+  ring_work<Whole> w;
+  static_cast<Whole&>(w) = of;
   auto const &q = w.in[0], &k = w.in[1];
   w.query = q.find(query);
   w.key = k.find(key);
@@ -81,13 +81,15 @@ struct ring_left {
   }
 };
 
-template <class T, std::size_t N = 3>
+template <class T, std::size_t N = 3, class More = plain_attention<N>>
 struct ring_operation {
   using A = compute_t<T>;
-  ring_work<N> const* work;
+  ring_work<typename More::work> const* work;
   A scale;
   visible seen;
+  [[no_unique_address]] More more{};
   static constexpr std::size_t kept = 2 + N;  // as attention's; the largest score and the sum are those of all keys
+  static constexpr std::size_t bias = 5 + (More::lengths ? 1 : 0);  // of what is kept
   static constexpr char const* name() { return "attention"; }
 
   constexpr void forward(auto& f) const {
@@ -95,15 +97,20 @@ struct ring_operation {
     auto const& w = *work;
     auto const here = ring_here(f);
     bool const some = has_some(here);
-    index const rows = row_count(), size = w.in[0].local_size(f.mesh());
-    memory lengths, left, wide, part, of_part;
-    if constexpr (N > 3) {
-      auto* const to = data_of<std::int32_t>(lengths = make_buffer<std::int32_t>(f.backend, w.shape.batch.size()));
-      f.run(primitives::copy<std::int32_t, std::int32_t>{w.of_lengths, to, f.template x<3>()});
-      left = make_buffer<std::int32_t>(f.backend, w.shape.batch.size());
-    }
+    index const rows = row_count(), size = w.out.local_size(f.mesh());
+    memory left, wide, part, of_part;
     T* const y = f.y();
     auto const statistics = make_buffer<A>(f.backend, 2 * rows);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      f.kept = {f.memory(), f.template memory<1>(),       f.template memory<2>(), f.out,
+                statistics, f.template memory<3 + I>()...};
+    }(std::make_index_sequence<N - 3>{});
+    if constexpr (More::lengths) {
+      f.kept[5] = make_buffer<std::int32_t>(f.backend, w.shape.batch.size());
+      f.run(primitives::copy<std::int32_t, std::int32_t>{w.of_lengths, data_of<std::int32_t>(f.kept[5]),
+                                                         f.template x<3>()});
+      left = make_buffer<std::int32_t>(f.backend, w.shape.batch.size());
+    }
     A *const max = data_of<A>(statistics), *const sum = data_of<A>(statistics, rows);
     A* all = nullptr;  // the result so far, in what is computed in
     if constexpr (std::is_same_v<A, T>)
@@ -121,8 +128,8 @@ struct ring_operation {
       bool const merges = std::exchange(begun, true);
       T* const to = merges ? data_of<T>(part) : y;
       A *const of_max = merges ? data_of<A>(of_part) : max, *const of_sum = merges ? data_of<A>(of_part, rows) : sum;
-      f.run(primitives::attention<T>{shape_of(f, here, step, lengths, left), scale, to, of_max, of_sum, f.x(), k, v,
-                                     nullptr, some});
+      f.run(primitives::attention<T>{shape_of(f, here, step, left), scale, to, of_max, of_sum, f.x(), k, v,
+                                     of_bias(f, here, step), some});
       if (merges) {
         merge(f, all, to, max, sum, of_max, of_sum, data_of<A>(of_part, 2 * rows), data_of<A>(of_part, 3 * rows));
       } else if constexpr (!std::is_same_v<A, T>) {
@@ -132,8 +139,6 @@ struct ring_operation {
     if (w.merged != 0) merge_ranks(f, all, max, sum);
     if constexpr (!std::is_same_v<A, T>)
       if (some) f.run(primitives::copy<T, A>{row_of(size), y, all});
-    f.kept = {f.memory(), f.template memory<1>(), f.template memory<2>(), f.out, statistics};
-    if constexpr (N > 3) f.kept[5] = lengths;
   }
 
   constexpr void backward(auto& g) const {
@@ -143,11 +148,8 @@ struct ring_operation {
     auto const here = ring_here(g);
     index const size = w.in[0].local_size(g.mesh());
     T *const dq = g.dx(), *const dk = g.template dx<1>(), *const dv = g.template dx<2>();
-    memory lengths, left, dots, part, wide;
-    if constexpr (N > 3) {
-      lengths = kept[5];
-      left = make_buffer<std::int32_t>(g.backend, w.shape.batch.size());
-    }
+    memory left, dots, part, wide;
+    if constexpr (More::lengths) left = make_buffer<std::int32_t>(g.backend, w.shape.batch.size());
     if (has_some(here)) dots = dots_of(g);
     A* all = nullptr;  // dq so far
     if constexpr (std::is_same_v<A, T>)
@@ -155,9 +157,12 @@ struct ring_operation {
     else if (here.steps() > 0)
       all = data_of<A>(wide = make_buffer<A>(g.backend, size));
     if (here.steps() > 0) part = make_buffer<T>(g.backend, size);
+    auto to_bias = bias_gradient(g, here);
     auto const one = [&](int step, T const* k, T const* v, T* to_k, T* to_v) {
       T* const to = step == 0 ? dq : data_of<T>(part);
-      differentiate(g, shape_of(g, here, step, lengths, left), dots, to, to_k, to_v, k, v);
+      auto const s = shape_of(g, here, step, left);
+      differentiate(g, s, dots, to, to_k, to_v, k, v, of_bias(g, here, step));
+      differentiate_bias(g, s, dots, to_bias, k, v, here, step);
       if (step > 0)
         g.run(primitives::add<A, T>{size, all, to});
       else if constexpr (!std::is_same_v<A, T>)
@@ -233,19 +238,33 @@ struct ring_operation {
   }
   /// The keys that a rank has in a step.
   template <class Memory>
-  constexpr attention_shape shape_of(auto& pass, ring_of const& here, int step, [[maybe_unused]] Memory const& lengths,
+  constexpr attention_shape shape_of(auto& pass, ring_of const& here, int step,
                                      [[maybe_unused]] Memory const& left) const {
     auto s = work->shape;
     s.keys = here.keys(step);
     s.seen = here.seen(step);
     if (s.keys == 0) s.keys = 1, s.seen = visible::window(0);
-    if constexpr (N > 3) {
+    if constexpr (More::lengths) {
       s.lengths = data_of<std::int32_t>(left);
       pass.run(primitives::map_of(ring_left{static_cast<std::int32_t>(here.first_key(step))},
                                   rows_of<2>(s.batch.size()), data_of<std::int32_t>(left),
-                                  static_cast<std::int32_t const*>(data_of<std::int32_t>(lengths))));
+                                  static_cast<std::int32_t const*>(data_of<std::int32_t>(pass.kept[5]))));
     }
+    more.say(s, *work, pass.mesh(), pass.rank(), pass.kept, here.first_key(step));
     return s;
+  }
+  /// The bias, or its gradient, from a step's keys on.
+  [[nodiscard]] constexpr index first_of_bias(ring_of const& here, int step) const {
+    if constexpr (More::bias)
+      return More::keys_before(*work, bias - 2, here.first_key(step)) * work->shape.bias_key;
+    else
+      return 0;
+  }
+  [[nodiscard]] constexpr T const* of_bias([[maybe_unused]] auto const& pass, ring_of const& here, int step) const {
+    if constexpr (More::bias)
+      return data_of<T>(pass.kept[bias], first_of_bias(here, step));
+    else
+      return nullptr;
   }
   /// Adds to the result so far that of other keys.
   constexpr void merge(auto& f, A* all, T const* part, A* max, A* sum, A const* of_max, A const* of_sum, A* mine,
@@ -284,7 +303,7 @@ struct ring_operation {
     auto dots = make_buffer<A>(g.backend, n);
     auto const in_order = make_buffer<A>(g.backend, n);
     g.run(primitives::row_dot<T>{
-        {.outer = n, .n = work->shape.head}, data_of<A>(in_order), data_of<T>(g.kept[3]), g.dy()});
+        {.outer = n, .n = work->shape.values}, data_of<A>(in_order), data_of<T>(g.kept[3]), g.dy()});
     g.run(primitives::copy<A, A>{work->of_rows, data_of<A>(dots), data_of<A>(in_order)});
     if (work->merged != 0)
       g.backend.communicate(
@@ -295,77 +314,141 @@ struct ring_operation {
   /// What some keys contribute to the gradients.
   template <class Memory>
   constexpr void differentiate(auto& g, attention_shape const& s, Memory const& dots, T* dq, T* dk, T* dv, T const* k,
-                               T const* v) const {
+                               T const* v, T const* b) const {
     auto const& kept = g.kept;
-    A const* dot = nullptr;
-    if (dots) dot = data_of<A>(dots);
     g.run(primitives::attention_vjp<T>{s, scale, dq, dk, dv, data_of<T>(kept[0]), k, v, data_of<T>(kept[3]),
-                                       data_of<A>(kept[4]), data_of<A>(kept[4], row_count()), g.dy(), nullptr, dot});
+                                       data_of<A>(kept[4]), data_of<A>(kept[4], row_count()), g.dy(), b,
+                                       numbers_of(dots)});
+  }
+  template <class Memory>
+  static constexpr A const* numbers_of(Memory const& m) {
+    return m ? data_of<A>(m) : nullptr;
+  }
+  /// The bias' gradient is that of some keys after the other: beside each other, or, where the bias is the same for all
+  /// keys, in a sum.
+  template <class Memory>
+  struct of_bias_gradient {
+    bool wanted = false;
+    Memory all{}, part{};  // the part is another where keys add up
+  };
+  constexpr auto bias_gradient(auto& g, ring_of const& here) const {
+    using memory = std::remove_cvref_t<decltype(g.g.memory)>;
+    of_bias_gradient<memory> to;
+    if constexpr (More::bias)
+      if ((to.wanted = g.template wants<bias - 2>())) {
+        index const n = work->in[bias - 2].local_size(g.mesh());
+        to.all = make_buffer<T>(g.backend, n);
+        g.run(primitives::fill<T>{data_of<T>(to.all), n, T(0)});
+        if (here.steps() > 0 && work->shape.bias_key == 0) to.part = make_buffer<T>(g.backend, n);
+        g.template set_dx<bias - 2>(to.all);
+      }
+    return to;
+  }
+  template <class Memory>
+  constexpr void differentiate_bias([[maybe_unused]] auto& g, [[maybe_unused]] attention_shape const& s,
+                                    [[maybe_unused]] Memory const& dots,
+                                    [[maybe_unused]] of_bias_gradient<Memory> const& to, [[maybe_unused]] T const* k,
+                                    [[maybe_unused]] T const* v, [[maybe_unused]] ring_of const& here,
+                                    [[maybe_unused]] int step) const {
+    if constexpr (More::bias) {
+      if (!to.wanted) return;
+      auto const& kept = g.kept;
+      bool const adds = step > 0 && to.part;
+      g.run(primitives::attention_bias_vjp<T>{s, scale, data_of<T>(adds ? to.part : to.all, first_of_bias(here, step)),
+                                              data_of<T>(kept[0]), k, v, data_of<T>(kept[3]), data_of<A>(kept[4]),
+                                              data_of<A>(kept[4], row_count()), g.dy(), of_bias(g, here, step),
+                                              numbers_of(dots)});
+      if (adds)
+        g.run(primitives::add<T>{work->in[bias - 2].local_size(g.mesh()), data_of<T>(to.all),
+                                 static_cast<T const*>(data_of<T>(to.part))});
+    }
   }
 };
 
-template <class Query, class Key, class Head>
+/// As `Whole`, the rule of attention of whole sequences, but for what is split.
+template <class Whole, class Query, class Key, class Head>
 struct ring_rule {
   static constexpr bool takes_pads = true;
-  /// Where heads are whole, keys and values may be split by what the queries are split by: these go by.
+  /// Where heads are whole, keys and values may be split by what the queries are split by: these go by. What else has
+  /// keys is split as they are, or not.
   template <class... More>
-  static constexpr finding wrong(sharding const& q, sharding k, sharding v, More const&... more) {
-    auto &of_k = k.dim[k.find(Key::id)].split, &of_v = v.dim[v.find(Key::id)].split;
-    if (q[q.find(Head::id)].split.size == 0 && of_k == of_v) of_k = of_v = {};
+  static constexpr finding wrong(sharding const& q, sharding k, sharding v, More... more) {
+    auto const of_keys = k[k.find(Key::id)].split;
+    if (!attention_call<Query, Key, Head>::splits_rows(k, v) && of_keys == v[v.find(Key::id)].split) {
+      auto const goes_by = [&](sharding& s) {
+        if (int const d = s.find(Key::id); d >= 0 && s[d].split == of_keys) s[d].split = {};
+      };
+      goes_by(k);
+      goes_by(v);
+      (goes_by(more), ...);
+    }
     return merge_operands<3 + sizeof...(More)>({q, k, v, more...}, linearity::none).wrong;
   }
   static constexpr auto derive(mesh_shape const& mesh, auto const&... in) {
-    return derive_ring(mesh, Query::id, Key::id,
-                       derive_attention<(sizeof...(in) > 3)>(mesh, Query::id, Key::id, in...));
+    return derive_ring(mesh, Query::id, Key::id, Whole::derive(mesh, in...));
   }
 };
 
 template <class Query, class Key, class Head>
 struct ring_call : attention_call<Query, Key, Head> {
-  using rule = ring_rule<Query, Key, Head>;
+  using whole = attention_call<Query, Key, Head>;
+
   template <class... X>
   static constexpr finding wrong(X const&... in) {
-    return rule::wrong(in...);
+    return ring_rule<attention_rule<Query, Key>, Query, Key, Head>::wrong(in...);
   }
   template <class Q, class K, class V, class... L>
   constexpr auto operator()(Q const& q, K const& k, V const& v, L const&... l) const {
-    using whole = attention_call<Query, Key, Head>;
+    return by_splits(*this, q, k, v, l...);
+  }
+  template <class Q, class K, class V, class... L>
+  constexpr auto in_parts(Q const& q, K const& k, V const& v, L const&... l) const {
+    using T = typename Q::element_type;
+    return run_in_parts<attention_rule<Query, Key>>(
+        ring_operation<T, 3 + sizeof...(L)>{nullptr, static_cast<compute_t<T>>(this->scale), this->seen}, q, k, v,
+        l...);
+  }
+
+ protected:
+  template <class Of, class Q, class K, class V, class... L>
+  static constexpr auto by_splits(Of const& of, Q const& q, K const& k, V const& v, L const&... l) {
     if constexpr (by_value<Q>) {
-      if (is_for(q.where().spec, k.where().spec)) return go(q, k, v, l...);
-      return whole::operator()(q, k, v, l...);
-    } else if constexpr (is_for(Q::spec, K::spec)) {
-      return go(q, k, v, l...);
+      if (meets_parts(q.where().spec, k.where().spec, v.where().spec)) return of.in_parts(q, k, v, l...);
+      return whole::by_splits(of, q, k, v, l...);
+    } else if constexpr (meets_parts(Q::spec, K::spec, V::spec)) {
+      return of.in_parts(q, k, v, l...);
     } else {
-      return whole::operator()(q, k, v, l...);
+      return whole::by_splits(of, q, k, v, l...);
     }
+  }
+  template <class Whole, class Operation, class Q, class K, class V, class... L>
+  static constexpr auto run_in_parts(Operation const& o, Q const& q, K const& k, V const& v, L const&... l) {
+    using rule = ring_rule<Whole, Query, Key, Head>;
+    using D = attention_values_t<typename K::description, typename V::description, Head>;
+    auto const a = head_last<Head>(q);
+    auto const b = head_last<Head>(k);
+    auto const c = head_last<D>(v);
+    using out = description_of<typename Q::element_type, rule, typename decltype(a)::description,
+                               typename decltype(b)::description, typename decltype(c)::description,
+                               typename L::description...>;
+    using dims = attention_result_t<typename Q::description, typename K::description, typename V::description, Head>;
+    return transposed(static_cast<dims const*>(nullptr), run_as<out, rule>(o, a, b, c, l...));
+  }
+  /// Whether keys go round: an axis that splits them splits something that the queries have.
+  static constexpr bool go_round(sharding const& q, sharding const& k) {
+    return (k[k.find(Key::id)].split.mask() & q.split_axes()) != 0;
   }
 
  private:
-  static constexpr bool is_for(sharding const& q, sharding const& k) {
-    return q[q.find(Head::id)].split.size == 0 && q[q.find(Query::id)].split.size + k[k.find(Key::id)].split.size > 0;
-  }
-  template <class Q, class K, class V, class... L>
-  constexpr auto go(Q const& q, K const& k, V const& v, L const&... l) const {
-    auto const a = head_last<Head>(q);
-    auto const b = head_last<Head>(k);
-    auto const c = head_last<Head>(v);
-    using T = typename Q::element_type;
-    using out = description_of<T, rule, typename decltype(a)::description, typename decltype(b)::description,
-                               typename decltype(c)::description, typename L::description...>;
-    return transposed(
-        static_cast<typename Q::shape_type const*>(nullptr),
-        run_as<out, rule>(
-            ring_operation<T, 3 + sizeof...(L)>{nullptr, static_cast<compute_t<T>>(this->scale), this->seen}, a, b, c,
-            l...));
+  static constexpr bool meets_parts(sharding const& q, sharding const& k, sharding const& v) {
+    return !whole::splits_rows(k, v) && whole::splits_sequences(q, k, v);
   }
 };
 
-/// Whether sequences are split, or may be, where layouts are values; of values that are as wide as keys.
+/// Whether sequences are split, or may be, where layouts are values.
 template <class Query, class Key, class Head, class Q, class K, class V>
 constexpr bool may_split_sequences() {
   if constexpr (!tensor_type<Q> || !tensor_type<K> || !tensor_type<V>) {
-    return false;
-  } else if constexpr (!V::shape_type::template has<Head>) {
     return false;
   } else if constexpr (by_value<Q>) {
     return true;

@@ -79,7 +79,7 @@ template <std::size_t N>
 struct plain_attention {
   using work = attention_work<N>;
   static constexpr bool lengths = N > 3, bias = false;
-  static constexpr void say(attention_shape&, work const&, mesh_shape const&, int, auto const&) {}
+  static constexpr void say(attention_shape&, work const&, mesh_shape const&, int, auto const&, index) {}
 };
 
 template <class T, std::size_t N = 3, class More = plain_attention<N>>
@@ -131,7 +131,7 @@ struct attention_operation {
     auto s = work->shape;
     s.seen = seen;
     if constexpr (More::lengths) s.lengths = data_of<std::int32_t>(pass.kept[5]);
-    more.say(s, *work, pass.mesh(), pass.rank(), pass.kept);
+    more.say(s, *work, pass.mesh(), pass.rank(), pass.kept, 0);
     return s;
   }
   [[nodiscard]] static constexpr T const* of_bias([[maybe_unused]] auto const& pass) {
@@ -243,25 +243,45 @@ struct attention_call {
                             lengths_t<L, attention_dims_t<Q, Q, any_of_shapes<shape<Query, Head>>>>...>{};
   }
   static constexpr char const* name = "attention";
+  /// Whether Head is split, or what values have in its place.
+  static constexpr bool splits_rows(sharding const& k, sharding const& v) {
+    bool any = k[k.find(Head::id)].split.size > 0;
+    for (int d = 0; d < v.ndim; ++d) any = any || (!k.has(v[d].id) && v[d].split.size > 0);
+    return any;
+  }
 
   template <class Q, class K, class V, class... L>
   constexpr auto operator()(Q const& q, K const& k, V const& v, L const&... l) const {
-    if constexpr (by_value<Q>) {
-      if (splits_sequences(q.where().spec, k.where().spec, v.where().spec)) return by_products(q, k, v, l...);
-      return fused(q, k, v, l...);
-    } else if constexpr (splits_sequences(Q::spec, K::spec, V::spec)) {
-      return by_products(q, k, v, l...);
-    } else {
-      return fused(q, k, v, l...);
-    }
+    return by_splits(*this, q, k, v, l...);
+  }
+  template <class Q, class K, class V, class... L>
+  constexpr auto by_products(Q const& q, K const& k, V const& v, L const&... l) const {
+    return products([&](auto const& scores,
+                        auto const&... lengths) { return masked_softmax<Query, Key>(scores, seen, lengths..., scale); },
+                    q, k, v, l...);
+  }
+  template <class Q, class K, class V, class... L>
+  constexpr auto fused(Q const& q, K const& k, V const& v, L const&... l) const {
+    using T = typename Q::element_type;
+    return run_fused<attention_rule<Query, Key>>(
+        attention_operation<T, 3 + sizeof...(L)>{nullptr, static_cast<compute_t<T>>(scale), seen}, q, k, v, l...);
   }
 
  protected:
+  /// What `of` does where the operands are split so.
+  template <class Of, class Q, class K, class V, class... L>
+  static constexpr auto by_splits(Of const& of, Q const& q, K const& k, V const& v, L const&... l) {
+    if constexpr (by_value<Q>) {
+      if (splits_sequences(q.where().spec, k.where().spec, v.where().spec)) return of.by_products(q, k, v, l...);
+      return of.fused(q, k, v, l...);
+    } else if constexpr (splits_sequences(Q::spec, K::spec, V::spec)) {
+      return of.by_products(q, k, v, l...);
+    } else {
+      return of.fused(q, k, v, l...);
+    }
+  }
   static constexpr bool splits_sequences(sharding const& q, sharding const& k, sharding const& v) {
-    auto const split = [](sharding const& s, std::uint64_t id) { return s[s.find(id)].split.size > 0; };
-    bool values = false;
-    for (int d = 0; d < v.ndim; ++d) values = values || (!k.has(v[d].id) && v[d].split.size > 0);
-    return values || split(q, Query::id) || split(k, Key::id) || split(k, Head::id);
+    return splits_rows(k, v) || q[q.find(Query::id)].split.size + k[k.find(Key::id)].split.size > 0;
   }
   /// weights_of(products, l...)
   template <class Q, class K, class V, class WeightsOf, class... L>
@@ -279,12 +299,6 @@ struct attention_call {
           return einsum_all<out>(name, weights_of(einsum_all<scores>(name, a, b), more...), c);
         },
         reduced);
-  }
-  template <class Q, class K, class V, class... L>
-  constexpr auto by_products(Q const& q, K const& k, V const& v, L const&... l) const {
-    return products([&](auto const& scores,
-                        auto const&... lengths) { return masked_softmax<Query, Key>(scores, seen, lengths..., scale); },
-                    q, k, v, l...);
   }
   template <class Rule, class Operation, class Q, class K, class V, class... L>
   static constexpr auto run_fused(Operation const& o, Q const& q, K const& k, V const& v, L const&... l) {
@@ -304,12 +318,6 @@ struct attention_call {
       return transposed(static_cast<out const*>(nullptr),
                         run(std::type_identity<
                             description_of<typename Q::element_type, Rule, A, B, C, typename L::description...>>{}));
-  }
-  template <class Q, class K, class V, class... L>
-  constexpr auto fused(Q const& q, K const& k, V const& v, L const&... l) const {
-    using T = typename Q::element_type;
-    return run_fused<attention_rule<Query, Key>>(
-        attention_operation<T, 3 + sizeof...(L)>{nullptr, static_cast<compute_t<T>>(scale), seen}, q, k, v, l...);
   }
 };
 

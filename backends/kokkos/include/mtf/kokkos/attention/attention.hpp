@@ -151,8 +151,10 @@ void compute(resources<Exec>& on, primitives::attention_bias_vjp<T> const& x) {
     attention_products const w{x.of};
     index const n = w.rows() * x.of.keys;
     workspace<T, Exec> const weights(on, n), gradient(on, n);
-    attention_weights(on, w, x.scale, weights.get(), x.q, x.k, x.bias);
-    attention_score_gradients(on, w, x.scale, gradient.get(), static_cast<T const*>(weights.get()), x.dout, x.v);
+    bool const some = x.dot != nullptr;
+    attention_weights<Exec, T, compute_t<T>>(on, w, x.scale, weights.get(), x.q, x.k, x.bias, some ? x.max : nullptr,
+                                             some ? x.sum : nullptr);
+    attention_score_gradients(on, w, x.scale, gradient.get(), static_cast<T const*>(weights.get()), x.dout, x.v, x.dot);
     compute(on, primitives::reduce<T>{combine::sum, w.of_the_bias(), x.dbias, gradient.get()});
   }
 }

@@ -1,7 +1,8 @@
 #pragma once
+// The gradient of attention's bias on the host: the weights' gradients once more, summed over what the bias lacks.
 #include <mtf/backend/primitives/attention.hpp>
 #include <mtf/kokkos/attention/blocks.hpp>
-// The gradient of attention's bias on the host: the weights' gradients once more, summed over what the bias lacks.
+
 namespace mtf::kokkos {
 
 /// A task is a block of the bias, to which nobody else adds: of its batch, and of queries and keys where it has them.
@@ -14,6 +15,7 @@ struct attention_bias_backward : attention_blocks<T> {
   T const *q, *k, *v, *out;
   A const *max_of_rows, *sum_of_rows;
   T const* dout;
+  A const* dot_of_rows;
   nest<9> apart, summed;
 
   attention_bias_backward(index worker_count, primitives::attention_bias_vjp<T> const& p)
@@ -26,6 +28,7 @@ struct attention_bias_backward : attention_blocks<T> {
         max_of_rows(p.max),
         sum_of_rows(p.sum),
         dout(p.dout),
+        dot_of_rows(p.dot),
         apart(attention_nest(p.of.batch, attention_loops::moving, of_bias)),
         summed(attention_nest(p.of.batch, attention_loops::still, of_bias)) {}
 
@@ -96,9 +99,9 @@ struct attention_bias_backward : attention_blocks<T> {
         index const row = at[of_sequence] * w.queries + i0 + r;
         alignas(vector_bytes) A slope[base::most_columns];
         A* const ds = mine.ds + r * pitch;
+        A const dot = dot_of_rows != nullptr ? dot_of_rows[row] : dot_of(host_team{}, w.values, gs[r], o[r]);
         base::differentiate_scores(mine.s + r * pitch, ds, {i0 + r, j0}, base::seen_of(i0 + r, j0, n), n,
-                                   max_of_rows[row], sum_of_rows[row], dot_of(host_team{}, w.values, gs[r], o[r]),
-                                   slope);
+                                   max_of_rows[row], sum_of_rows[row], dot, slope);
         add_row(mine.sums + (has_query() ? r * columns : 0), ds, n);
       }
     }
