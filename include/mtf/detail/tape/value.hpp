@@ -5,7 +5,7 @@
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/ref.hpp>
 #include <mtf/backend/work.hpp>
-#include <mtf/core/element.hpp>
+#include <mtf/core/element.hpp>  // IWYU pragma: export
 #include <mtf/detail/tape/gradient_slot.hpp>
 
 namespace mtf::detail {
