@@ -13,6 +13,19 @@ namespace mtf {
 
 namespace detail {
 
+/// Whether sequences are split, or may be, where layouts are values.
+template <class Query, class Key, class Head, class Q, class K, class V>
+constexpr bool may_split_sequences() {
+  if constexpr (!tensor_type<Q> || !tensor_type<K> || !tensor_type<V>) {
+    return false;
+  } else if constexpr (by_value<Q>) {
+    return true;
+  } else {
+    int const d = Q::spec.find(Query::id), e = K::spec.find(Key::id);
+    return (d >= 0 && Q::spec[d].split.size > 0) || (e >= 0 && K::spec[e].split.size > 0);
+  }
+}
+
 template <class Query, class Key, class Head, class Q, class K, class V>
 using attention_call_for = std::conditional_t<may_split_sequences<Query, Key, Head, Q, K, V>(),
                                               ring_call<Query, Key, Head>, attention_call<Query, Key, Head>>;
