@@ -20,6 +20,12 @@ namespace {
 std::map<std::string, nlohmann::json> const& passed_over() {
   static std::map<std::string, nlohmann::json> const all{{"num_beams", 1},
                                                          {"num_beam_groups", 1},
+                                                         {"num_return_sequences", 1},
+                                                         {"encoder_repetition_penalty", 1.0},
+                                                         {"exponential_decay_length_penalty", nullptr},
+                                                         {"forced_decoder_ids", nullptr},
+                                                         {"max_time", nullptr},
+                                                         {"token_healing", false},
                                                          {"typical_p", 1.0},
                                                          {"no_repeat_ngram_size", 0},
                                                          {"epsilon_cutoff", 0.0},
@@ -40,6 +46,21 @@ std::map<std::string, nlohmann::json> const& passed_over() {
                                                          {"watermarking_config", nullptr},
                                                          {"begin_suppress_tokens", nullptr},
                                                          {"forced_eos_token_id", nullptr}};
+  return all;
+}
+
+/// Between which numbers a value may be, and how that is said.
+struct range {
+  double least, most;
+  char const* words;
+};
+std::map<std::string, range> const& ranges() {
+  static std::map<std::string, range> const all{{"temperature", {0, 1e300, "a number from 0 on"}},
+                                                {"top_k", {0, INT32_MAX, "a number of tokens, or 0 for all"}},
+                                                {"top_p", {0, 1, "a number from 0 to 1"}},
+                                                {"min_p", {0, 1, "a number from 0 to 1"}},
+                                                {"repetition_penalty", {1e-3, 1e3, "a number from 0.001 to 1000"}},
+                                                {"max_new_tokens", {1, INT32_MAX, "a number of tokens, 1 or more"}}};
   return all;
 }
 
@@ -94,9 +115,11 @@ generation_file generation_file_of(model_source const& model, bool defaults) {
   file.samples = json.value("do_sample", nlohmann::json(false)) == true;
   for (auto const* const key : {"temperature", "top_k", "top_p", "min_p", "repetition_penalty", "max_new_tokens"}) {
     if (!json.contains(key) || json[key].is_null()) continue;
-    if (!json[key].is_number())
-      throw mtf::user_error(generation + ": " + key + " should be a number, found " + json[key].dump());
-    file.numbers[key] = json[key].get<double>();
+    auto const [least, most, words] = ranges().at(key);
+    double const x = json[key].is_number() ? json[key].get<double>() : -1;
+    if (!json[key].is_number() || !(x >= least && x <= most))
+      throw mtf::user_error(generation + ": " + key + " should be " + words + ", found " + json[key].dump());
+    file.numbers[key] = x;
   }
   return file;
 }

@@ -100,6 +100,7 @@ std::optional<std::string> model_source::text(std::string const& file) const {
   auto const name = name_of(file);
   std::error_code none;
   if (!std::filesystem::exists(name, none)) return {};
+  if (std::filesystem::is_directory(name, none)) throw mtf::user_error(name + " is a directory; a file was expected");
   std::ifstream in(name, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(in), {});
   if (!in) throw mtf::user_error(name + " cannot be read");

@@ -184,3 +184,26 @@ foreach(wrong IN ITEMS "${WORK}/nowhere.gguf" "${WORK}/prompts.txt")
     message(FATAL_ERROR "convert ${wrong}: exit code ${code}, ${err}")
   endif()
 endforeach()
+# generation_config.json: numbers that no option takes are refused, and so is what is not done; a directory is no file.
+execute_process(COMMAND "${CONVERT}" "${MODELS}/letters.gguf" "${WORK}/ranges" RESULT_VARIABLE code)
+foreach(case IN ITEMS
+    "\"temperature\": -1|temperature should be a number from 0 on, found -1"
+    "\"top_k\": 1e300|top_k should be a number of tokens, or 0 for all, found 1e.300"
+    "\"top_p\": 2|top_p should be a number from 0 to 1, found 2"
+    "\"repetition_penalty\": 0|repetition_penalty should be a number from 0.001 to 1000, found 0"
+    "\"max_new_tokens\": -3|max_new_tokens should be a number of tokens, 1 or more, found -3"
+    "\"exponential_decay_length_penalty\": [3, 1.1]|\"exponential_decay_length_penalty\" is .* which is not done here")
+  string(REPLACE "|" ";" case "${case}")
+  list(GET case 0 said)
+  list(GET case 1 expected)
+  file(WRITE "${WORK}/ranges/generation_config.json" "{${said}}")
+  refused("generation_config.json: ${expected}" "${GENERATE}" --model "${WORK}/ranges" --tokens 1)
+endforeach()
+file(REMOVE "${WORK}/ranges/generation_config.json")
+file(MAKE_DIRECTORY "${WORK}/ranges/generation_config.json")
+refused("generation_config.json is a directory" "${GENERATE}" --model "${WORK}/ranges" --tokens 1)
+# A tokenizer may have fewer tokens than the model: these have no text. As a float this temperature is 0.
+set(flags --model "${MODELS}/letters.gguf" --tokenizer bytes --prompt abc --max-new-tokens 12 --ignore-eos --quiet)
+generated(largest "${GENERATE}" ${flags} --temperature 0)
+generated(cold "${GENERATE}" ${flags} --temperature 1e-50)
+same("a temperature of almost 0" "${cold}" "${largest}")

@@ -45,6 +45,8 @@ mtf::safetensors_header header_of(std::string const& path, std::uint64_t& bytes)
 }
 
 std::set<std::string> files_of(std::string const& index) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(index, none)) throw mtf::user_error(index + " is no file");
   std::ifstream in(index, std::ios::binary);
   auto const json = nlohmann::json::parse(in, nullptr, false);
   std::set<std::string> files;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -127,7 +128,9 @@ std::string commands_for(step_options const& o, question const& q) {
                      state_of(o) + " --gradients " + gradients_of(o) + o.size_flags;
   auto text = "  " + shell_word(q.program) + under + " --machine " + shell_word(q.machine) + "\n";
   if (!q.train.empty()) {
-    auto const train = std::filesystem::path(q.program).replace_filename(q.train);
+    std::filesystem::path const program(q.program);
+    std::string const installed = program.filename().string().starts_with("mtf-") ? "mtf-" : "";
+    auto const train = std::filesystem::path(program).replace_filename(installed + q.train);
     text += "  mpirun -n " + std::to_string(mtf::mesh_from(o.mesh).shape.size()) + " " + shell_word(train.string()) +
             under + " --data some-text\n";
   }
@@ -148,7 +151,7 @@ mtf::searched_layouts search(planner const& of, question const& q, mtf::machine_
     if (!among.mesh) throw mtf::user_error("--pin names axes: expected their --mesh");
     among.pinned = {mtf::layout_from(*among.mesh, q.pinned)};
   }
-  if (q.memory > 0) among.memory = static_cast<std::uint64_t>(q.memory * 1e9);
+  if (q.memory > 0) among.memory = static_cast<std::uint64_t>(std::min(q.memory * 1e9, 1e18));
   among.wanted = q.wanted;
   return of.search(machine, among, q.model.extents);
 }
@@ -333,7 +336,7 @@ int plan_by(int argc, char** argv, std::vector<planner> const& models, std::stri
   screen.write(run(argc, argv, models, train));
   if (!screen.failure().empty()) throw mtf::user_error(screen.failure());
   return 0;
-} catch (mtf::user_error const& e) {
+} catch (std::exception const& e) {
   std::fprintf(stderr, "mtf: %s\n", e.what());
   return 2;
 }

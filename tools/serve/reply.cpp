@@ -49,8 +49,11 @@ reply::reply(served_model const& model, text_request const& of, std::uint64_t nu
   }
 }
 
-std::string reply::text_of(std::int32_t id) const {
+/// Empty, of a token that the tokenizer lacks: a model may have more.
+std::string reply::text_of(std::int32_t id) const try {
   return model_->words->decode(std::vector{static_cast<std::uint32_t>(id)});
+} catch (mtf::user_error const&) {
+  return {};
 }
 
 /// An object without its closing brace.

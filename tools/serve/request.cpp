@@ -136,8 +136,10 @@ std::vector<std::int32_t> encoded(served_model const& model, std::string const& 
   if (ids.empty() && model.first) ids = {*model.first};
   return ids;
 }
-std::string decoded(served_model const& model, std::vector<std::int32_t> const& ids) {
+std::string decoded(served_model const& model, std::vector<std::int32_t> const& ids) try {
   return with_letters_alone(model.words->decode(std::vector<std::uint32_t>(ids.begin(), ids.end())));
+} catch (mtf::user_error const& e) {
+  throw api_error(400, std::string("prompt: expected tokens that the tokenizer has: ") + e.what(), "prompt");
 }
 
 std::vector<prompt> prompts_in(fields& of, served_model const& model) {

@@ -55,10 +55,10 @@ std::int32_t sampler::operator()(sampling const& how, std::span<float> logits, s
   if (best == logits.size())
     throw mtf::user_error(
         "no token can be drawn: all logits are NaN or -infinity; the model's weights may not be finite");
-  if (how.temperature == 0 || std::isinf(logits[best])) return static_cast<std::int32_t>(best);
+  auto const temperature = static_cast<float>(how.temperature);  // of 1e-50 it is 0
+  if (temperature == 0 || std::isinf(logits[best])) return static_cast<std::int32_t>(best);
 
   float const largest = logits[best];
-  auto const temperature = static_cast<float>(how.temperature);
   // Probabilities, but for a factor: the largest is 1. What is NaN is not drawn.
   auto const weight = [&](std::int32_t v) {
     float const w = std::exp((logits[static_cast<std::size_t>(v)] - largest) / temperature);

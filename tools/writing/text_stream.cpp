@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <mtf/core/error.hpp>
 #include <mtf/data/tokenizer.hpp>
 
 namespace mtf::tools {
@@ -45,6 +46,18 @@ std::size_t unfinished(std::string_view text) {
   return text.size();
 }
 
+/// Whether a token has a text: no special one has, and none that the tokenizer lacks, as a model may have more.
+bool has_text(mtf::tokenizer const& words, std::int32_t id) {
+  auto const one = static_cast<std::uint32_t>(id);
+  if (words.is_special(one)) return false;
+  try {
+    words.decode(std::span(&one, 1));
+    return true;
+  } catch (mtf::user_error const&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::string with_letters_alone(std::string const& text) {
@@ -66,7 +79,7 @@ text_stream::text_stream(mtf::tokenizer const& words, std::vector<std::int32_t> 
   // Of these none may end within a letter, as all of it would be said again.
   auto const first = before.size() > 8 ? before.end() - 8 : before.begin();
   for (auto at = first; at != before.end(); ++at)
-    if (!words.is_special(static_cast<std::uint32_t>(*at))) ids_.push_back(static_cast<std::uint32_t>(*at));
+    if (has_text(words, *at)) ids_.push_back(static_cast<std::uint32_t>(*at));
   end_ = ids_.size();
 }
 
@@ -75,7 +88,7 @@ std::string text_stream::decoded(std::size_t from, std::size_t to) const {
 }
 
 std::string text_stream::add(std::int32_t id) {
-  if (stopped_by_ || words_->is_special(static_cast<std::uint32_t>(id))) return {};
+  if (stopped_by_ || !has_text(*words_, id)) return {};
   ids_.push_back(static_cast<std::uint32_t>(id));
   auto const given = decoded(begin_, end_).size();
   auto text = decoded(begin_, ids_.size());
