@@ -24,9 +24,14 @@ if(TARGET mtf_train_tool)
   install(EXPORT mtf_toolsTargets NAMESPACE mtf:: DESTINATION "${mtf_config_dir}")
   install(FILES cmake/mtf_tools.cmake DESTINATION "${mtf_config_dir}")
 endif()
-if(TARGET prepare)
-  install(TARGETS prepare)
-endif()
+# mtf_install_programs(): the programs, as mtf-train and so on, as far as they are built.
+function(mtf_install_programs)
+  foreach(program IN ITEMS train plan generate generate-bfloat16 serve evaluate inspect convert prepare)
+    if(TARGET ${program})
+      install(PROGRAMS "$<TARGET_FILE:${program}>" DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME mtf-${program} OPTIONAL)
+    endif()
+  endforeach()
+endfunction()
 install(EXPORT mtfTargets NAMESPACE mtf:: DESTINATION "${mtf_config_dir}")
 
 configure_package_config_file(cmake/mtfConfig.cmake.in "${PROJECT_BINARY_DIR}/mtfConfig.cmake"

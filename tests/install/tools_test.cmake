@@ -70,8 +70,8 @@ foreach(flag IN ITEMS --dropout --upper-layout --recompute)
 endforeach()
 
 # Of a file of tokens, if the package has `prepare`.
-if(EXISTS "${STAGE}/bin/prepare")
-  run(prepared "${STAGE}/bin/prepare" "${data}" -o tokens.bin)
+if(EXISTS "${STAGE}/bin/mtf-prepare")
+  run(prepared "${STAGE}/bin/mtf-prepare" "${data}" -o tokens.bin)
   run(trained ./train --data tokens.bin --steps 2 --sample 5)
   has("train --data tokens.bin" "${trained}" "[0-9]+ tokens in 1 document, vocabulary 256" "bits per token")
 endif()
