@@ -249,6 +249,8 @@ TEST_CASE("what is refused is said") {
       {{{"prompt", ""}}, 400, "prompt: it has no tokens"},
       {{{"prompt", std::string(64, 'x')}}, 400, "the prompt has 64 tokens; there is room for 64"},
       {{{"prompt", "a"}, {"max_tokens", 0}}, 400, "max_tokens: expected a whole number from 1"},
+      {{{"prompt", "a"}, {"max_tokens", 3}, {"min_tokens", 4}}, 400, "min_tokens: expected a whole number from 0 to 3"},
+      {{{"prompt", "a"}, {"user", 7}}, 400, "user: expected a text"},
       {{{"prompt", "a"}, {"max_tokens", 1.5}}, 400, "max_tokens: expected a whole number"},
       {{{"prompt", "a"}, {"temperature", -1}}, 400, "temperature: expected a number from 0"},
       {{{"prompt", "a"}, {"temperature", "hot"}}, 400, "temperature: expected a number"},

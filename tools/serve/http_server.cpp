@@ -83,7 +83,8 @@ class http_server::session final : public http_reply, public std::enable_shared_
   }
 
   void send(int status, std::string const& type, std::string const& body, std::string const& further) override {
-    write(head(status, type) + "Content-Length: " + std::to_string(body.size()) + "\r\n" + further + "\r\n" + body);
+    write(head(status, type) + "Content-Length: " + std::to_string(body.size()) + "\r\n" + further + "\r\n" +
+          (of_head_ ? "" : body));
     finish();
   }
   void begin(std::string const& type) override {
@@ -189,6 +190,7 @@ class http_server::session final : public http_reply, public std::enable_shared_
     auto request = parser_->release();
     version_ = static_cast<int>(request.version());
     closes_ = !request.keep_alive();
+    of_head_ = request.method() == http::verb::head;  // its answers have no body (RFC 9110, 9.3.2)
     reads_ = false;
     answers_ = true;
     within({});
@@ -285,7 +287,8 @@ class http_server::session final : public http_reply, public std::enable_shared_
   int version_ = 0;
   // It reads a request, makes a reply, closes behind it, as a stream, in chunks; reads on meanwhile, or only until the
   // client is done.
-  bool reads_ = false, answers_ = false, closes_ = false, streams_ = false, chunked_ = false, watches_ = false;
+  bool reads_ = false, answers_ = false, closes_ = false, streams_ = false, chunked_ = false, of_head_ = false,
+       watches_ = false;
   bool lingers_ = false;
   bool resumes_ = false, closed_ = false;
 };

@@ -306,7 +306,7 @@ text_request request_from(std::string const& body, api by, served_model const& m
   auto const otherwise = is_chat ? any : std::int64_t{16};
   common.most = of.whole("max_tokens", otherwise, 1, any);
   if (is_chat) common.most = of.whole("max_completion_tokens", common.most, 1, any);
-  common.least = of.whole("min_tokens", 0, 0, any);
+  common.least = of.whole("min_tokens", 0, 0, common.most);
   auto const n = of.whole("n", 1, 1, model.most_texts);
   if (auto const* const given = of.find("seed"); given != nullptr) {
     if (!fields::is_whole(*given, INT64_MIN, INT64_MAX)) fields::wrong("seed", "a whole number", *given);
@@ -321,7 +321,8 @@ text_request request_from(std::string const& body, api by, served_model const& m
     in.none_left();
   }
   // Fields that change nothing where they have these values.
-  of.find("user");
+  if (auto const* const user = of.find("user"); user != nullptr && !user->is_string())
+    fields::wrong("user", "a text", *user);
   must_be_one_of(of, "best_of", {1, n}, "n, or 1");
   must_be_one_of(of, "suffix", {""}, "no suffix");
   if (is_chat) {

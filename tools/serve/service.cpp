@@ -55,7 +55,7 @@ struct service::state {
                .chat = chat_template_of(*o.on.model),
                .vocabulary = model.vocabulary,
                .context = std::min(o.context, model.positions),
-               .most_texts = o.most_texts,
+               .most_texts = std::min(o.most_texts, static_cast<std::int64_t>(o.waiting)),
                .since = std::time(nullptr)};
   }
 
