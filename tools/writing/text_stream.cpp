@@ -51,7 +51,7 @@ bool has_text(mtf::tokenizer const& words, std::int32_t id) {
   auto const one = static_cast<std::uint32_t>(id);
   if (words.is_special(one)) return false;
   try {
-    words.decode(std::span(&one, 1));
+    static_cast<void>(words.decode(std::span(&one, 1)));
     return true;
   } catch (mtf::user_error const&) {
     return false;
