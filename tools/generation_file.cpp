@@ -113,6 +113,7 @@ generation_file generation_file_of(model_source const& model, bool defaults) {
       throw mtf::user_error(generation + ": \"" + key + "\" is " + json[key].dump() +
                             ", which is not done here: leave it out, or give --ignore-generation-config");
   file.samples = json.value("do_sample", nlohmann::json(false)) == true;
+  if (file.samples) file.numbers["top_k"] = 50;  // transformers', where the file does not say it
   for (auto const* const key : {"temperature", "top_k", "top_p", "min_p", "repetition_penalty", "max_new_tokens"}) {
     if (!json.contains(key) || json[key].is_null()) continue;
     auto const [least, most, words] = ranges().at(key);

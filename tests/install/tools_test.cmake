@@ -4,22 +4,7 @@ separate_arguments(mpiexec UNIX_COMMAND "${MPIEXEC}")
 set(data "${CMAKE_CURRENT_LIST_FILE}")
 set(under --mesh data:2 --layout batch:data)
 
-# run(OUT command...): what it says; it must succeed.
-function(run out)
-  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE said ERROR_VARIABLE error RESULT_VARIABLE code)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "${ARGN}\nexit code ${code}\n${said}${error}")
-  endif()
-  set(${out} "${said}" PARENT_SCOPE)
-endfunction()
-# has(WHAT text pattern...)
-function(has what text)
-  foreach(pattern IN LISTS ARGN)
-    if(NOT text MATCHES "${pattern}")
-      message(SEND_ERROR "${what}: expected \"${pattern}\"\n${text}")
-    endif()
-  endforeach()
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/said.cmake")
 
 # Planned: as text, as JSON, as a page; and the best layouts, with the program that runs them.
 run(plan ./plan ${under} --json plan.json --html plan.html)

@@ -61,7 +61,6 @@ void settle(generate_options& o, generation_file const& file, auto const& given)
   if (!given("--temperature")) o.how.temperature = file.samples || asked ? 1 : 0;
   if (file.samples) {
     number("temperature", "--temperature", o.how.temperature);
-    if (!given("--top-k")) o.how.top_k = 50;  // transformers'
     number("top_k", "--top-k", o.how.top_k);
     number("top_p", "--top-p", o.how.top_p);
     number("min_p", "--min-p", o.how.min_p);

@@ -25,7 +25,6 @@ sampling sampling_of(generation_file const& said) {
       to = static_cast<std::remove_reference_t<decltype(to)>>(at->second);
   };
   if (said.samples) {
-    how.top_k = 50;  // transformers'
     number("temperature", how.temperature);
     number("top_k", how.top_k);
     number("top_p", how.top_p);

@@ -1,0 +1,17 @@
+# What the tests of installed programs share.
+# run(OUT command...): what it says, in the folder WORK if that is set; it must succeed.
+function(run out)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${WORK}" OUTPUT_VARIABLE said ERROR_VARIABLE error RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${ARGN}\nexit code ${code}\n${said}${error}")
+  endif()
+  set(${out} "${said}" PARENT_SCOPE)
+endfunction()
+# has(WHAT text pattern...)
+function(has what text)
+  foreach(pattern IN LISTS ARGN)
+    if(NOT text MATCHES "${pattern}")
+      message(SEND_ERROR "${what}: expected \"${pattern}\"\n${text}")
+    endif()
+  endforeach()
+endfunction()
