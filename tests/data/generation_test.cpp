@@ -223,7 +223,7 @@ TEST_CASE("a directory's ends of a text are those of both its files; what is not
   CHECK(found.ends == std::vector<std::int32_t>{7, 8, 9});
   CHECK(found.first == 1);
   CHECK(found.samples);
-  CHECK(found.numbers == std::map<std::string, double>{{"temperature", 0.6}});
+  CHECK(found.numbers == std::map<std::string, double>{{"temperature", 0.6}, {"top_k", 50}});
   for (auto const* const key : {"num_beams", "no_repeat_ngram_size", "penalty_alpha", "suppress_tokens"}) {
     write("generation_config.json", std::string("{\"") + key + "\": 4}");
     CHECK_THROWS_WITH_AS(read(),
