@@ -1,6 +1,6 @@
 // Attention of a sequence that is split over two ranks (threads of one core each), beside one rank's: what going round
-// costs, and whether the ranks have as much to do where keys are hidden. If they have, two ranks take causal attention's
-// time down to half, as they do where all is visible; with contiguous parts of the queries it would be 3/4.
+// costs, and whether the ranks have as much to do where keys are hidden. If they have, two ranks take causal
+// attention's time down to half, as they do where all is visible; with contiguous parts of the queries it would be 3/4.
 #include <cstdio>
 #include <type_traits>
 #include <vector>

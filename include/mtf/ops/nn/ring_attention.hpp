@@ -41,8 +41,11 @@ struct ring_operation {
     memory left, wide, part, of_part;
     T* const y = f.y();
     auto const statistics = make_buffer<A>(f.backend, 2 * rows * here.pieces());
-    auto const queries = here.pieces() > 1 ? copy_of<T>(f.memory(), w.in[0].local_size(f.mesh())) : f.memory();
-    if (here.pieces() > 1) exchange(f, here, w.packed_q, data_of<T>(queries, second_of_q(here)));
+    memory queries = f.memory();
+    if (here.pieces() > 1) {
+      queries = copy_of<T>(queries, w.in[0].local_size(f.mesh()));
+      exchange(f, here, w.packed_q, data_of<T>(queries, second_of_q(here)));
+    }
     keep_for_gradients<More, N>(f, queries, statistics, w);
     if constexpr (More::lengths) left = make_buffer<std::int32_t>(f.backend, w.shape.batch.size());
     A* all = nullptr;  // the result so far, in what is computed in
@@ -114,7 +117,8 @@ struct ring_operation {
         index const at = piece * second_of_q(here);
         T* const to = step == 0 ? moved(dq, at) : data_of<T>(part, at);
         auto const s = shape_of(g, here, step, piece, left);
-        auto const adds = std::exchange(begun, true) ? way.fresh() : decltype(way.fresh()){};
+        decltype(way.fresh()) adds;
+        if (std::exchange(begun, true)) adds = way.fresh();
         differentiate(g, s, here, piece, dots, to, adds.k ? adds.keys() : to_k, adds.v ? adds.values() : to_v, k, v, dy,
                       of_bias(g, here, step));
         if (adds.k) way.add(to_k, to_v, adds);
