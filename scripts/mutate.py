@@ -188,7 +188,7 @@ MUTATIONS = [
     ("halves of queries lie as the rank's own", "nn", f"{CORE}/detail/ops/ring.hpp",
      "return piece == 0 ? rank_ : parts.rank_with(parts.count() - 1 - parts.mine());", "return rank_;"),
     ("halves of queries are never exchanged", "nn", f"{CORE}/detail/ops/ring.hpp",
-     "if (4 * most_pairs() > 3 * whole) pieces_ = 1;", "pieces_ = 1;"),
+     "if (whole == 0 || 4 * most_pairs() > 3 * whole) pieces_ = 1;", "pieces_ = 1;"),
     ("results of halves are not given back", "nn", f"{CORE}/ops/nn/ring_attention.hpp",
      "if (here.pieces() > 1) exchange(f, here, w.packed_out, moved(y, second_of_out(here)));", ""),
     ("gradients of results stay where the result is", "nn", f"{CORE}/ops/nn/ring_attention.hpp",

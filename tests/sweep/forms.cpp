@@ -345,7 +345,7 @@ ring_form form_of_ring(situation const& s, int query, int key, std::vector<int> 
   auto const [steps, most] = with(false);
   if (may && queries % 2 == 0) {
     auto const [steps_of_halves, most_of_halves] = with(true);
-    if (4 * most_of_halves <= 3 * most) return {steps_of_halves, true};
+    if (most > 0 && 4 * most_of_halves <= 3 * most) return {steps_of_halves, true};
   }
   return {steps, false};
 }

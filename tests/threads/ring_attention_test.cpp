@@ -165,6 +165,12 @@ TEST_CASE("halves of queries that are exchanged") {
   for (std::string const odd : {"sequence:p;memory:p", "memory:p"})
     check<dropout_and_wide_values, double, mtf::mesh_of<"p:3">>(visible::causal(), extents, 1e-12, {odd});
   check<nothing, double, mtf::mesh_of<"p:6">>(visible::causal(), extents, 1e-12, {"sequence:p;memory:p"});
+  check<nothing, double>(visible::causal(), extents, 1e-12, {"sequence:q+p;memory:q+p"});
+  // Exchanged, though no key goes anywhere; and nothing to exchange for.
+  for (auto const& seen : {visible::window(1), visible::window(0)})
+    check<nothing, double, mtf::mesh_of<"p:2">>(seen, "batch:2;heads:2;group:2;sequence:8;memory:4;d_head:5;d_value:4",
+                                                1e-12, {"sequence:p;memory:p"});
+  check<nothing, mtf::bfloat16>(visible::causal(), extents, 0.3);
   check<lengths, double>(visible::causal(), "batch:2;heads:2;group:2;sequence:8;memory:7/4;d_head:5;d_value:4", 1e-12);
 }
 

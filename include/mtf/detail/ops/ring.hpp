@@ -40,7 +40,7 @@ class ring_of {
     if (halves && !all_meet()) {
       double const whole = most_pairs();
       pieces_ = 2;
-      if (4 * most_pairs() > 3 * whole) pieces_ = 1;
+      if (whole == 0 || 4 * most_pairs() > 3 * whole) pieces_ = 1;
     }
     while (steps_ > 0 && !somebody_meets(steps_)) --steps_;
   }
@@ -67,7 +67,7 @@ class ring_of {
   /// Of the owner's queries the first one of a piece.
   [[nodiscard]] constexpr index first_query(int piece) const { return piece * queries(); }
   [[nodiscard]] constexpr visible seen(int step, int piece) const {
-    return seen_.on_shard(shard_offset(*q_, query_, *mesh_, owner(piece)) + first_query(piece), first_key(step));
+    return seen_.on_shard(first_position(piece), first_key(step));
   }
   [[nodiscard]] constexpr bool meets(int step, int piece) const {
     if (all_meet()) return true;
@@ -105,6 +105,9 @@ class ring_of {
   }
 
  private:
+  [[nodiscard]] constexpr index first_position(int piece) const {
+    return shard_offset(*q_, query_, *mesh_, owner(piece)) + first_query(piece);
+  }
   [[nodiscard]] constexpr bool all_meet() const { return seen_.is_everything() && !k_->padded; }
   /// Whether a rank differs along these axes alone that split what is multiplied.
   [[nodiscard]] constexpr bool is_beside(int rank) const {
@@ -123,11 +126,16 @@ class ring_of {
         if (meets(t, piece)) n += seen(t, piece).pairs(queries(), keys(t));
     return n;
   }
-  /// Those of the rank in this ring that has the most.
+  /// Those of the rank in this ring that has the most, where the ring has all keys.
   [[nodiscard]] constexpr double most_pairs() const {
     double most = 0;
-    for (int places = 0; places < mesh_->size(ring_->mask()); ++places)
-      if (double const n = of(neighbour(places)).pairs(); n > most) most = n;
+    for (int places = 0; places < mesh_->size(ring_->mask()); ++places) {
+      ring_of const other = of(neighbour(places));
+      double n = 0;
+      for (int piece = 0; piece < pieces_; ++piece)
+        n += seen_.on_shard(other.first_position(piece), 0).pairs(queries(), (*k_)[key_].logical());
+      if (n > most) most = n;
+    }
     return most;
   }
 
@@ -199,7 +207,8 @@ constexpr void exchange_halves(Backend& b, ring_of const& here, axis_mask axes, 
   b.communicate(collective::permute(axes, element_of<T>, static_cast<std::size_t>(n), partner, partner),
                 data_of<T>(out), data_of<T>(in));
   loops<2> const back{half.ndim, half.extent, {half.stride[1], half.stride[0]}};
-  if (partner != collective::nobody) b.run(primitives::copy<T, T>{back, second, data_of<T>(in)});
+  if (partner != collective::nobody || !Backend::holds_data)
+    b.run(primitives::copy<T, T>{back, second, data_of<T>(in)});
 }
 
 }  // namespace mtf::detail

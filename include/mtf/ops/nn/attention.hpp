@@ -53,8 +53,8 @@ constexpr auto attention_of(visible const& seen, double scale) {
 /// rank sends its part of k and v p - 1 times; what hides keys makes it fewer where nobody sees what would come last,
 /// and only what somebody still sees is moved. Backward they go round again, and as many gradients of them. Where one
 /// rank's queries would see more keys than another's, as with `causal`, ranks exchange half of them first, and half of
-/// the results at the end, so that all have as much to do (no bias, no segments; Query and Key split by the same axes,
-/// nothing else along these; parts of even length without pads; where it saves a quarter). Over axes
+/// the results at the end, so that all have as much to do (without a bias or segments; Query and Key split by the same
+/// axes in one order; of Query an even part and no pads; where it saves a quarter). Over axes
 /// that split the keys alone each rank has a term of the result, which is partial, and one all-reduce of the largest
 /// score of each query and one of the sum are made, backward one more: no gather, after which each rank would do the
 /// work of all. With a split Head, or a split dimension of the values' own, it is einsum, masked_softmax and einsum,

@@ -101,7 +101,7 @@ struct attention_with {
   };
   static constexpr bool lengths = (Has & with_lengths) != 0, bias = (Has & with_bias) != 0,
                         segments = (Has & with_segments) != 0;
-  static constexpr bool of_queries = bias || segments;                         // some of it lies as queries do
+  static constexpr bool of_queries = bias || segments;                         // some of it may lie as queries do
   static constexpr std::size_t first_id = (lengths ? 1 : 0) + (bias ? 1 : 0);  // among those besides
   double soft_cap;
   double dropped;

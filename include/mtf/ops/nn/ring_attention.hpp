@@ -112,16 +112,17 @@ struct ring_operation {
     auto way = way_of(g);
     auto const one = [&](int step, T const* k, T const* v, T* to_k, T* to_v) {
       bool begun = false;
+      decltype(way.fresh()) adds;  // as a plan has it: whether a rank needs it or not
+      if (here.pieces() > 1) adds = way.fresh();
       for (int piece = 0; piece < here.pieces(); ++piece) {
         if (step > 0 && !here.meets(step, piece)) continue;
         index const at = piece * second_of_q(here);
         T* const to = step == 0 ? moved(dq, at) : data_of<T>(part, at);
         auto const s = shape_of(g, here, step, piece, left);
-        decltype(way.fresh()) adds;
-        if (std::exchange(begun, true)) adds = way.fresh();
-        differentiate(g, s, here, piece, dots, to, adds.k ? adds.keys() : to_k, adds.v ? adds.values() : to_v, k, v, dy,
+        bool const again = std::exchange(begun, true);
+        differentiate(g, s, here, piece, dots, to, again ? adds.keys() : to_k, again ? adds.values() : to_v, k, v, dy,
                       of_bias(g, here, step));
-        if (adds.k) way.add(to_k, to_v, adds);
+        if (again) way.add(to_k, to_v, adds);
         differentiate_bias(g, s, dots, to_bias, k, v, here, step);
         if (step > 0)
           g.run(primitives::map_of(part_plus{}, rows_of(here).of_q, moved(all, at),
@@ -135,7 +136,7 @@ struct ring_operation {
       if (step == 0) return one(step, k, v, dk, dv);
       bool const meets = here.meets(step), last = step == here.steps();
       auto mine = way.fresh();
-      if (meets) one(step, k, v, mine.keys(), mine.values());
+      one(step, k, v, mine.keys(), mine.values());
       if (step > 1) {
         auto const before = way.arrived();
         if (meets) way.add(before.keys(), before.values(), mine);
@@ -186,8 +187,10 @@ struct ring_operation {
   static constexpr bool goes(bool needed) {
     return needed || !backend_of<Pass>::holds_data;
   }
-  /// Whether a query's keys are met some by some.
-  [[nodiscard]] constexpr bool has_some(ring_of const& r) const { return r.steps() > 0 || work->merged != 0; }
+  /// Whether a query's keys are met some by some, or its result is not where it is worked on.
+  [[nodiscard]] constexpr bool has_some(ring_of const& r) const {
+    return r.steps() > 0 || r.pieces() > 1 || work->merged != 0;
+  }
   template <class Pass>
   [[nodiscard]] constexpr auto way_of(Pass& pass) const {
     return ring_way<T, backend_of<Pass>>(pass.backend, work->ring.mask(),
