@@ -26,6 +26,8 @@ namespace mtf::kokkos {
 
 template <class Exec>
 class kokkos_rank {
+  using timed = typename profiling<Exec>::call;
+
  public:
   collectives& ranks() { return *ranks_; }
   static constexpr bool on_host = host_accessible<Exec>;
@@ -37,18 +39,18 @@ class kokkos_rank {
     if (this_thread() != thread_) used_by_another_thread();
     Kokkos::Profiling::pushRegion(what.name != nullptr ? what.name : "mtf::completion");
     ranks_->enter(what.name);
-    if (profile_ != nullptr) profile_->enter(what.name);
+    if (profiling_.table() != nullptr) profiling_.table()->enter(what.name);
     if (watch_ != nullptr) watch_->enter(what.name);
   }
   void leave() {
     if (watch_ != nullptr) watch_->leave();
-    if (profile_ != nullptr) profile_->leave();
+    if (profiling_.table() != nullptr) profiling_.table()->leave();
     ranks_->leave();
     Kokkos::Profiling::popRegion();
   }
   pass change(pass p) { return std::exchange(pass_, p); }
   /// From now on the time of every primitive is added to `to`; null: no longer. To be called between operations.
-  void profile(profile_table* to) { profile_ = to; }
+  void profile(profile_table* to) { profiling_.into(to, on_.exec); }
   /// From now on `with` looks at every result of an operation; null: no longer. To be called between operations.
   void watch(result_watch* with) { watch_ = with; }
   /// The operation in progress has made this shard of a tensor with the sharding `where`.
@@ -67,9 +69,9 @@ class kokkos_rank {
   /// execution space instance.
   template <primitive P>
   void run(P const& p) {
-    bool const profiled = profile_ != nullptr;
-    timed<Exec> const noted(profile_, on_.exec, pass_, primitives::limit_of<P>, profiled ? primitives::flops_of(p) : 0,
-                            profiled ? p.bytes() : 0);
+    bool const profiled = profiling_.table() != nullptr;
+    timed const noted(&profiling_, on_.exec, pass_, primitives::limit_of<P>, profiled ? primitives::flops_of(p) : 0,
+                      profiled ? p.bytes() : 0);
     compute(on_, p);
   }
 
@@ -114,7 +116,7 @@ class kokkos_rank {
   collectives* ranks_;
   void const* thread_ = this_thread();
   pass pass_ = pass::forward;
-  profile_table* profile_ = nullptr;
+  profiling<Exec> profiling_;
   result_watch* watch_ = nullptr;
   resources<Exec> on_;
   bool on_stream_;  // the ranks put collectives behind the work that is there
@@ -124,15 +126,13 @@ class kokkos_rank {
   /// Whether the ranks read and write this memory themselves; else what is sent goes through pinned memory of the host.
   [[nodiscard]] bool direct() const { return on_host || ranks_->takes_device_memory(); }
 
-  [[nodiscard]] timed<Exec> timed_sending(double bytes) const {
-    return {profile_, on_.exec, pass_, limit::network, 0, bytes};
-  }
+  [[nodiscard]] timed timed_sending(double bytes) { return {&profiling_, on_.exec, pass_, limit::network, 0, bytes}; }
   /// For profilers and the profile.
   struct noted_sending {
     Kokkos::Profiling::ScopedRegion region;
-    timed<Exec> time;
+    timed time;
   };
-  [[nodiscard]] noted_sending sending(collective const& c) const {
+  [[nodiscard]] noted_sending sending(collective const& c) {
     constexpr std::array<char const*, collective_kinds.size()> labels{"mtf::all_reduce", "mtf::reduce_scatter",
                                                                       "mtf::all_gather", "mtf::all_to_all",
                                                                       "mtf::permute",    "mtf::exclusive_sum"};
