@@ -93,8 +93,14 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   void reset_peak() { on_.memory.reset_peak(); }
 
   /// Both return when the data has arrived.
-  void to_host(void* host, void const* from, std::size_t bytes) { kokkos::to_host(on_.exec, host, from, bytes); }
-  void from_host(void* to, void const* host, std::size_t bytes) { kokkos::from_host(on_.exec, to, host, bytes); }
+  void to_host(void* host, void const* from, std::size_t bytes) {
+    this->launch_noted();
+    kokkos::to_host(on_.exec, host, from, bytes);
+  }
+  void from_host(void* to, void const* host, std::size_t bytes) {
+    this->launch_noted();
+    kokkos::from_host(on_.exec, to, host, bytes);
+  }
 
  private:
   backend::object_pool objects_;

@@ -31,7 +31,10 @@ class kokkos_rank {
  public:
   collectives& ranks() { return *ranks_; }
   static constexpr bool on_host = host_accessible<Exec>;
-  void fence() { on_.exec.fence("mtf::fence"); }
+  void fence() {
+    launch_noted();
+    on_.exec.fence("mtf::fence");
+  }
 
   // The operation in progress, for profilers: a region with its name
 
@@ -50,7 +53,10 @@ class kokkos_rank {
   }
   pass change(pass p) { return std::exchange(pass_, p); }
   /// From now on the time of every primitive is added to `to`; null: no longer. To be called between operations.
-  void profile(profile_table* to) { profiling_.into(to, on_.exec); }
+  void profile(profile_table* to) {
+    launch_noted();
+    profiling_.into(to, on_.exec);
+  }
   /// From now on `with` looks at every result of an operation; null: no longer. To be called between operations.
   void watch(result_watch* with) { watch_ = with; }
   /// The operation in progress has made this shard of a tensor with the sharding `where`.
@@ -61,14 +67,19 @@ class kokkos_rank {
         watch_->made(pass_, where, all_finite(where.local_size(ranks_->mesh()), x));
   }
   template <class T>
-  [[nodiscard]] bool all_finite(index n, T const* x) const {
+  [[nodiscard]] bool all_finite(index n, T const* x) {
+    launch_noted();
     return kokkos::all_finite(on_.exec, n, x);
   }
 
   /// Does a primitive: the `compute` that takes it, in the namespace mtf::kokkos. Asynchronous, in the order of the
-  /// execution space instance.
+  /// execution space instance. (On a device some are noted, and launched with others: launch/batch.hpp. Not under a
+  /// profile, where each has its own time.)
   template <primitive P>
   void run(P const& p) {
+    if constexpr (!runs_on_host<Exec> && requires { note(on_.noted, on_, p); })
+      if (profiling_.table() == nullptr && note(on_.noted, on_, p)) return;
+    launch_noted();
     bool const profiled = profiling_.table() != nullptr;
     timed const noted(&profiling_, on_.exec, pass_, primitives::limit_of<P>, profiled ? primitives::flops_of(p) : 0,
                       profiled ? p.bytes() : 0);
@@ -78,6 +89,7 @@ class kokkos_rank {
   // Collectives on device memory: as in class collectives. In groups of one rank they are copies, and not counted
 
   void communicate(collective const& c, void const* in, void* out) {
+    launch_noted();
     if (alone(c, in, out)) return;
     auto const noted = sending(c);
     if (direct()) {
@@ -93,6 +105,7 @@ class kokkos_rank {
   }
   using request = mtf::collectives::handle;
   request start(collective const& c, void const* in, void* out) {
+    launch_noted();
     if (alone(c, in, out)) return {};
     if (!direct()) {
       communicate(c, in, out);
@@ -111,7 +124,14 @@ class kokkos_rank {
 
  protected:
   kokkos_rank(collectives& ranks, Exec exec)
-      : ranks_(&ranks), on_{{std::move(exec)}, {}}, on_stream_(ranks.on_stream(stream_of(on_.exec))) {}
+      : ranks_(&ranks), on_{{std::move(exec)}, {}, {}}, on_stream_(ranks.on_stream(stream_of(on_.exec))) {
+    if constexpr (!runs_on_host<Exec>) on_.memory.before_giving_back([this] { launch_noted(); });
+  }
+
+  /// Work that was noted goes before what follows.
+  void launch_noted() {
+    if constexpr (!runs_on_host<Exec>) on_.noted.launch(on_);
+  }
 
   collectives* ranks_;
   void const* thread_ = this_thread();

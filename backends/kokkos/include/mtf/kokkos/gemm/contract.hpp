@@ -3,6 +3,7 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <mtf/backend/primitives/contraction.hpp>
+#include <mtf/kokkos/launch/batch.hpp>
 #include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
@@ -21,6 +22,7 @@ namespace mtf::kokkos {
 template <class Exec>
 struct resources : device<Exec> {
   contractor<Exec> products;
+  batch<Exec> noted;
 };
 
 template <class Exec, class T>

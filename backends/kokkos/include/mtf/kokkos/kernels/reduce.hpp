@@ -9,6 +9,7 @@
 
 #include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/reduction.hpp>
+#include <mtf/kokkos/launch/batch.hpp>
 #include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/team.hpp>
@@ -350,16 +351,12 @@ struct square_sum_body {
   }
 };
 
-struct add_partials_body {
-  double const* partial;
-  double* out;
-  index n;
-
+template <class T>
+struct batched_squares {
+  T const* x;
   template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index) const {
-    double const* const from = partial;
-    double const sum = team.template sum<double>(n, [=](index j) { return from[j]; });
-    team.once([&] { *out += sum; });
+  KOKKOS_FUNCTION void chunk(Team const& team, index first, index n, double* partial) const {
+    square_sum_body<T>{x + first, partial, n, n}(team, 0);
   }
 };
 
@@ -380,6 +377,13 @@ void compute(device<Exec>& on, primitives::reduce<T, R> const& p) {
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::square_sum<T> const& p) {
   square_sum(on, p.n, p.out, p.x);
+}
+
+/// Noted, for a batch of them.
+template <class Exec, class T>
+bool note(batch<Exec>& to, device<Exec>& on, primitives::square_sum<T> const& p) {
+  to.note(on, batched_squares<T>{p.x}, p.n, p.out, reads(p.x, p.n));
+  return true;
 }
 
 MTF_COMPILED(device, reduce)

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/kokkos/launch/batch.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/transpose_block.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
@@ -209,6 +210,23 @@ void fill_rows(device<Exec>& on, contraction const& what, T* c, T const* bias) {
 template <class Exec, class To, class From>
 void compute(device<Exec>& on, primitives::copy<To, From> const& p) {
   copy(on, p.of, p.out, p.in);
+}
+
+template <class To, class From>
+struct cast_body {
+  To* out;
+  From const* in;
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const { out[j] = convert<To>(in[j]); }
+};
+/// Casts of dense elements are noted, for a batch of them.
+template <class Exec, class To, class From>
+  requires(!std::is_same_v<To, From>)
+bool note(batch<Exec>& to, device<Exec>& on, primitives::copy<To, From> const& p) {
+  auto const flat = collapsed(p.of);
+  if (flat.ndim != 1 || flat.stride[0][0] != 1 || flat.stride[1][0] != 1) return false;
+  index const n = flat.extent[0];
+  to.note(on, batched_elements<cast_body<To, From>>{{p.out, p.in}}, n, nullptr, writes(p.out, n), reads(p.in, n));
+  return true;
 }
 
 MTF_COMPILED_COPY(device, copy)

@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <map>
 #include <type_traits>
 #include <utility>
@@ -98,6 +100,9 @@ class memory_pool {
     use_.live -= rounded(bytes);
   }
 
+  /// Called before cached blocks are given back: work that is to be launched may use them.
+  void before_giving_back(std::function<void()> f) { launch_all_ = std::move(f); }
+
   [[nodiscard]] memory_use use() const { return use_; }
   void reset_peak() { use_.peak = use_.live; }
 
@@ -128,6 +133,7 @@ class memory_pool {
     try {
       return Kokkos::kokkos_malloc<MemorySpace>("mtf::pool", block);
     } catch (std::exception const&) {
+      if (launch_all_) launch_all_();
       Kokkos::fence("mtf::pool: out of memory, giving back cached blocks");
       trim();
       return Kokkos::kokkos_malloc<MemorySpace>("mtf::pool", block);
@@ -147,6 +153,7 @@ class memory_pool {
   std::map<std::size_t, std::vector<void*>> free_;
   [[no_unique_address]] std::conditional_t<on_host, host_slabs, std::monostate> slabs_;
   memory_use use_;
+  std::function<void()> launch_all_;
 };
 
 }  // namespace kokkos
