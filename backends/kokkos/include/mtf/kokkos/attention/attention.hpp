@@ -1,7 +1,14 @@
 #pragma once
 // Attention. On the host in blocks (blocks.hpp). On devices through the vendor's products and the row kernels, with the
 // scores of some sequences as a workspace (score_blocks.hpp), computed again for the backward pass.
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <type_traits>
+
 #include <mtf/backend/primitives/attention.hpp>
+#include <mtf/kokkos/attention/fused.hpp>
 #include <mtf/kokkos/attention/score_blocks.hpp>
 #include <mtf/kokkos/attention/whole_scores.hpp>
 #include <mtf/kokkos/gemm/contract.hpp>
@@ -85,6 +92,21 @@ void attention_score_gradients(resources<Exec>& on, attention_products const& w,
   for_rows("mtf::attention_vjp", on.exec, w.rows(), w.of.keys,
            body{{left_of_scale(w, scale), dot, w.seen()}, g, {w.of.keys, {p, g}}});
 }
+
+#if defined(MTF_CUDNN)
+/// The form in which the vendor's kernels have it, if they do. Both passes are asked for the same: the statistics that
+/// the one writes the other reads.
+template <class T>
+std::optional<fused_shape> fused_form(resources<Kokkos::Cuda>& on, attention_shape const& of, double scale,
+                                      std::initializer_list<T const*> operands) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    for (auto const* const x : operands)
+      if (reinterpret_cast<std::uintptr_t>(x) % 16 != 0) return {};
+    if (auto const form = fused_shape_of(of, scale); form && on.fused.has(*form)) return form;
+  }
+  return {};
+}
+#endif
 
 /// An operand of a part; null stays null.
 template <class T>
@@ -171,6 +193,15 @@ void compute(resources<Exec>& on, primitives::attention<T> const& x) {
 #endif
     with(attention_forward_in_blocks<T>(x.of, x.scale, workers, x.out, x.max, x.sum, x.q, x.k, x.v, x.bias));
   } else {
+#if defined(MTF_CUDNN)
+    if (!x.of_some)
+      if (auto const form = fused_form<T>(on, x.of, static_cast<double>(x.scale), {x.q, x.k, x.v, x.out})) {
+        Kokkos::Profiling::ScopedRegion const region("mtf::attention, cuDNN");
+        workspace<std::byte, Exec> const memory(on, static_cast<index>(on.fused.forward_bytes(*form)));
+        return on.fused.forward(on.exec.cuda_stream(), *form, x.out, reinterpret_cast<float*>(x.max), x.q, x.k, x.v,
+                                memory.get());
+      }
+#endif
     attention_parts const parts(x.of, sizeof(T));
     for (index i = 0; i < parts.count(); ++i) attend(on, parts[i], x);
   }
@@ -190,6 +221,15 @@ void compute(resources<Exec>& on, primitives::attention_vjp<T> const& x) {
     with(attention_backward_in_blocks<T>(x.of, x.scale, workers, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out, x.max, x.sum,
                                          x.dout, x.bias, x.dot));
   } else {
+#if defined(MTF_CUDNN)
+    if (x.dot == nullptr)
+      if (auto const form = fused_form<T>(on, x.of, static_cast<double>(x.scale), {x.q, x.k, x.v, x.out})) {
+        Kokkos::Profiling::ScopedRegion const region("mtf::attention_vjp, cuDNN");
+        workspace<std::byte, Exec> const memory(on, static_cast<index>(on.fused.backward_bytes(*form)));
+        return on.fused.backward(on.exec.cuda_stream(), *form, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out,
+                                 reinterpret_cast<float const*>(x.max), x.dout, memory.get());
+      }
+#endif
     attention_parts const parts(x.of, (x.of.has_more() ? 3 : 2) * sizeof(T));
     for (index i = 0; i < parts.count(); ++i) attend_backward(on, parts[i], x);
   }

@@ -3,6 +3,7 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <mtf/backend/primitives/contraction.hpp>
+#include <mtf/kokkos/attention/fused.hpp>
 #include <mtf/kokkos/launch/batch.hpp>
 #include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
@@ -23,6 +24,9 @@ template <class Exec>
 struct resources : device<Exec> {
   contractor<Exec> products;
   batch<Exec> noted;
+#if defined(MTF_CUDNN)
+  fused_attention fused;
+#endif
 };
 
 template <class Exec, class T>
