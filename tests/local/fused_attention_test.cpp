@@ -68,7 +68,8 @@ TEST_CASE("one sequence, or one head, and loops of extent 1") {
   CHECK(fused_shape_of(a, 1)->batch == 1);
   CHECK(fused_shape_of(a, 1)->heads == 8);
   a.batch.extent = {3, 1, 4};
-  CHECK(fused_shape_of(a, 1)->heads == 12);  // the sequences' keys are as heads'
+  CHECK(fused_shape_of(a, 1)->batch == 3);
+  CHECK(fused_shape_of(a, 1)->heads == 4);
   a.batch.extent = {1, 1, 4};
   CHECK(fused_shape_of(a, 1)->heads == 4);
   CHECK(fused_shape_of(a, 1)->shared == 4);

@@ -79,22 +79,20 @@ inline std::optional<fused_shape> fused_shape_of(attention_shape const& of, doub
     skip_ones();
   }
   s.heads = s.shared;
-  if (d >= 0) {
+  s.q.head = q_apart;
+  s.out.head = out_apart;
+  bool const evenly =
+      d >= 0 && (s.shared == 1 || (stride(of_q, d) == s.shared * q_apart && stride(of_out, d) == s.shared * out_apart));
+  if (evenly) {
     s.heads *= of.batch.extent[static_cast<std::size_t>(d)];
-    s.q.head = stride(of_q, d);
     s.k.head = stride(of_k, d);
     s.v.head = stride(of_v, d);
-    s.out.head = stride(of_out, d);
-    if (s.shared > 1) {
-      if (s.q.head != s.shared * q_apart || s.out.head != s.shared * out_apart) return {};
-      s.q.head = q_apart;
-      s.out.head = out_apart;
+    if (s.shared == 1) {
+      s.q.head = stride(of_q, d);
+      s.out.head = stride(of_out, d);
     }
     --d;
     skip_ones();
-  } else if (s.shared > 1) {
-    s.q.head = q_apart;
-    s.out.head = out_apart;
   }
   if (d >= 0) {
     s.batch = of.batch.extent[static_cast<std::size_t>(d)];
