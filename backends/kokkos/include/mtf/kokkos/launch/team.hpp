@@ -214,6 +214,19 @@ struct device_team {
   [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f, T*... /*next*/) const {
     return reduce<sum_op, two<A>>(n, f);
   }
+  /// f(k, j) for the elements j of n that this thread has, of at most K: the same ones in every call, so that what is
+  /// known of the k-th stays in a register.
+  template <int K, class F>
+  KOKKOS_FORCEINLINE_FUNCTION void each_own(index n, F const& f) const {
+    for (int k = 0; k < K; ++k)
+      if (index const j = member.team_rank() + index{k} * member.team_size(); j < n) f(k, j);
+  }
+  /// The sum of what all threads have.
+  template <class A>
+  [[nodiscard]] KOKKOS_FUNCTION A sum_of_threads(A part) const {
+    member.team_reduce(combined_by<sum_op, A>(part));
+    return part;
+  }
   template <class F>
   KOKKOS_FUNCTION void once(F const& f) const {
     if constexpr (Lanes)
@@ -251,6 +264,16 @@ void for_rows_on_device(char const* label, Exec const& exec, index count, int th
   while (threads > most) threads /= 2;
   auto const teams = static_cast<int>(Lanes ? ceil_div(count, threads) : count);
   Kokkos::parallel_for(label, policy(exec, teams, threads, lanes), kernel);
+}
+
+/// Calls a body for `count` blocks by teams of so many threads; false: a team has not so many.
+template <class Exec, class Body>
+bool for_blocks_by_teams_of(int threads, char const* label, Exec const& exec, index count, Body const& body) {
+  using policy = Kokkos::TeamPolicy<Exec>;
+  device_row_kernel<Exec, Body, false> const kernel{body, count};
+  if (policy(exec, 1, 1).team_size_max(kernel, Kokkos::ParallelForTag{}) < threads) return false;
+  Kokkos::parallel_for(label, policy(exec, static_cast<int>(count), threads), kernel);
+  return true;
 }
 
 /// Calls body(team, row) for `count` rows whose inner loops run to about n. The body is a class with a templated
