@@ -1,0 +1,193 @@
+#pragma once
+// Collectives between GPUs by NCCL: a communicator for each set of mesh axes, split off the world's. What lies in
+// memory of the host is MPI's, which also starts NCCL.
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include <mtf/backend/collective.hpp>
+#include <mtf/backend/collectives.hpp>
+#include <mtf/core/mesh_shape.hpp>
+#include <mtf/mpi/collectives.hpp>
+#include <mtf/mpi/error.hpp>
+#include <mtf/nccl/blocks.hpp>
+#include <mtf/nccl/error.hpp>
+
+namespace mtf {
+
+namespace nccl {
+
+inline ncclDataType_t type_of(element type) {
+  switch (type) {
+    case element::f32:
+      return ncclFloat32;
+    case element::f64:
+      return ncclFloat64;
+    case element::bf16:
+      return ncclBfloat16;
+    case element::i32:
+      return ncclInt32;
+    case element::i64:
+      return ncclInt64;
+    case element::boolean:
+      return ncclUint8;
+  }
+  return ncclUint8;
+}
+
+/// A mark in a stream, for another to wait for.
+class mark {
+ public:
+  mark() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags"); }
+  ~mark() { cudaEventDestroy(event_); }
+  mark(mark const&) = delete;
+  mark& operator=(mark const&) = delete;
+  void put(cudaStream_t into) { check(cudaEventRecord(event_, into), "cudaEventRecord"); }
+  void before(cudaStream_t what) { check(cudaStreamWaitEvent(what, event_, 0), "cudaStreamWaitEvent"); }
+
+ private:
+  cudaEvent_t event_{};
+};
+
+}  // namespace nccl
+
+/// The ranks of MPI_COMM_WORLD as a mesh, row-major, each with a GPU of its own, which is current when this is made: a
+/// collective call. Collectives on a device's memory go onto the backend's stream behind the work that is there;
+/// started ones onto a second stream, which the first waits for where the program waits: the host waits for neither.
+/// Sums are NCCL's, in its order; maxima and minima, of which NaN is one, and exclusive sums are taken here from
+/// gathered blocks.
+class nccl_collectives final : public collectives {
+ public:
+  /// Throws user_error if the number of ranks is not the size of the mesh.
+  explicit nccl_collectives(mesh_shape const& mesh, std::string text = {})
+      : collectives(mesh, mpi::mpi_world_rank()), host_(mesh, std::move(text)) {
+    ncclUniqueId id{};
+    if (rank() == 0) nccl::check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    mpi::mpi_check(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD), {"MPI_Bcast"});
+    for (int a = 0; a < mesh.ndim; ++a)
+      if (mesh.size(axis_mask{1} << static_cast<unsigned>(a)) > 1) wide_ |= axis_mask{1} << static_cast<unsigned>(a);
+    nccl::check(ncclCommInitRank(&world_, mesh.size(), id, rank()), "ncclCommInitRank");
+    for (axis_mask axes = 1; axes < comms_.size(); ++axes)
+      if ((axes & ~wide_) == 0)
+        nccl::check(
+            ncclCommSplit(world_, mesh.group_of(rank(), axes), mesh.index_within(rank(), axes), &comms_[axes], nullptr),
+            "ncclCommSplit");
+    nccl::check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  }
+  ~nccl_collectives() override {
+    for (auto& c : comms_)
+      if (c != nullptr) ncclCommDestroy(c);
+    ncclCommDestroy(world_);
+    cudaStreamDestroy(beside_);
+  }
+  nccl_collectives(nccl_collectives const&) = delete;
+  nccl_collectives& operator=(nccl_collectives const&) = delete;
+
+  [[nodiscard]] std::string mesh_text() const override { return host_.mesh_text(); }
+  void barrier() override { host_.barrier(); }
+  bool any(bool mine) override { return host_.any(mine); }
+  [[nodiscard]] bool takes_device_memory() const override { return true; }
+  bool on_stream(void* stream) override {
+    stream_ = static_cast<cudaStream_t>(stream);
+    return true;
+  }
+
+ protected:
+  void do_communicate(collective const& c, void const* in, void* out) override {
+    if (!c.on_device) return host_.communicate(c, in, out);
+    launch(c, in, out, stream_);
+  }
+  handle do_start(collective const& c, void const* in, void* out) override {
+    if (!c.on_device) return host_.start(c, in, out);
+    auto* const fresh = new started(stream_);
+    handle owned(fresh);
+    fresh->mark.put(stream_);
+    fresh->mark.before(beside_);
+    launch(c, in, out, beside_);
+    fresh->mark.put(beside_);
+    return owned;
+  }
+
+ private:
+  struct started final : request {
+    explicit started(cudaStream_t of) : stream(of) {}
+    void wait() override { mark.before(stream); }
+    nccl::mark mark;
+    cudaStream_t stream;
+  };
+  /// Memory in the order of a stream.
+  class blocks_memory {
+   public:
+    blocks_memory(std::size_t bytes, cudaStream_t stream) : stream_(stream) {
+      nccl::check(cudaMallocAsync(&at_, bytes, stream), "cudaMallocAsync");
+    }
+    ~blocks_memory() { cudaFreeAsync(at_, stream_); }
+    blocks_memory(blocks_memory const&) = delete;
+    blocks_memory& operator=(blocks_memory const&) = delete;
+    [[nodiscard]] void* get() const { return at_; }
+
+   private:
+    void* at_ = nullptr;
+    cudaStream_t stream_;
+  };
+
+  [[nodiscard]] ncclComm_t comm(axis_mask axes) const { return comms_[axes & wide_]; }
+
+  void launch(collective const& c, void const* in, void* out, cudaStream_t stream) {
+    auto const type = nccl::type_of(c.type);
+    auto const bytes = static_cast<std::size_t>(bytes_of(c.type));
+    int const p = static_cast<int>(group_size(c.axes)), me = mesh().index_within(rank(), c.axes);
+    switch (c.kind) {
+      case collective_kind::all_reduce:
+        if (c.op == combine::sum && c.type != element::boolean)
+          return nccl::check(ncclAllReduce(in, out, c.count, type, ncclSum, comm(c.axes), stream), "ncclAllReduce");
+        return from_blocks(c, c.op == combine::min ? nccl::combining::min : nccl::combining::max, p, in, out, stream);
+      case collective_kind::reduce_scatter:
+        return nccl::check(ncclReduceScatter(in, out, c.count, type, ncclSum, comm(c.axes), stream),
+                           "ncclReduceScatter");
+      case collective_kind::all_gather:
+        return nccl::check(ncclAllGather(in, out, c.count, type, comm(c.axes), stream), "ncclAllGather");
+      case collective_kind::all_to_all:
+        nccl::check(ncclGroupStart(), "ncclGroupStart");
+        for (int r = 0; r < p; ++r) {
+          auto const at = static_cast<std::size_t>(r);
+          auto const sent = c.sends == nullptr ? c.count : c.sends[at];
+          auto const received = c.receives == nullptr ? c.count : c.receives[at];
+          if (sent > 0)
+            nccl::check(
+                ncclSend(static_cast<std::byte const*>(in) + at * c.count * bytes, sent, type, r, comm(c.axes), stream),
+                "ncclSend");
+          if (received > 0)
+            nccl::check(
+                ncclRecv(static_cast<std::byte*>(out) + at * c.count * bytes, received, type, r, comm(c.axes), stream),
+                "ncclRecv");
+        }
+        return nccl::check(ncclGroupEnd(), "ncclGroupEnd");
+      case collective_kind::permute:  // out is 0 already where nothing comes
+        nccl::check(ncclGroupStart(), "ncclGroupStart");
+        if (c.to != collective::nobody) nccl::check(ncclSend(in, c.count, type, c.to, world_, stream), "ncclSend");
+        if (c.from != collective::nobody) nccl::check(ncclRecv(out, c.count, type, c.from, world_, stream), "ncclRecv");
+        return nccl::check(ncclGroupEnd(), "ncclGroupEnd");
+      case collective_kind::exclusive_sum:
+        return from_blocks(c, nccl::combining::sum, me, in, out, stream);
+    }
+  }
+  /// out = what the first so many ranks have.
+  void from_blocks(collective const& c, nccl::combining how, int ranks, void const* in, void* out,
+                   cudaStream_t stream) {
+    if (c.count == 0) return;
+    auto const block = c.count * static_cast<std::size_t>(bytes_of(c.type));
+    blocks_memory const all(block * group_size(c.axes), stream);
+    nccl::check(ncclAllGather(in, all.get(), block, ncclUint8, comm(c.axes), stream), "ncclAllGather");
+    nccl::combine(stream, how, c.type, out, all.get(), c.count, ranks);
+  }
+
+  mpi_collectives host_;
+  axis_mask wide_ = 0;  // the axes with more than one rank
+  ncclComm_t world_ = nullptr;
+  std::array<ncclComm_t, std::size_t{1} << static_cast<unsigned>(max_axes)> comms_{};
+  cudaStream_t stream_ = nullptr, beside_ = nullptr;
+};
+
+}  // namespace mtf
