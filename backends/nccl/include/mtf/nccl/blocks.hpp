@@ -1,63 +1,58 @@
 #pragma once
-// What NCCL cannot combine as the library's definitions have it, from the blocks of all ranks: maxima and minima of
-// which NaN is one, and sums of the ranks before.
+// What NCCL does not combine as the library has it, from the blocks of all ranks: maxima and minima of which NaN is
+// one, bools, and sums of the ranks before.
 #include <cstddef>
 #include <cstdint>
 
+#include <mtf/backend/between_ranks.hpp>
 #include <mtf/backend/collective.hpp>
 #include <mtf/core/element.hpp>
-#include <mtf/math/order.hpp>
 #include <mtf/nccl/error.hpp>
 
 namespace mtf::nccl {
 
-/// How blocks are combined, one after the other.
-enum class combining : std::uint8_t { sum, max, min };
-
-template <class T>
-__global__ void combine_blocks(combining how, T* out, T const* all, std::size_t count, int blocks) {
-  using A = compute_t<T>;
+template <combine Op, class T>
+__global__ void combine_blocks(T* out, T const* all, std::size_t count, int blocks) {
   auto const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   for (auto i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
-    A x = blocks > 0 ? static_cast<A>(all[i]) : A(0);
-    for (int b = 1; b < blocks; ++b) {
-      auto const y = static_cast<A>(all[static_cast<std::size_t>(b) * count + i]);
-      x = how == combining::sum   ? static_cast<A>(x + y)
-          : how == combining::max ? math::larger(x, y)
-                                  : math::smaller(x, y);
-    }
-    out[i] = static_cast<T>(x);
+    T x = blocks > 0 ? all[i] : T(0);
+    for (int b = 1; b < blocks; ++b) x = backend::combined<Op>(x, all[static_cast<std::size_t>(b) * count + i]);
+    out[i] = x;
   }
 }
 
+/// out = the combination of the first `blocks` blocks of `count` elements, 0 of none.
 template <class T>
-void launch_combine(cudaStream_t stream, combining how, void* out, void const* all, std::size_t count, int blocks) {
-  constexpr int threads = 256;
-  auto const grid =
-      static_cast<unsigned>((count + threads - 1) / threads < 1024 ? (count + threads - 1) / threads : 1024);
-  if (count > 0)
-    combine_blocks<T>
-        <<<grid, threads, 0, stream>>>(how, static_cast<T*>(out), static_cast<T const*>(all), count, blocks);
+void combine_as(cudaStream_t stream, combine op, void* out, void const* all, std::size_t count, int blocks) {
+  constexpr std::size_t threads = 256, most = 1024;
+  std::size_t const wanted = (count + threads - 1) / threads;
+  auto const grid = static_cast<unsigned>(wanted < most ? wanted : most);
+  auto* const to = static_cast<T*>(out);
+  auto const* const from = static_cast<T const*>(all);
+  if (op == combine::sum)
+    combine_blocks<combine::sum><<<grid, threads, 0, stream>>>(to, from, count, blocks);
+  else if (op == combine::max)
+    combine_blocks<combine::max><<<grid, threads, 0, stream>>>(to, from, count, blocks);
+  else
+    combine_blocks<combine::min><<<grid, threads, 0, stream>>>(to, from, count, blocks);
   check(cudaGetLastError(), "combine_blocks");
 }
-
-/// out = the combination of the first `blocks` blocks of `count` elements, 0 of none.
-inline void combine(cudaStream_t stream, combining how, element type, void* out, void const* all, std::size_t count,
-                    int blocks) {
+inline void combine_elements(cudaStream_t stream, combine op, element type, void* out, void const* all,
+                             std::size_t count, int blocks) {
+  if (count == 0) return;
   switch (type) {
     case element::f32:
-      return launch_combine<float>(stream, how, out, all, count, blocks);
+      return combine_as<float>(stream, op, out, all, count, blocks);
     case element::f64:
-      return launch_combine<double>(stream, how, out, all, count, blocks);
+      return combine_as<double>(stream, op, out, all, count, blocks);
     case element::bf16:
-      return launch_combine<bfloat16>(stream, how, out, all, count, blocks);
+      return combine_as<bfloat16>(stream, op, out, all, count, blocks);
     case element::i32:
-      return launch_combine<std::int32_t>(stream, how, out, all, count, blocks);
+      return combine_as<std::int32_t>(stream, op, out, all, count, blocks);
     case element::i64:
-      return launch_combine<std::int64_t>(stream, how, out, all, count, blocks);
-    case element::boolean:  // sum and max: any; min: all
-      return launch_combine<std::uint8_t>(stream, how == combining::sum ? combining::max : how, out, all, count,
-                                          blocks);
+      return combine_as<std::int64_t>(stream, op, out, all, count, blocks);
+    case element::boolean:
+      return combine_as<bool>(stream, op, out, all, count, blocks);
   }
 }
 

@@ -142,7 +142,7 @@ class nccl_collectives final : public collectives {
       case collective_kind::all_reduce:
         if (c.op == combine::sum && c.type != element::boolean)
           return nccl::check(ncclAllReduce(in, out, c.count, type, ncclSum, comm(c.axes), stream), "ncclAllReduce");
-        return from_blocks(c, c.op == combine::min ? nccl::combining::min : nccl::combining::max, p, in, out, stream);
+        return from_blocks(c, p, in, out, stream);
       case collective_kind::reduce_scatter:
         return nccl::check(ncclReduceScatter(in, out, c.count, type, ncclSum, comm(c.axes), stream),
                            "ncclReduceScatter");
@@ -170,17 +170,16 @@ class nccl_collectives final : public collectives {
         if (c.from != collective::nobody) nccl::check(ncclRecv(out, c.count, type, c.from, world_, stream), "ncclRecv");
         return nccl::check(ncclGroupEnd(), "ncclGroupEnd");
       case collective_kind::exclusive_sum:
-        return from_blocks(c, nccl::combining::sum, me, in, out, stream);
+        return from_blocks(c, me, in, out, stream);
     }
   }
   /// out = what the first so many ranks have.
-  void from_blocks(collective const& c, nccl::combining how, int ranks, void const* in, void* out,
-                   cudaStream_t stream) {
+  void from_blocks(collective const& c, int ranks, void const* in, void* out, cudaStream_t stream) {
     if (c.count == 0) return;
     auto const block = c.count * static_cast<std::size_t>(bytes_of(c.type));
     blocks_memory const all(block * group_size(c.axes), stream);
     nccl::check(ncclAllGather(in, all.get(), block, ncclUint8, comm(c.axes), stream), "ncclAllGather");
-    nccl::combine(stream, how, c.type, out, all.get(), c.count, ranks);
+    nccl::combine_elements(stream, c.op, c.type, out, all.get(), c.count, ranks);
   }
 
   mpi_collectives host_;
