@@ -1,10 +1,12 @@
 #pragma once
 // Collectives between GPUs by NCCL: a communicator for each set of mesh axes, split off the world's. What lies in
 // memory of the host is MPI's, which also starts NCCL.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <mtf/backend/collective.hpp>
 #include <mtf/backend/collectives.hpp>
@@ -53,7 +55,7 @@ class mark {
 }  // namespace nccl
 
 /// The ranks of MPI_COMM_WORLD as a mesh, row-major, each with a GPU of its own, which is current when this is made: a
-/// collective call. Collectives on a device's memory go onto the backend's stream behind the work that is there;
+/// collective call. (Where ranks share a GPU, which NCCL refuses, everything is MPI's.) Collectives on a device's memory go onto the backend's stream behind the work that is there;
 /// started ones onto a second stream, which the first waits for where the program waits: the host waits for neither.
 /// Sums are NCCL's, in its order; maxima and minima, of which NaN is one, and exclusive sums are taken here from
 /// gathered blocks.
@@ -62,6 +64,7 @@ class nccl_collectives final : public collectives {
   /// Throws user_error if the number of ranks is not the size of the mesh.
   explicit nccl_collectives(mesh_shape const& mesh, std::string text = {})
       : collectives(mesh, mpi::mpi_world_rank()), host_(mesh, std::move(text)) {
+    if (!each_has_a_gpu(mesh.size())) return;
     ncclUniqueId id{};
     if (rank() == 0) nccl::check(ncclGetUniqueId(&id), "ncclGetUniqueId");
     mpi::mpi_check(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD), {"MPI_Bcast"});
@@ -76,6 +79,7 @@ class nccl_collectives final : public collectives {
     nccl::check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
   ~nccl_collectives() override {
+    if (world_ == nullptr) return;
     for (auto& c : comms_)
       if (c != nullptr) ncclCommDestroy(c);
     ncclCommDestroy(world_);
@@ -87,19 +91,21 @@ class nccl_collectives final : public collectives {
   [[nodiscard]] std::string mesh_text() const override { return host_.mesh_text(); }
   void barrier() override { host_.barrier(); }
   bool any(bool mine) override { return host_.any(mine); }
-  [[nodiscard]] bool takes_device_memory() const override { return true; }
+  [[nodiscard]] bool takes_device_memory() const override {
+    return world_ != nullptr || host_.takes_device_memory();
+  }
   bool on_stream(void* stream) override {
     stream_ = static_cast<cudaStream_t>(stream);
-    return true;
+    return world_ != nullptr;
   }
 
  protected:
   void do_communicate(collective const& c, void const* in, void* out) override {
-    if (!c.on_device) return host_.communicate(c, in, out);
+    if (!c.on_device || world_ == nullptr) return host_.communicate(c, in, out);
     launch(c, in, out, stream_);
   }
   handle do_start(collective const& c, void const* in, void* out) override {
-    if (!c.on_device) return host_.start(c, in, out);
+    if (!c.on_device || world_ == nullptr) return host_.start(c, in, out);
     auto* const fresh = new started(stream_);
     handle owned(fresh);
     fresh->mark.put(stream_);
@@ -110,6 +116,27 @@ class nccl_collectives final : public collectives {
   }
 
  private:
+  /// No two ranks have the same one.
+  static bool each_has_a_gpu(int ranks) {
+    struct place {
+      std::array<char, MPI_MAX_PROCESSOR_NAME> node;
+      std::array<char, 32> gpu;
+      bool operator==(place const&) const = default;
+    };
+    place mine{};
+    int length = 0, device = 0;
+    mpi::mpi_check(MPI_Get_processor_name(mine.node.data(), &length), {"MPI_Get_processor_name"});
+    nccl::check(cudaGetDevice(&device), "cudaGetDevice");
+    nccl::check(cudaDeviceGetPCIBusId(mine.gpu.data(), static_cast<int>(mine.gpu.size()), device),
+                "cudaDeviceGetPCIBusId");
+    std::vector<place> all(static_cast<std::size_t>(ranks));
+    mpi::mpi_check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD),
+                   {"MPI_Allgather"});
+    for (auto a = all.begin(); a != all.end(); ++a)
+      if (std::find(a + 1, all.end(), *a) != all.end()) return false;
+    return true;
+  }
+
   struct started final : request {
     explicit started(cudaStream_t of) : stream(of) {}
     void wait() override { mark.before(stream); }
