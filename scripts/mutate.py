@@ -430,9 +430,21 @@ MUTATIONS = [
     ("an expert's empty slots have the first tokens", "experts", "models/common/experts.hpp",
      "mtf::where(none, -1, first)", "mtf::where(none, 0, first)"),
     ("gates of experts are not divided by the sum of those chosen", "experts", "models/common/experts.hpp",
-     "if (renormalised) return own / mtf::sum<Expert>(own);", "if (renormalised) return own;"),
+     "if (!renormalised) return own;", "return own;"),
+    ("gates that are all 0 are divided by 0", "experts", "models/common/experts.hpp",
+     "own / mtf::where(all == 0, 1, all)", "own / all"),
     ("the balance loss counts tokens once too often", "experts", "models/common/experts.hpp",
      "(static_cast<double>(mtf::extent<Expert>(gates)) / (n * n))", "(1 / (n * n))"),
+
+    # programs
+    ("a scan goes on along pads", "recurrent", "include/mtf/train/scan_time.hpp",
+     "n = along.logical();", "n = along.extent;"),
+    ("what a custom_vjp's forward captures is not looked at", "custom_vjp", "include/mtf/autodiff/custom_vjp.hpp",
+     "if (tape_of_argument<backend_type>(y) != nullptr) forward_captures_tracked();", ""),
+    ("a cotangent is held to where the operand's gradient lies, not to the operand", "custom_vjp",
+     "include/mtf/autodiff/vjp_node.hpp", "(*operand)[d]", "slot->where()[d]"),
+    ("a row of a table's pads may be named", "kernels_order", "backends/kokkos/include/mtf/kokkos/kernels/embedding.hpp",
+     "std::min(p.vocab, p.vocab_global - p.vocab_offset)", "p.vocab"),
 ]
 
 
@@ -494,6 +506,8 @@ def main():
              "collectives": ("threads/collectives_test",), "extents": ("threads/extents_test",), "stack": ("threads/stack_test",),
              "padding": ("threads/padding_test",), "stored_names": ("threads/stored_names_test",),
              "several_results": ("threads/several_results_test",), "experts": ("threads/experts_test",),
+             "recurrent": ("threads/recurrent_test",), "custom_vjp": ("threads/custom_vjp_test",),
+             "kernels_order": ("local/kernels_order_test", "local/main"),
              "checkpoint_directories": ("threads/checkpoint_directories_test",), "loop": ("threads/loop_test",),
              "pieces": ("data/pieces_test", f"{PREPARE}/sources"),
              "fuzz": [f"fuzz/{file.stem}" for file in sorted((ROOT / "tests/fuzz").glob("*.cpp"))] + definitions}

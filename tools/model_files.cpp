@@ -1,9 +1,6 @@
 #include "model_files.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <ios>
-#include <iterator>
 #include <map>
 #include <string>
 #include <system_error>
@@ -11,20 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include <mtf/checkpoint/config_file.hpp>
-#include <mtf/core/error.hpp>
+#include <mtf/core/file_text.hpp>
 
 namespace mtf::tools {
-namespace {
-
-std::string text_of(std::string const& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in) throw mtf::user_error(path + " cannot be read");
-  return text;
-}
-
-}  // namespace
-
 std::map<std::string, std::string> texts_beside(std::string const& from, std::string const& config,
                                                 std::string const& element) {
   auto const there = [&](char const* name) {
@@ -35,13 +21,13 @@ std::map<std::string, std::string> texts_beside(std::string const& from, std::st
   if (there("config.json")) {
     auto const path = from + "/config.json";
     mtf::config_from(path);  // refuses what is none
-    all = nlohmann::ordered_json::parse(text_of(path));
+    all = nlohmann::ordered_json::parse(mtf::text_of_file(path));
   }
   all.update(nlohmann::ordered_json::parse(config));
   all.erase("torch_dtype");  // dtype's name in transformers 4
   all["dtype"] = element;
   std::map<std::string, std::string> texts{{"config.json", all.dump(2) + "\n"}};
-  if (there("tokenizer.json")) texts["tokenizer.json"] = text_of(from + "/tokenizer.json");
+  if (there("tokenizer.json")) texts["tokenizer.json"] = mtf::text_of_file(from + "/tokenizer.json");
   return texts;
 }
 

@@ -41,8 +41,7 @@ model_on_line model_asked_for(int argc, char const* const* argv, std::vector<siz
   try {
     auto const found = model_of_config(config, models);
     if (!found) {  // sizes by the names of the options, unless it says what it is
-      if (auto const of = config.text("model_type"))
-        asked.wrong = config.path() + ": the model_type \"" + *of + "\" is none that this program has";
+      if (config.text("model_type")) asked.wrong = is_of_none(config, models);
     } else if (type.empty()) {
       asked.number = found->number;
     } else if (found->number != asked.number) {

@@ -5,9 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <ios>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +17,7 @@
 #include <mtf/checkpoint/config_file.hpp>
 #include <mtf/checkpoint/safetensors.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/file_text.hpp>
 #include <mtf/data/load_tokenizer.hpp>
 #include <mtf/data/text_file.hpp>
 
@@ -100,11 +98,7 @@ std::optional<std::string> model_source::text(std::string const& file) const {
   auto const name = name_of(file);
   std::error_code none;
   if (!std::filesystem::exists(name, none)) return {};
-  if (std::filesystem::is_directory(name, none)) throw mtf::user_error(name + " is a directory; a file was expected");
-  std::ifstream in(name, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in) throw mtf::user_error(name + " cannot be read");
-  return text;
+  return mtf::text_of_file(name);
 }
 
 mtf::config_values model_source::config() const {

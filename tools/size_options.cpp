@@ -86,6 +86,7 @@ mtf::extents_value size_options::in_file(mtf::config_values const& config) const
     if (auto const sizes = of_.from_config(config); sizes.size() > 0) return sizes;
   mtf::extents_value sizes;
   std::string names;
+  for (auto const& o : options_) static_cast<void>(config.number(o.size.name));  // refuses what is no whole number
   for (auto const& o : options_) names += (names.empty() ? "" : ", ") + o.size.name;
   auto const numbers = config.numbers();
   if (numbers.empty()) throw mtf::user_error(config.path() + " has no sizes; a model's are " + names);

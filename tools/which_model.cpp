@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <mtf/checkpoint/config_values.hpp>
@@ -18,11 +19,17 @@ std::optional<which_model> model_of_config(mtf::config_values const& config, std
   return {};
 }
 
+std::string is_of_none(mtf::config_values const& config, std::vector<sizes_of_task> const& models) {
+  std::string types;
+  for (auto const& model : models)
+    if (!model.model_type.empty()) types += (types.empty() ? "; it has " : ", ") + model.model_type;
+  return config.path() + ": the model_type \"" + config.text("model_type").value_or("") +
+         "\" is none that this program has" + types;
+}
+
 which_model model_that_is_of(mtf::config_values const& config, std::vector<sizes_of_task> const& models) {
   auto const found = model_of_config(config, models);
-  if (!found)
-    throw mtf::user_error(config.path() + ": the model_type \"" + config.text("model_type").value_or("") +
-                          "\" is none that this program has");
+  if (!found) throw mtf::user_error(is_of_none(config, models));
   return *found;
 }
 

@@ -88,7 +88,9 @@ TEST_CASE("what is there, and what is not") {
   CHECK(none.status == 404);
   CHECK(json::parse(none.body)["error"]["message"].get<std::string>().starts_with("there is no /nowhere here"));
   c.ask("GET", "/v1/completions");
-  CHECK(c.read().status == 405);
+  auto const other_method = c.read();
+  CHECK(other_method.status == 405);
+  CHECK(other_method.head.find("\r\nAllow: POST\r\n") != std::string::npos);
   c.ask("POST", "/health");
   CHECK(c.read().status == 405);
   c.send("GET /health HTTP/1.0\r\n\r\n");
@@ -189,6 +191,9 @@ TEST_CASE("several texts, echoes, stop texts, ends that are not heeded") {
   CHECK(first_of(end)["usage"]["completion_tokens"] == 9);
   CHECK(first_of(end)["choices"][0]["finish_reason"] == "length");
   end = {{"prompt", "ab"}, {"max_tokens", 9}, {"logit_bias", {{"120", 100}}}, {"stop_token_ids", {120}}};
+  CHECK(first_of(end)["choices"][0]["finish_reason"] == "stop");
+  end = {{"prompt", "ab"}, {"max_tokens", 9}, {"min_tokens", 3}, {"logit_bias", {{"120", 100}}}, {"stop", "x"}};
+  CHECK(first_of(end)["choices"][0]["text"] == "xx");
   CHECK(first_of(end)["choices"][0]["finish_reason"] == "stop");
 }
 
@@ -391,6 +396,7 @@ TEST_CASE("as many as there is room for") {
   auto const full = s.completion(ask);
   CHECK(full.status == 429);
   CHECK(full.head.find("Retry-After") != std::string::npos);
+  CHECK(json::parse(full.body)["error"]["type"] == "rate_limit_error");
   for (int i = 0; i < 3; ++i) clients.push_back(std::make_unique<client>(s.port));
   std::this_thread::sleep_for(50ms);
   client one_too_many(s.port);
@@ -459,10 +465,11 @@ TEST_CASE("who goes away frees what was kept for him") {
     c.leave();
     CHECK(s.comes_to("num_requests_running", 0));
   }
-  {  // with its next request already sent
+  // With its next request already sent; and with many.
+  for (int const more : {1, 2000}) {
     client c(s.port);
     c.ask("POST", "/v1/completions", long_one.dump());
-    c.ask("GET", "/health");
+    for (int i = 0; i < more; ++i) c.ask("GET", "/health");
     CHECK(s.comes_to("num_requests_running", 1));
     c.leave();
     CHECK(s.comes_to("num_requests_running", 0));

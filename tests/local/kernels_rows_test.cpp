@@ -386,7 +386,7 @@ TEST_CASE_TEMPLATE("embedding rows and their gradients", T, float, double, bfloa
     for (A x : sums) expected_table.push_back(static_cast<A>(static_cast<T>(x)));
     device().run(primitives::take_rows{count, width, vocab, offset, 11, out.get(), table.get(), ids_d.get()});
     CHECK(out.host() == expected);
-    device().run(primitives::add_rows{count, width, vocab, offset, table.get(), dy.get(), ids_d.get()});
+    device().run(primitives::add_rows{count, width, vocab, offset, 11, table.get(), dy.get(), ids_d.get()});
     CHECK(table.host() == expected_table);  // in the rows' order, to the bit: ranks with the same table stay alike
   }
 }
@@ -396,7 +396,7 @@ TEST_CASE_TEMPLATE("the gradient of a row that is taken often", T, float, double
   index const width = 3, count = 1024;
   array<std::int32_t> const ids(vec(size(count), 1));
   array<T> table(vec(size(2 * width), 0)), dy(vec(size(count * width), 1));
-  device().run(primitives::add_rows{count, width, 2, 0, table.get(), dy.get(), ids.get()});
+  device().run(primitives::add_rows{count, width, 2, 0, 2, table.get(), dy.get(), ids.get()});
   CHECK(table.host() == vec{0, 0, 0, 1024, 1024, 1024});
 }
 

@@ -137,6 +137,7 @@ generate_line parse_generate(int argc, char** argv, std::vector<generator> const
       throw CLI::RequiredError("--prompt, --prompts, --chat or --tokens");
     for (auto const& stop : o.stops)
       if (stop.empty()) throw mtf::user_error("--stop: a text was expected, found none");
+    if (!chat->empty() && o.question.empty()) throw mtf::user_error("--chat: a question was expected, found none");
     o.several = !file->empty();
     if (!text->empty()) o.prompts = {prompt};
     if (!file->empty()) o.prompts = lines_of(prompts);

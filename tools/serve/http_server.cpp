@@ -201,7 +201,7 @@ class http_server::session final : public http_reply, public std::enable_shared_
   /// Reads on while a reply is made: a client that goes away is seen. What else it sends is its next request.
   void watch() {
     if (watches_ || closed_) return;
-    if (buffer_.size() >= of_->limits.header) return;  // read on when its reply is written
+    if (buffer_.size() >= of_->limits.header + of_->limits.body) return close();  // more than one request ahead
     watches_ = true;
     socket_.async_read_some(buffer_.prepare(1024), [self = shared_from_this()](error_code e, std::size_t n) {
       self->watches_ = false;
@@ -304,12 +304,15 @@ void http_server::state::accept() {
       return;
     }
     auto const one = std::make_shared<session>(std::move(socket), *this);
-    bool const too_many = static_cast<int>(sessions.size()) >= limits.connections;
-    sessions.insert(one);
-    if (too_many)
-      one->refuse();
-    else
-      one->start();
+    auto const open = static_cast<int>(sessions.size());
+    constexpr int most_refused = 64;  // that are told so; others find their connection closed
+    if (open < limits.connections + most_refused) {
+      sessions.insert(one);
+      if (open < limits.connections)
+        one->start();
+      else
+        one->refuse();
+    }
     accept();
   });
 }

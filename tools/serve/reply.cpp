@@ -56,6 +56,11 @@ std::string reply::text_of(std::int32_t id) const try {
   return {};
 }
 
+/// How many letters a token adds to the text: a special one none, a part of a letter none behind its first.
+std::size_t reply::letters_of(std::int32_t id) const {
+  return model_->words->is_special(static_cast<std::uint32_t>(id)) ? 0 : letters_in(text_of(id));
+}
+
 /// An object without its closing brace.
 std::string reply::head(char const* object) const {
   json h;
@@ -104,7 +109,7 @@ std::string reply::probabilities(std::vector<drawn_token> const& of, std::size_t
     all["tokens"].push_back(text);
     all["token_logprobs"].push_back(finite(t.log_probability));
     all["text_offset"].push_back(letters);
-    letters += letters_in(text);
+    letters += letters_of(t.id);
     auto likely = json::object();
     for (auto const& [id, p] : t.most_likely) likely[with_letters_alone(text_of(id))] = finite(p);
     likely[text] = finite(t.log_probability);  // always among them
@@ -145,7 +150,7 @@ std::string reply::add(std::size_t i, piece const& of) {
     ++tokens_;
     if (tells_probabilities_) {
       fresh.push_back(*of.token);
-      t.letters += letters_in(with_letters_alone(text_of(of.token->id)));
+      t.letters += letters_of(of.token->id);
     }
   }
   if (!of.ended_by.empty()) {

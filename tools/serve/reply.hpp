@@ -48,6 +48,7 @@ class reply {
   [[nodiscard]] std::string usage() const;
   [[nodiscard]] std::string probabilities(std::vector<drawn_token> const& of, std::size_t letters) const;
   [[nodiscard]] std::string text_of(std::int32_t id) const;
+  [[nodiscard]] std::size_t letters_of(std::int32_t id) const;
 
   served_model const* model_;
   api by_;

@@ -30,7 +30,10 @@ api_error::api_error(int status, std::string message, std::string param)
 std::string api_error::body() const {
   nlohmann::ordered_json error;
   error["message"] = message_;
-  error["type"] = status_ >= 500 ? "server_error" : status_ == 404 ? "not_found_error" : "invalid_request_error";
+  error["type"] = status_ >= 500   ? "server_error"
+                  : status_ == 404 ? "not_found_error"
+                  : status_ == 429 ? "rate_limit_error"
+                                   : "invalid_request_error";
   error["param"] = param_.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(param_);
   error["code"] = status_;
   return nlohmann::ordered_json{{"error", error}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include "../speaks.hpp"
@@ -23,7 +24,9 @@ void serve_on(serve_options const& o, model_on_ranks const& model) {
     return;
   }
   of.run([&](std::uint16_t port) {
-    std::printf("mtf: %s is served on http://%s:%d\n", o.name.c_str(), o.host.c_str(), port);
+    bool const is_6 = o.host.find(':') != std::string::npos;
+    auto const host = is_6 ? "[" + o.host + "]" : o.host;
+    std::printf("mtf: %s is served on http://%s:%d\n", o.name.c_str(), host.c_str(), port);
     std::fflush(stdout);
   });
 }

@@ -59,13 +59,21 @@ struct service::state {
                .since = std::time(nullptr)};
   }
 
+  /// Where it cannot listen the other ranks end too.
+  std::unique_ptr<http_server> listening() try {
+    return std::make_unique<http_server>(
+        o_.host, o_.port, http_limits{.body = o_.body, .connections = o_.connections, .silence = o_.silence},
+        [this](http_request const& asked, std::shared_ptr<http_reply> const& to) { handle(asked, to); });
+  } catch (...) {
+    engine_.end();
+    throw;
+  }
   /// Until it is told to end.
   void run(std::function<void(std::uint16_t port)> const& ready) {
-    http_server server(o_.host, o_.port, {.body = o_.body, .connections = o_.connections, .silence = o_.silence},
-                       [this](http_request const& asked, std::shared_ptr<http_reply> const& to) { handle(asked, to); });
-    server_ = &server;
-    server.on_signal([this] { stop(); });
-    ready(server.port());
+    auto const server = listening();
+    server_ = server.get();
+    server->on_signal([this] { stop(); });
+    ready(server->port());
     while (true) {
       if (engine_.step()) continue;
       if (ending_ && engine_.waiting() == 0) break;
@@ -97,7 +105,9 @@ struct service::state {
       throw api_error(404, "there is no " + path +
                                " here, but /v1/completions, /v1/chat/completions, /v1/models, /health, /metrics");
     auto const* const method = completions || chat ? "POST" : "GET";
-    if (asked.method != method) throw api_error(405, path + ": expected " + method + ", found " + asked.method);
+    if (asked.method != method)
+      return refuse(api_error(405, path + ": expected " + method + ", found " + asked.method), to,
+                    std::string("Allow: ") + method + "\r\n");
     if (path == "/health") return to->send(200, json_type, R"({"status":"ok"})");
     if (path == "/v1/models") return to->send(200, json_type, models());
     if (path == "/metrics")
@@ -111,9 +121,9 @@ struct service::state {
     refuse(api_error(500, e.what()), to);
   }
 
-  void refuse(api_error const& e, std::shared_ptr<http_reply> const& to) {
+  void refuse(api_error const& e, std::shared_ptr<http_reply> const& to, std::string further = "") {
     ++metrics_.refused[e.status()];
-    auto const further = e.status() == 429 || e.status() == 503 ? "Retry-After: 1\r\n" : "";
+    if (e.status() == 429 || e.status() == 503) further += "Retry-After: 1\r\n";
     to->send(e.status(), json_type, e.body(), further);
   }
 

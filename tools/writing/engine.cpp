@@ -31,6 +31,7 @@ constexpr std::size_t head = 5;  // of a message: what, two numbers, the lengths
 
 engine::engine(model_on_ranks const& model, engine_limits const& limits) : model_(model), limits_(limits) {
   limits_.rows = up_to(limits_.rows, model_.rows_of);
+  limits_.chunk = std::min(limits_.chunk, model_.positions);
   message_.resize(head + static_cast<std::size_t>(std::max(limits_.chunk, 2 * limits_.rows)));
 }
 
@@ -339,7 +340,7 @@ piece engine::drawn(completion& of, std::span<float> logits) {
     }
     of.answer.push_back(token.id);
     p.token = std::move(token);
-    if (of.stream) p.text = of.stream->add(of.answer.back());
+    if (of.stream) p.text = of.stream->add(of.answer.back(), std::cmp_greater_equal(of.answer.size(), of.least));
     if (of.stream && of.stream->stopped_by())
       p.ended_by = "stop";
     else if (std::cmp_greater_equal(of.answer.size(), of.most) || std::cmp_greater_equal(at + 1, model_.positions))

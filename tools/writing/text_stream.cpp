@@ -87,7 +87,7 @@ std::string text_stream::decoded(std::size_t from, std::size_t to) const {
   return words_->decode(std::span(ids_).subspan(from, to - from));
 }
 
-std::string text_stream::add(std::int32_t id) {
+std::string text_stream::add(std::int32_t id, bool may_stop) {
   if (stopped_by_ || !has_text(*words_, id)) return {};
   ids_.push_back(static_cast<std::uint32_t>(id));
   auto const given = decoded(begin_, end_).size();
@@ -95,7 +95,7 @@ std::string text_stream::add(std::int32_t id) {
   if (text.size() <= given || unfinished(text) < text.size()) return {};
   begin_ = end_;
   end_ = ids_.size();
-  return released(with_letters_alone(text.substr(given)), false);
+  return released(with_letters_alone(text.substr(given)), false, may_stop);
 }
 
 std::string text_stream::finish() {
@@ -106,8 +106,9 @@ std::string text_stream::finish() {
   return released(text.size() > given ? with_letters_alone(text.substr(given)) : "", true);
 }
 
-std::string text_stream::released(std::string text, bool all) {
+std::string text_stream::released(std::string text, bool all, bool may_stop) {
   held_ += text;
+  if (!may_stop) return std::exchange(held_, {});
   auto first = std::string::npos;
   for (auto const& stop : stops_)
     if (auto const at = held_.find(stop); at < first) {

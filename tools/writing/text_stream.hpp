@@ -17,8 +17,8 @@ class text_stream {
   /// `before`: the tokens that the answer goes on from; `stops`: where it ends, none of them empty.
   text_stream(mtf::tokenizer const& words, std::vector<std::int32_t> const& before, std::vector<std::string> stops);
 
-  /// The text that a further token brings.
-  std::string add(std::int32_t id);
+  /// The text that a further token brings. Unless it `may_stop` there, no stop string is looked for up to it.
+  std::string add(std::int32_t id, bool may_stop = true);
   /// What was held back, when no more tokens come. Bytes that are no letter become U+FFFD.
   std::string finish();
   /// The stop string that was met: what is behind it is not given, nor is itself.
@@ -26,7 +26,7 @@ class text_stream {
 
  private:
   [[nodiscard]] std::string decoded(std::size_t from, std::size_t to) const;
-  std::string released(std::string text, bool all);
+  std::string released(std::string text, bool all, bool may_stop = true);
 
   mtf::tokenizer const* words_;
   std::vector<std::string> stops_;

@@ -4,9 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +14,7 @@
 #include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/file_text.hpp>
 #include <mtf/core/layout_value.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/plan/machine.hpp>
@@ -167,14 +166,12 @@ inline machine_description machine_from(nlohmann::json const& json) {
 }
 /// The same from a file, such as benchmarks/machine writes. One that cannot be read is a user_error.
 inline machine_description read_machine(std::string const& path) {
-  std::ifstream file(path);
-  if (!file) throw user_error("the machine's description " + path + " cannot be read");
-  std::string const text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  auto const json = detail::strict_json(text, "the machine's description " + path);
+  auto const name = "the machine's description " + path;
+  auto const json = detail::strict_json(text_of_file(path, name), name);
   try {
     return machine_from(json);
   } catch (user_error const& e) {
-    throw user_error("the machine's description " + path + ": " + e.what());
+    throw user_error(name + ": " + e.what());
   }
 }
 

@@ -33,12 +33,12 @@ struct error_step_is_no_pair : detail::failed {};
 template <class Returned, class Taken>
 struct error_carry_differs : detail::failed {};
 
-/// What a step of a scan along a dimension returns: the state that it hands on, and what it finds. So is the scan's.
+/// What a step of a scan along a dimension returns: the state that it hands on, a tensor or a structure of tensors, and
+/// what it finds, a tensor. So is the scan's.
 template <class Carry, class Result>
 struct scanned {
   Carry carry;
   Result result;
-  /// Each a tensor, or a structure of tensors.
   MTF_FIELDS(carry, result);
 };
 template <class Carry, class Result>
@@ -117,7 +117,7 @@ struct position_operation {
 };
 template <class D>
 struct position_rule {
-  using without_pads = any_of_shapes<shape<D>>;
+  static constexpr bool takes_pads = true;
   static constexpr position_work<1, 2> derive(mesh_shape const& mesh, sharding const& x) {
     position_work<1, 2> w;
     w.in = {x};
@@ -148,7 +148,7 @@ struct first_position_operation {
 };
 template <class D>
 struct first_position_rule {
-  using without_pads = any_of_shapes<shape<D>>;
+  static constexpr bool takes_pads = true;
   static constexpr finding wrong(auto const&...) { return {}; }
   static constexpr position_work<2> derive(mesh_shape const& mesh, sharding const& like, sharding const& x) {
     position_work<2> w;
@@ -183,8 +183,7 @@ struct next_position_operation {
 };
 template <class D>
 struct next_position_rule {
-  using without_pads = any_of_shapes<shape<D>>;
-  static constexpr finding wrong(auto const&...) { return {}; }
+  static constexpr bool takes_pads = true;
   static constexpr position_work<2> derive(mesh_shape const& mesh, sharding const& all, sharding const& x) {
     position_work<2> w;
     w.in = {all, x};
@@ -338,9 +337,9 @@ constexpr auto scan_positions(Carry const& from, Xs const& xs, Body const& body)
     auto const& along = place_of(x).spec()[place_of(x).spec().find(D::id)];
     if constexpr (by_value<std::remove_cvref_t<decltype(x)>>)
       if (along.split.size > 0) layout_is_wrong(MTF_SAYS_SCANNED_IS_SPLIT, named(along), "scan");
-    if (n >= 0 && n != along.extent)
+    if (n >= 0 && n != along.logical())
       layout_is_wrong(MTF_SAYS_TWO_EXTENTS, named(along) + ", " + std::to_string(n), "scan");
-    n = along.extent;
+    n = along.logical();
   });
   positions_written<D, like, result> written;
   auto const step = [&](auto const&, Carry const& carry, std::size_t at) -> Carry {

@@ -1,8 +1,5 @@
 #pragma once
 // Reading a model's config file.
-#include <fstream>
-#include <ios>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,6 +9,7 @@
 #include <mtf/checkpoint/config_file.hpp>  // NOLINT(misc-header-include-cycle)
 #include <mtf/checkpoint/config_values.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/file_text.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 
 namespace mtf {
@@ -26,12 +24,7 @@ inline void add_config_values(nlohmann::json const& from, std::string const& bef
 }
 }  // namespace detail
 
-config_values config_from(std::string const& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string const text(std::istreambuf_iterator<char>(in), {});
-  if (!in) throw user_error(path + " cannot be read");
-  return config_of_text(text, path);
-}
+config_values config_from(std::string const& path) { return config_of_text(text_of_file(path), path); }
 
 config_values config_of_text(std::string const& text, std::string const& name) {
   auto const json = detail::strict_json(text, name);

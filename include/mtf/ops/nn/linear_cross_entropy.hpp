@@ -294,7 +294,8 @@ struct linear_cross_entropy_call {
 
 /// `cross_entropy<Classes>(einsum<..., Classes>(h, table), labels, options)`, with the same results and refusals, and
 /// without the logits: they are made for some rows at a time, about as many numbers as h has, and once more backward
-/// (a third product of their size more). h has the labels' dimensions and one more, which `table` has beside Classes.
+/// (a third product of their size more). (In bfloat16 each chunk's part of the table's gradient is rounded before it is
+/// added, in float, to the others.) h has the labels' dimensions and one more, which `table` has beside Classes.
 /// If Classes is split: the two all-reduces of `cross_entropy`. If the features are split, or `table` has further
 /// dimensions, it is those two operations, and the logits are stored.
 template <dimension Classes, operand H, operand Table, operand Labels>
