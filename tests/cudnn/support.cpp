@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string>
 
-#include <mtf/kokkos/attention/fused.hpp>
+#include <mtf/kokkos/vendor/fused_attention.hpp>
 
 using mtf::visible;
 using mtf::backend::attention_shape;

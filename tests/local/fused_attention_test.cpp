@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <mtf/kokkos/attention/fused.hpp>
+#include <mtf/kokkos/vendor/fused_attention.hpp>
 
 namespace {
 

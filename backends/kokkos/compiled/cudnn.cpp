@@ -12,7 +12,7 @@
 
 #include <cudnn_frontend.h>
 
-#include <mtf/kokkos/attention/fused.hpp>
+#include <mtf/kokkos/vendor/fused_attention.hpp>
 
 namespace mtf::kokkos {
 namespace {

@@ -33,12 +33,12 @@ struct error_step_is_no_pair : detail::failed {};
 template <class Returned, class Taken>
 struct error_carry_differs : detail::failed {};
 
-/// What a step of a scan along a dimension returns: the state that it hands on, a tensor or a structure of tensors, and
-/// what it finds, a tensor. So is the scan's.
+/// What a step of a scan along a dimension returns: the state that it hands on, and what it finds. So is the scan's.
 template <class Carry, class Result>
 struct scanned {
   Carry carry;
   Result result;
+  /// The state a tensor or a structure of tensors, the result a tensor.
   MTF_FIELDS(carry, result);
 };
 template <class Carry, class Result>

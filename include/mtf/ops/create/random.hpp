@@ -37,15 +37,20 @@ class random_key {
 
 namespace detail {
 
-/// Elements drawn as the primitive says, between or about two numbers. Pads are 0.
+/// So many elements drawn as the primitive says, between or about two numbers. Pads are 0.
+template <class Primitive, class T, class Backend>
+constexpr value<Backend, T> drawn_elements(Backend& b, sharding const& where, std::int64_t n, random_key key,
+                                           double first, double second) {
+  auto const v = make_value<T>(b, n);
+  b.run(Primitive{placement_of(where, b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), first, second});
+  zero_pads(b, where, v.data());
+  return v;
+}
 template <template <class> class Draw, class X>
 constexpr X drawn(typename X::backend_type& b, tensor_place<X> const& place, random_key key, double first,
                   double second) {
   using T = typename X::element_type;
-  auto const v = make_value<T>(b, place.local_size());
-  b.run(Draw<T>{placement_of(place.spec(), b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), first, second});
-  zero_pads(b, place.spec(), v.data());
-  return place.tensor(v);
+  return place.tensor(drawn_elements<Draw<T>, T>(b, place.spec(), place.local_size(), key, first, second));
 }
 
 }  // namespace detail

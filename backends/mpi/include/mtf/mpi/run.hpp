@@ -24,22 +24,16 @@
 #include <mtf/core/standard_output.hpp>
 #include <mtf/mpi/collectives.hpp>
 #include <mtf/mpi/environment.hpp>
-#if defined(MTF_NCCL)  // the program links mtf::nccl
-#include <mtf/nccl/collectives.hpp>
-#endif
 
 namespace mtf {
 
 namespace mpi {
 
-/// The collectives of a backend's ranks: NCCL's, where it computes on GPUs and the program links mtf::nccl.
-#if defined(MTF_NCCL)
+/// The collectives between a backend's ranks. (mtf/nccl.hpp says others for GPUs.)
 template <class Backend>
-using ranks_of = std::conditional_t<Backend::memory_is_the_hosts, mpi_collectives, nccl_collectives>;
-#else
-template <class Backend>
-using ranks_of = mpi_collectives;
-#endif
+struct ranks_for {
+  using type = mpi_collectives;
+};
 
 /// What run() does, for a mesh as a value. `prepare(backend)` comes before f.
 template <class Backend, class Prepare, class F>
@@ -49,7 +43,7 @@ int run_on(mpi_environment& mpi, int& argc, char**& argv, mesh_shape const& mesh
     return mpi.report(wrong_rank_count(mesh_text, needed, mpi.size()));
   return mpi.guard([&] {
     [[maybe_unused]] typename Backend::session session(argc, argv);
-    ranks_of<Backend> ranks(mesh, mesh_text);
+    typename ranks_for<Backend>::type ranks(mesh, mesh_text);
     return mpi.guard([&] {
       Backend backend(ranks);
       return mpi.guard([&] {

@@ -8,13 +8,13 @@
 #include <type_traits>
 
 #include <mtf/backend/primitives/attention.hpp>
-#include <mtf/kokkos/attention/fused.hpp>
 #include <mtf/kokkos/attention/score_blocks.hpp>
 #include <mtf/kokkos/attention/whole_scores.hpp>
 #include <mtf/kokkos/gemm/contract.hpp>
 #include <mtf/kokkos/kernels/reduce.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
+#include <mtf/kokkos/vendor/fused_attention.hpp>
 
 #if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
 #include <mtf/kokkos/attention/bias.hpp>

@@ -3,11 +3,11 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <mtf/backend/primitives/contraction.hpp>
-#include <mtf/kokkos/attention/fused.hpp>
 #include <mtf/kokkos/launch/batch.hpp>
 #include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
+#include <mtf/kokkos/vendor/fused_attention.hpp>
 
 #if defined(KOKKOS_ENABLE_CUDA)
 #include <mtf/kokkos/gemm/contract_cublaslt.hpp>
