@@ -2,8 +2,8 @@
 # mtfConfig.cmake: the device's library follows the Kokkos that is found there and then.
 #   DNNL::dnnl              oneDNN, on the host
 #   Random123::Random123    counter-based random numbers
-#   mtf::device_libraries   cuBLASLt, and cuDNN where it is, with Kokkos' CUDA, rocBLAS with its HIP; no such target with
-#                           neither
+#   mtf::device_libraries   cuBLASLt with Kokkos' CUDA, rocBLAS with its HIP; no such target with neither
+#   mtf::cudnn              cuDNN, with CUDA and where it is: of mtf::kokkos_compiled, if that was built with it
 find_package(DNNL MODULE REQUIRED)
 find_package(Random123 MODULE REQUIRED)
 
@@ -11,8 +11,10 @@ if(Kokkos_ENABLE_CUDA)
   find_package(CUDAToolkit REQUIRED)
   set(mtf_device_library CUDA::cublasLt)
   find_library(MTF_CUDNN_LIBRARY cudnn HINTS "${CUDAToolkit_LIBRARY_DIR}" "${CUDAToolkit_LIBRARY_ROOT}/lib")
-  if(MTF_CUDNN_LIBRARY)
-    list(APPEND mtf_device_library "${MTF_CUDNN_LIBRARY}" CUDA::nvrtc)
+  find_path(MTF_CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(MTF_CUDNN_LIBRARY AND NOT TARGET mtf::cudnn)
+    add_library(mtf::cudnn INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(mtf::cudnn INTERFACE "${MTF_CUDNN_LIBRARY}" CUDA::nvrtc)
   endif()
 elseif(Kokkos_ENABLE_HIP)
   find_package(rocblas CONFIG REQUIRED)

@@ -8,8 +8,11 @@ include(mtf_kokkos_source)
 function(mtf_cudnn_frontend out)
   find_path(MTF_CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
   if(MTF_CUDNN_FRONTEND_INCLUDE_DIR)
-    set(${out} "${MTF_CUDNN_FRONTEND_INCLUDE_DIR}" PARENT_SCOPE)
-    return()
+    file(STRINGS "${MTF_CUDNN_FRONTEND_INCLUDE_DIR}/cudnn_frontend_version.h" numbers REGEX "VERSION_(MAJOR|MINOR) ")
+    if(numbers MATCHES "MAJOR +([0-9]+).*MINOR +([0-9]+)" AND "${CMAKE_MATCH_1}.${CMAKE_MATCH_2}" VERSION_GREATER_EQUAL 1.32)
+      set(${out} "${MTF_CUDNN_FRONTEND_INCLUDE_DIR}" PARENT_SCOPE)
+      return()
+    endif()
   endif()
   mtf_download_cache(cache)
   set(source "${cache}/cudnn-frontend-${MTF_CUDNN_FRONTEND_VERSION}")
@@ -23,7 +26,7 @@ function(mtf_cudnn_frontend out)
   set(why "there is no python3")
   if(python3)
     execute_process(
-      COMMAND ${python3} -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 --implementation cp
+      COMMAND ${python3} -m pip download --quiet --retries 0 --timeout 20 --no-deps --only-binary=:all: --python-version 3.11 --implementation cp
         --platform manylinux_2_28_x86_64 --dest "${part}" nvidia-cudnn-frontend==${MTF_CUDNN_FRONTEND_VERSION}
       RESULT_VARIABLE code ERROR_VARIABLE why)
     file(GLOB wheel "${part}/*.whl")

@@ -22,11 +22,11 @@ pack() {
   local library
   for library in $(ldd "$packed"/bin/* | awk '/=> \//{print $3}' | sort -u); do
     case "$library" in
-      *libcuda* | *libcublas* | *libc.so* | *libm.so* | *libpthread* | *libdl* | *librt* | *ld-linux*) ;;
+      *libcuda* | *libcublas* | *libcudnn* | *libnvrtc* | *libnccl* | *libc.so* | *libm.so* | *libpthread* | *libdl* | *librt* | *ld-linux*) ;;
       *) cp -L "$library" "$packed/lib" ;;
     esac
   done
-  cp -r /usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi "$packed/lib/openmpi"
+  cp -rL /usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi3 "$packed/lib/openmpi"
   tar -C "$packed" -cJf "$packed/programs.tar.xz" bin lib
   rm -rf "$packed/bin" "$packed/lib"
   ls -l "$packed"
@@ -68,17 +68,17 @@ PYTHON
 }
 
 tests() {
-  # (Each as a process of its own: their cases run one after the other.)
-  in_time 120 tests sh -c 'ls bin/local-* | xargs -P 8 -I {} sh -c "timeout 100 {} >{}.txt 2>&1 && echo {} ok || { echo {} FAILED; tail -n 20 {}.txt; }"' || true
+  # (Each as a process of its own: their cases run one after the other. Some read files of the checkout they were built in.)
+  in_time 120 tests sh -c 'ls bin/local-* | grep -vE "attention$|functions|order$|positions|reference" | xargs -P 8 -I {} sh -c "timeout 100 ./with {} >{}.txt 2>&1 && echo {} ok || { echo {} FAILED; tail -n 20 {}.txt; exit 1; }"'
 }
 
-ours() { in_time "$1" "$2" "bin/benchmark-train-step-gpt2-context$3" "$4"; }
+ours() { in_time "$1" "$2" ./with "bin/benchmark-train-step-gpt2-context$3" "$4"; }
 theirs() {
   in_time "$1" "$2" env PYTHONPATH="$here/benchmarks/peers" python3 "$here/benchmarks/peers/pytorch_step.py" /tmp/mtf-start \
     --device cuda --steps 9 "${@:3}"
 }
 steps() {
-  in_time 60 start bin/benchmark-train-step-gpt2-context-bfloat16 --start /tmp/mtf-start
+  in_time 60 start ./with bin/benchmark-train-step-gpt2-context-bfloat16 --start /tmp/mtf-start
   ours 60 ours-bfloat16-1 -bfloat16 9
   theirs 90 pytorch-bfloat16 --bfloat16
   ours 60 ours-bfloat16-2 -bfloat16 9
@@ -87,14 +87,14 @@ steps() {
 }
 
 bits() {
-  in_time 60 bits sh -c 'bin/benchmark-train-step-gpt2-context-bfloat16 --start /tmp/mtf-a && bin/benchmark-train-step-gpt2-context-bfloat16 --start /tmp/mtf-b && cmp /tmp/mtf-a /tmp/mtf-b && echo "two runs: the same losses to the bit"'
+  in_time 60 bits sh -c './with bin/benchmark-train-step-gpt2-context-bfloat16 --start /tmp/mtf-a && ./with bin/benchmark-train-step-gpt2-context-bfloat16 --start /tmp/mtf-b && cmp /tmp/mtf-a /tmp/mtf-b && echo "two runs: the same losses to the bit"'
 }
 
 kernels() {
   local step
   for step in "" -bfloat16; do
     in_time 100 "kernels$step" ncu --clock-control none --metrics gpu__time_duration.sum,dram__bytes.sum --csv \
-      --launch-skip 2000 --launch-count 2500 "bin/benchmark-train-step-gpt2-context$step" 1
+      --launch-skip 2000 --launch-count 2500 ./with "bin/benchmark-train-step-gpt2-context$step" 1
   done
 }
 
@@ -108,8 +108,12 @@ run() {
   # CUDA's libraries: those of the packages that PyTorch came with.
   local folders
   folders="$(python3 -c 'import glob, site; print(":".join(f for s in site.getsitepackages() for f in glob.glob(s + "/nvidia/*/lib")))')"
-  export LD_LIBRARY_PATH="$work/lib:$folders:${LD_LIBRARY_PATH:-}" OMPI_MCA_mca_base_component_path="$work/lib/openmpi"
-  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  export OMPI_MCA_mca_base_component_path="$work/lib/openmpi"
+  # Not for python, which has libraries of its own.
+  printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "$@"\n' "$work/lib:$folders:${LD_LIBRARY_PATH:-}" >"$work/with"
+  chmod +x "$work/with"
+  # (A rank alone would start a daemon of Open MPI's, which is not there.)
+  export OMPI_MCA_ess_singleton_isolated=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   cd "$work"
   local stage
   for stage in ${STAGES:-limits tests steps bits kernels}; do "$stage"; done

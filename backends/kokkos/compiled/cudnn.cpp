@@ -139,30 +139,31 @@ struct fused_attention::state {
     pass_graph forward, backward;
   };
   state() {
-    if (cudnnCreate(&handle) != CUDNN_STATUS_SUCCESS) throw std::runtime_error("mtf: cuDNN cannot be initialized");
+    if (cudnnCreate(&handle) != CUDNN_STATUS_SUCCESS) handle = nullptr;  // then it has nothing
   }
-  ~state() { cudnnDestroy(handle); }
+  ~state() {
+    if (handle != nullptr) cudnnDestroy(handle);
+  }
   state(state const&) = delete;
   state& operator=(state const&) = delete;
 
-  /// Null: there are none.
+  /// Null: there are none, or they would need more memory than the scores of some sequences at a time. (On Hopper the
+  /// backward pass that adds up in one order stores two bytes for each pair of a query and a key.)
   passes* find(fused_shape const& of) {
     if (auto const known = all.find(of); known != all.end()) return known->second.get();
+    if (all.size() >= most_shapes) return nullptr;
     auto made = std::make_unique<passes>();
     graphs_of const graphs(of);
     graphs.forward(made->forward.graph);
     graphs.backward(made->backward.graph);
     for (auto* const pass : {&made->forward, &made->backward})
-      if (supported(pass->graph, handle).is_bad()) {
-        made.reset();
-        break;
-      }
-    if (made)
-      for (auto* const pass : {&made->forward, &made->backward}) {
-        check(pass->graph.build_plans(handle), "build_plans");
-        pass->bytes = static_cast<std::size_t>(pass->graph.get_workspace_size());
-      }
+      if (made && !built(*pass)) made.reset();
     return all.emplace(of, std::move(made)).first->second.get();
+  }
+  bool built(pass_graph& pass) const {
+    if (supported(pass.graph, handle).is_bad() || pass.graph.build_plans(handle).is_bad()) return false;
+    pass.bytes = static_cast<std::size_t>(pass.graph.get_workspace_size());
+    return pass.bytes <= most_bytes;
   }
   void execute(void* stream, pass_graph& pass, std::unordered_map<std::int64_t, void*> pointers,
                void* workspace) const {
@@ -171,6 +172,7 @@ struct fused_attention::state {
     check(pass.graph.execute(handle, pointers, workspace), "execute");
   }
 
+  static constexpr std::size_t most_bytes = std::size_t{1} << 30U, most_shapes = 256;
   cudnnHandle_t handle{};
   std::unordered_map<fused_shape, std::unique_ptr<passes>, hash> all;
 };
@@ -179,7 +181,7 @@ fused_attention::fused_attention() = default;
 fused_attention::~fused_attention() { delete state_; }
 bool fused_attention::has(fused_shape const& of) {
   if (state_ == nullptr) state_ = new state;
-  return state_->find(of) != nullptr;
+  return state_->handle != nullptr && state_->find(of) != nullptr;
 }
 std::size_t fused_attention::forward_bytes(fused_shape const& of) { return state_->find(of)->forward.bytes; }
 std::size_t fused_attention::backward_bytes(fused_shape const& of) { return state_->find(of)->backward.bytes; }

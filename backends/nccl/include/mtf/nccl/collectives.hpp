@@ -45,6 +45,8 @@ class mark {
   ~mark() { cudaEventDestroy(event_); }
   mark(mark const&) = delete;
   mark& operator=(mark const&) = delete;
+  /// The same where nothing may be thrown.
+  void before_at_last(cudaStream_t what) const noexcept { static_cast<void>(cudaStreamWaitEvent(what, event_, 0)); }
   void put(cudaStream_t into) { check(cudaEventRecord(event_, into), "cudaEventRecord"); }
   void before(cudaStream_t what) { check(cudaStreamWaitEvent(what, event_, 0), "cudaStreamWaitEvent"); }
 
@@ -55,16 +57,16 @@ class mark {
 }  // namespace nccl
 
 /// The ranks of MPI_COMM_WORLD as a mesh, row-major, each with a GPU of its own, which is current when this is made: a
-/// collective call. (Where ranks share a GPU, which NCCL refuses, everything is MPI's.) Collectives on a device's memory go onto the backend's stream behind the work that is there;
-/// started ones onto a second stream, which the first waits for where the program waits: the host waits for neither.
-/// Sums are NCCL's, in its order; maxima and minima, of which NaN is one, and exclusive sums are taken here from
-/// gathered blocks.
+/// collective call. (Where ranks share a GPU, which NCCL refuses, everything is MPI's.) Collectives on a device's
+/// memory go onto the backend's stream behind the work that is there; started ones onto a second stream, which the
+/// first waits for where the program waits: the host waits for neither. Sums are NCCL's, in its order; maxima and
+/// minima, of which NaN is one, and exclusive sums are taken here from gathered blocks.
 class nccl_collectives final : public collectives {
  public:
   /// Throws user_error if the number of ranks is not the size of the mesh.
   explicit nccl_collectives(mesh_shape const& mesh, std::string text = {})
       : collectives(mesh, mpi::mpi_world_rank()), host_(mesh, std::move(text)) {
-    if (!each_has_a_gpu(mesh.size())) return;
+    if (mesh.size() == 1 || !each_has_a_gpu(mesh.size())) return;
     ncclUniqueId id{};
     if (rank() == 0) nccl::check(ncclGetUniqueId(&id), "ncclGetUniqueId");
     mpi::mpi_check(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD), {"MPI_Bcast"});
@@ -91,9 +93,7 @@ class nccl_collectives final : public collectives {
   [[nodiscard]] std::string mesh_text() const override { return host_.mesh_text(); }
   void barrier() override { host_.barrier(); }
   bool any(bool mine) override { return host_.any(mine); }
-  [[nodiscard]] bool takes_device_memory() const override {
-    return world_ != nullptr || host_.takes_device_memory();
-  }
+  [[nodiscard]] bool takes_device_memory() const override { return world_ != nullptr || host_.takes_device_memory(); }
   bool on_stream(void* stream) override {
     stream_ = static_cast<cudaStream_t>(stream);
     return world_ != nullptr;
@@ -139,6 +139,8 @@ class nccl_collectives final : public collectives {
 
   struct started final : request {
     explicit started(cudaStream_t of) : stream(of) {}
+    /// Its buffers go away with the caller: what gets their memory comes behind it.
+    ~started() override { mark.before_at_last(stream); }
     void wait() override { mark.before(stream); }
     nccl::mark mark;
     cudaStream_t stream;
@@ -171,7 +173,8 @@ class nccl_collectives final : public collectives {
           return nccl::check(ncclAllReduce(in, out, c.count, type, ncclSum, comm(c.axes), stream), "ncclAllReduce");
         return from_blocks(c, p, in, out, stream);
       case collective_kind::reduce_scatter:
-        return nccl::check(ncclReduceScatter(in, out, c.count, type, ncclSum, comm(c.axes), stream),
+        return nccl::check(ncclReduceScatter(in, out, c.count, type, c.type == element::boolean ? ncclMax : ncclSum,
+                                             comm(c.axes), stream),
                            "ncclReduceScatter");
       case collective_kind::all_gather:
         return nccl::check(ncclAllGather(in, out, c.count, type, comm(c.axes), stream), "ncclAllGather");
