@@ -23,8 +23,6 @@ class mpi_operations;
 class mpi_request;
 class node_group;
 
-/// The number of this process; a user_error before MPI is initialized.
-MTF_MPI_CODE int mpi_world_rank();
 /// What is wrong if mpirun started another number of ranks than a mesh needs, and what to do.
 MTF_MPI_CODE std::string wrong_rank_count(std::string const& mesh, int needed, int started);
 

@@ -65,7 +65,7 @@ class nccl_collectives final : public collectives {
  public:
   /// Throws user_error if the number of ranks is not the size of the mesh.
   explicit nccl_collectives(mesh_shape const& mesh, std::string text = {})
-      : collectives(mesh, mpi::mpi_world_rank()), host_(mesh, std::move(text)) {
+      : collectives(mesh, world_rank()), host_(mesh, std::move(text)) {
     if (mesh.size() == 1 || !each_has_a_gpu(mesh.size())) return;
     ncclUniqueId id{};
     if (rank() == 0) nccl::check(ncclGetUniqueId(&id), "ncclGetUniqueId");
@@ -116,6 +116,12 @@ class nccl_collectives final : public collectives {
   }
 
  private:
+  static int world_rank() {
+    int initialized = 0, rank = 0;
+    MPI_Initialized(&initialized);
+    if (initialized != 0) mpi::mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), {"MPI_Comm_rank"});
+    return rank;  // else host_ says what is wrong
+  }
   /// No two ranks have the same one.
   static bool each_has_a_gpu(int ranks) {
     struct place {

@@ -35,7 +35,7 @@ std::string wrong_rank_count(std::string const& mesh, int needed, int started) {
          std::to_string(started) + ": use mpirun -n " + n;
 }
 
-int mpi_world_rank() {
+inline int mpi_world_rank() {
   int initialized = 0, rank = 0;
   MPI_Initialized(&initialized);
   if (initialized == 0)
