@@ -76,6 +76,33 @@ TEST_CASE("an array that is used again comes after what was done to it") {
   CHECK(cast.host() == vec(size(n), 1));
 }
 
+TEST_CASE("an array that is given back before what was noted is launched") {
+  array<double> total(vec{0.0});
+  array<float> const filler(vec(100, 1));
+  for (int i = 0; i < 52; ++i) device().run(primitives::square_sum<float>{100, total.get(), filler.get()});
+  {
+    array<float> const gone(vec(100, 2));
+    device().run(primitives::square_sum<float>{100, total.get(), gone.get()});
+  }
+  CHECK(total.host()[0] == 52 * 100 + 400);
+}
+
+TEST_CASE("more sums than one batch has") {
+  array<double> total(vec{0.0});
+  index const n = 16384 * 3 + 1, count = 6000;
+  array<float> const x(vec(size(n), 1));
+  for (index i = 0; i < count; ++i) device().run(primitives::square_sum<float>{n, total.get(), x.get()});
+  CHECK(total.host()[0] == static_cast<double>(n * count));
+}
+
+TEST_CASE("a moving average, which keeps nothing") {
+  index const n = 1000;
+  array<float> average(vec(size(n), 1));
+  array<float> const x(vec(size(n), 3));
+  device().run(primitives::update<mtf::updates::average<float>, float>{n, average.get(), x.get(), {}, {0.5F}, 1.0F});
+  CHECK(average.host() == vec(size(n), 2));
+}
+
 TEST_CASE("sums into several numbers") {
   index const n = 30000;
   array<float> const x(vec(size(n), 2)), y(vec(size(n), 3));

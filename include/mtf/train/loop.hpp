@@ -59,7 +59,12 @@ class training_loop final : detail::training_run {
         if (updates_with(static_cast<double>(item(found.value))))
           has_norm(optimizer_->update(*machine_, *p_, found.gradients, learning_rate()));
       };
-      passes();
+      try {
+        passes();
+      } catch (...) {
+        machine_->profile(nullptr);  // the table may be gone before the backend
+        throw;
+      }
       machine_->profile(nullptr);
       end_step(n, passes);
     });

@@ -27,7 +27,11 @@ namespace mtf::kokkos {
 
 template <class Exec, class Body>
 void for_scores(char const* label, resources<Exec>& on, index n, Body const& body) {
-  Kokkos::parallel_for(label, range_policy<Exec>(on.exec, 0, n), body);
+  // (What is said of elements is long: HIP would put it into constant memory, and wait for the kernel before.)
+  Kokkos::parallel_for(label,
+                       Kokkos::Experimental::require(range_policy<Exec>(on.exec, 0, n),
+                                                     Kokkos::Experimental::WorkItemProperty::HintLightWeight),
+                       body);
 }
 
 template <class Exec, class T>

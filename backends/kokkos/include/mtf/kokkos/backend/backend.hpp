@@ -46,6 +46,7 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   /// Its tensors are gone before it. One that is not would give its memory back to nobody: the program ends here, with
   /// a sentence and exit code 2.
   ~kokkos_backend() {
+    this->launch_noted();
     if (on_.memory.use().live > 0 && std::uncaught_exceptions() == 0) kokkos::tensors_outlive();
   }
 #if defined(KOKKOS_ENABLE_SERIAL)

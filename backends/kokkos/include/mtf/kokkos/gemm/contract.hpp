@@ -23,9 +23,9 @@ namespace mtf::kokkos {
 template <class Exec>
 struct resources : device<Exec> {
   contractor<Exec> products;
-  batch<Exec> noted;
+  batch<Exec> noted{};
 #if defined(MTF_CUDNN)
-  fused_attention fused;
+  fused_attention fused{};
 #endif
 };
 

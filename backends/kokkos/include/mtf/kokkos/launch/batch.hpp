@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -74,7 +75,8 @@ struct batched_rows {
     }
     batched<Body> const& mine = all[low];
     index const first = (chunk - mine.first_chunk) * batched_chunk, left = mine.n - first;
-    mine.body.chunk(team, first, left < batched_chunk ? left : batched_chunk, partial + chunk);
+    mine.body.chunk(team, first, left < batched_chunk ? left : batched_chunk,
+                    partial == nullptr ? nullptr : partial + chunk);
   }
 };
 
@@ -89,16 +91,17 @@ struct batched_elements {
   }
 };
 
-/// (Kokkos would put arguments of this size into constant memory, and wait for the kernel before that has it.)
+/// (Kokkos would put arguments of this size into constant memory where there is no other place for them, and wait for
+/// the kernel before that has it.)
 template <class Exec, class Body>
 void launch_chunks(char const* label, Exec const& exec, Body const& body) {
-  using policy = Kokkos::TeamPolicy<Exec>;
   device_row_kernel<Exec, Body, false> const kernel{body, body.chunks};
-  int const most = policy(exec, 1, 1).team_size_max(kernel, Kokkos::ParallelForTag{});
-  Kokkos::parallel_for(label,
-                       Kokkos::Experimental::require(policy(exec, static_cast<int>(body.chunks), std::min(most, 256)),
-                                                     Kokkos::Experimental::WorkItemProperty::HintLightWeight),
-                       kernel);
+  auto const policy = [&](int teams, int threads) {
+    return Kokkos::Experimental::require(Kokkos::TeamPolicy<Exec>(exec, teams, threads),
+                                         Kokkos::Experimental::WorkItemProperty::HintLightWeight);
+  };
+  int const most = policy(1, 1).team_size_max(kernel, Kokkos::ParallelForTag{});
+  Kokkos::parallel_for(label, policy(static_cast<int>(body.chunks), std::min(most, 256)), kernel);
 }
 
 template <class Exec>
@@ -110,7 +113,13 @@ class batch {
   void note(device<Exec>& on, Body const& body, index n, double* sum, Used const&... used) {
     static_assert(std::is_trivially_copyable_v<Body>);
     if (n == 0) return;
-    if (launch_ != &launch_of<Body> || sum_ != sum || (meets(used) || ...)) launch(on);
+    index const more = ceil_div(n, batched_chunk);
+    if (launch_ != &launch_of<Body> || sum_ != sum || used_.size() >= most_used || (meets(used) || ...) ||
+        (sum != nullptr && chunks_ + more > std::max(most_chunks, more)))
+      launch(on);
+    // Before the first is noted: the pool may hand out what noted work has used and others have released.
+    if (sum != nullptr && launch_ == nullptr) partial_.emplace(on, std::max(most_chunks, more));
+    chunks_ += more;
     launch_ = &launch_of<Body>;
     sum_ = sum;
     std::size_t const end = entries_.size();
@@ -124,6 +133,8 @@ class batch {
     if (auto const f = std::exchange(launch_, nullptr)) f(*this, on);
     entries_.clear();
     used_.clear();
+    partial_.reset();
+    chunks_ = 0;
   }
 
  private:
@@ -143,21 +154,24 @@ class batch {
       here.chunks += ceil_div(one.n, batched_chunk);
       chunks += ceil_div(one.n, batched_chunk);
     }
-    workspace<double, Exec> const partial(on, of.sum_ == nullptr ? 0 : chunks);
     index first = 0;
     for (auto& rows : all) {
-      rows.partial = partial.get() + first;
+      if (of.partial_) rows.partial = of.partial_->get() + first;
       launch_chunks("mtf::batch", on.exec, rows);
       first += rows.chunks;
     }
-    if (of.sum_ != nullptr)
-      for_rows("mtf::batch, sum", on.exec, 1, chunks, add_partials_body{partial.get(), of.sum_, chunks});
+    if (of.partial_)
+      for_rows("mtf::batch, sum", on.exec, 1, chunks, add_partials_body{of.partial_->get(), of.sum_, chunks});
   }
 
   void (*launch_)(batch&, device<Exec>&) = nullptr;
   std::vector<std::byte> entries_;  // batched<Body>, one after the other
   std::vector<used_memory> used_;
   double* sum_ = nullptr;
+  std::optional<workspace<double, Exec>> partial_;  // the chunks' numbers
+  index chunks_ = 0;
+  static constexpr std::size_t most_used = 2048;  // each is compared with all
+  static constexpr index most_chunks = 1 << 14;
 };
 
 }  // namespace mtf::kokkos

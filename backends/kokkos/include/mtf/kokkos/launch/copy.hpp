@@ -225,6 +225,7 @@ bool note(batch<Exec>& to, device<Exec>& on, primitives::copy<To, From> const& p
   auto const flat = collapsed(p.of);
   if (flat.ndim != 1 || flat.stride[0][0] != 1 || flat.stride[1][0] != 1) return false;
   index const n = flat.extent[0];
+  if (n > index{1} << 22) return false;  // worth a launch of its own, with four elements a thread
   to.note(on, batched_elements<cast_body<To, From>>{{p.out, p.in}}, n, nullptr, writes(p.out, n), reads(p.in, n));
   return true;
 }

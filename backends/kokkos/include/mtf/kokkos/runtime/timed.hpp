@@ -2,6 +2,7 @@
 // The time that work takes, for a profile.
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -46,7 +47,11 @@ class profiling {
     ~call() {
       if (of_ == nullptr) return;
       if constexpr (has_events<Exec>) {
-        of_->events_.push_back({row_, std::move(begin_), stream_event<Exec>(*exec_)});
+        try {
+          of_->events_.push_back({row_, std::move(begin_), stream_event<Exec>(*exec_)});
+        } catch (std::exception const&) {
+          return;  // the device has failed: what follows says so
+        }
       } else {
         exec_->fence("mtf::profile");
         of_->table_->took(row_, std::chrono::duration<double>(clock::now() - start_).count());
