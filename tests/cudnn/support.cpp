@@ -1,5 +1,6 @@
 // What attention gives to cuDNN, cuDNN has: its own answer for a Hopper card, which need not be here (hopper.json has
 // the properties that cuDNN asks a device for).
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -10,20 +11,19 @@
 
 using mtf::visible;
 using mtf::backend::attention_shape;
-using mtf::backend::index;
 
 namespace {
 
 struct asked {
   char const* name;
-  index batch, heads, shared, queries, keys, head;
+  std::int64_t batch, heads, shared, queries, keys, head;
   visible seen;
   bool supported = true;
 };
 
 /// [batch, sequence, heads, d_head], as models have it.
 attention_shape shape_of(asked const& a) {
-  index const of_keys = a.heads / a.shared, q_row = a.heads * a.head, k_row = of_keys * a.head;
+  std::int64_t const of_keys = a.heads / a.shared, q_row = a.heads * a.head, k_row = of_keys * a.head;
   attention_shape s;
   s.batch = {.ndim = 3, .extent = {a.batch, of_keys, a.shared}, .stride = {}};
   for (auto const o : {mtf::backend::of_q, mtf::backend::of_out})
