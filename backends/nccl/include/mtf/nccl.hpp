@@ -1,6 +1,7 @@
 #pragma once
 // The NCCL backend: collectives over mesh axes between GPUs, on the stream of the work, so that no rank waits for its
-// device. A program that includes this has them behind mtf::run, wherever its backend computes on GPUs. Compiled by nvcc.
+// device. A program that includes this has them behind mtf::run, wherever its backend computes on GPUs. Compiled by
+// nvcc.
 #include <Kokkos_Core.hpp>
 #include <mtf/kokkos/backend/backend.hpp>
 #include <mtf/mpi/run.hpp>
