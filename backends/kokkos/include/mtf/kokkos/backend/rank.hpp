@@ -77,9 +77,11 @@ class kokkos_rank {
   /// profile, where each has its own time.)
   template <primitive P>
   void run(P const& p) {
-    if constexpr (!runs_on_host<Exec> && requires { note(on_.noted, on_, p); })
-      if (profiling_.table() == nullptr && note(on_.noted, on_, p)) return;
-    launch_noted();
+    if constexpr (!runs_on_host<Exec>) {
+      if constexpr (requires { note(on_.noted, on_, p); })
+        if (profiling_.table() == nullptr && note(on_.noted, on_, p)) return;
+      launch_noted();
+    }
     bool const profiled = profiling_.table() != nullptr;
     timed const noted(&profiling_, on_.exec, pass_, primitives::limit_of<P>, profiled ? primitives::flops_of(p) : 0,
                       profiled ? p.bytes() : 0);
@@ -124,8 +126,9 @@ class kokkos_rank {
 
  protected:
   kokkos_rank(collectives& ranks, Exec exec)
-      : ranks_(&ranks), on_{{std::move(exec)}, {}, {}}, on_stream_(ranks.on_stream(stream_of(on_.exec))) {
-    if constexpr (!runs_on_host<Exec>) on_.memory.before_giving_back([this] { launch_noted(); });
+      : ranks_(&ranks), on_(std::move(exec)), on_stream_(ranks.on_stream(stream_of(on_.exec))) {
+    if constexpr (!runs_on_host<Exec>)
+      on_.memory.before_giving_back([](void* rank) { static_cast<kokkos_rank*>(rank)->launch_noted(); }, this);
   }
 
   /// Work that was noted goes before what follows.

@@ -7,12 +7,14 @@
 
 #include <mtf/backend/primitives/optimizer.hpp>
 #include <mtf/kokkos/kernels/random.hpp>
-#include <mtf/kokkos/launch/batch.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/math/fast_math.hpp>
 #include <mtf/math/updates.hpp>
+#if MTF_HAS_DEVICES
+#include <mtf/kokkos/launch/batch.hpp>
+#endif
 
 namespace mtf::kokkos {
 
@@ -78,6 +80,7 @@ template <class Exec, class Formula, class P, class G, class S>
 void compute(device<Exec>& on, primitives::update<Formula, P, G, S> const& p) {
   for_elements(p.name, on.exec, p.n, body_of(p));
 }
+#if MTF_HAS_DEVICES
 /// Noted, for a batch of them.
 template <class Exec, class Formula, class P, class G, class S>
 bool note(batch<Exec>& to, device<Exec>& on, primitives::update<Formula, P, G, S> const& p) {
@@ -88,6 +91,7 @@ bool note(batch<Exec>& to, device<Exec>& on, primitives::update<Formula, P, G, S
   }(std::make_index_sequence<static_cast<std::size_t>(Formula::kept)>{});
   return true;
 }
+#endif
 
 // --- Adafactor -------------------------------------------------------------------------------------------------------
 

@@ -9,12 +9,15 @@
 
 #include <mtf/backend/collective.hpp>
 #include <mtf/backend/primitives/reduction.hpp>
-#include <mtf/kokkos/launch/batch.hpp>
 #include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
+#include <mtf/kokkos/launch/row_kernels.hpp>
 #include <mtf/kokkos/launch/team.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/math/order.hpp>
+#if MTF_HAS_DEVICES
+#include <mtf/kokkos/launch/batch.hpp>
+#endif
 
 namespace mtf::kokkos {
 
@@ -351,15 +354,6 @@ struct square_sum_body {
   }
 };
 
-template <class T>
-struct batched_squares {
-  T const* x;
-  template <class Team>
-  KOKKOS_FUNCTION void chunk(Team const& team, index first, index n, double* partial) const {
-    square_sum_body<T>{x + first, partial, n, n}(team, 0);
-  }
-};
-
 /// *out += the sum of squares of x.
 template <class Exec, class T>
 void square_sum(device<Exec>& on, index n, double* out, T const* x) {
@@ -379,12 +373,22 @@ void compute(device<Exec>& on, primitives::square_sum<T> const& p) {
   square_sum(on, p.n, p.out, p.x);
 }
 
+#if MTF_HAS_DEVICES
+template <class T>
+struct batched_squares {
+  T const* x;
+  template <class Team>
+  KOKKOS_FUNCTION void chunk(Team const& team, index first, index n, double* partial) const {
+    square_sum_body<T>{x + first, partial, n, n}(team, 0);
+  }
+};
 /// Noted, for a batch of them.
 template <class Exec, class T>
 bool note(batch<Exec>& to, device<Exec>& on, primitives::square_sum<T> const& p) {
   to.note(on, batched_squares<T>{p.x}, p.n, p.out, reads(p.x, p.n));
   return true;
 }
+#endif
 
 MTF_COMPILED(device, reduce)
 MTF_COMPILED(device, square_sum)

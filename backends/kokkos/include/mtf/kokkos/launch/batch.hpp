@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <mtf/kokkos/launch/row_kernels.hpp>
 #include <mtf/kokkos/launch/team.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 
@@ -34,20 +35,6 @@ template <class T>
 used_memory writes(T* p, index n) {
   return {p, static_cast<std::size_t>(n) * sizeof(T), true};
 }
-
-/// *out += the numbers.
-struct add_partials_body {
-  double const* partial;
-  double* out;
-  index n;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index) const {
-    double const* const from = partial;
-    double const sum = team.template sum<double>(n, [=](index j) { return from[j]; });
-    team.once([&] { *out += sum; });
-  }
-};
 
 /// One of a batch: its work on n elements, of which chunks from `first_chunk` on are.
 template <class Body>

@@ -5,11 +5,13 @@
 #include <type_traits>
 
 #include <mtf/backend/primitives/pointwise.hpp>
-#include <mtf/kokkos/launch/batch.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/transpose_block.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
+#if MTF_HAS_DEVICES
+#include <mtf/kokkos/launch/batch.hpp>
+#endif
 
 namespace mtf::kokkos {
 
@@ -212,6 +214,7 @@ void compute(device<Exec>& on, primitives::copy<To, From> const& p) {
   copy(on, p.of, p.out, p.in);
 }
 
+#if MTF_HAS_DEVICES
 template <class To, class From>
 struct cast_body {
   To* out;
@@ -229,6 +232,7 @@ bool note(batch<Exec>& to, device<Exec>& on, primitives::copy<To, From> const& p
   to.note(on, batched_elements<cast_body<To, From>>{{p.out, p.in}}, n, nullptr, writes(p.out, n), reads(p.in, n));
   return true;
 }
+#endif
 
 MTF_COMPILED_COPY(device, copy)
 

@@ -71,6 +71,20 @@ MTF_FUNCTION A dot_of(Team const& team, index n, T const* a, T const* b) {
   return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return load(a[j]) * load(b[j]); });
 }
 
+/// *out += the numbers.
+struct add_partials_body {
+  double const* partial;
+  double* out;
+  index n;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index) const {
+    double const* const from = partial;
+    double const sum = team.template sum<double>(n, [=](index j) { return from[j]; });
+    team.once([&] { *out += sum; });
+  }
+};
+
 struct sum_row {
   template <class Team, class T>
   KOKKOS_FUNCTION compute_t<T> operator()(Team const& team, index, index n, T const* in) const {
