@@ -93,7 +93,7 @@ refused_later("config.json: the model_type \"bert\" is none that this program ha
 file(WRITE "${WORK}/config.json" "{\"layers\": 2.5}")
 refused_later("config.json: layers: expected a whole number from 0 to [0-9]+, found 2.5" "${TRAIN}" ${flags} --model "${WORK}/config.json")
 file(MAKE_DIRECTORY "${WORK}/odd/config.json")
-refused_later("odd/config.json is a directory; a file was expected" "${TRAIN}" ${flags} --from "${WORK}/odd")
+refused_later("odd/config.json cannot be read: it is a directory" "${TRAIN}" ${flags} --from "${WORK}/odd")
 refused_later("--kv-heads" "${TRAIN}" ${flags} --kv-heads 2)
 file(READ "${MODELS}/llama/config.json" config)
 string(JSON config SET "${config}" hidden_act "\"gelu\"")
