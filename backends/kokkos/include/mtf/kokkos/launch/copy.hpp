@@ -9,6 +9,7 @@
 #include <mtf/kokkos/launch/transpose_block.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
+#include <mtf/kokkos/runtime/staging.hpp>
 #if MTF_HAS_DEVICES
 #include <mtf/kokkos/launch/batch.hpp>
 #endif
@@ -212,6 +213,11 @@ void fill_rows(device<Exec>& on, contraction const& what, T* c, T const* bias) {
 template <class Exec, class To, class From>
 void compute(device<Exec>& on, primitives::copy<To, From> const& p) {
   copy(on, p.of, p.out, p.in);
+}
+
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::copy_dense<T> const& p) {
+  copy_bytes(on.exec, p.out, p.in, static_cast<std::size_t>(p.n) * sizeof(T));
 }
 
 #if MTF_HAS_DEVICES
