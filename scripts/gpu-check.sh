@@ -82,6 +82,7 @@ steps() {
   ours 60 ours-bfloat16-1 -bfloat16 9
   theirs 90 pytorch-bfloat16 --bfloat16
   ours 60 ours-bfloat16-2 -bfloat16 9
+  in_time 60 ours-graphs ./with bin/benchmark-train-step-gpt2-context-bfloat16 --graphs 9
   ours 60 ours-fp32 "" 5
   theirs 90 pytorch-fp32
 }
@@ -120,7 +121,7 @@ run() {
   echo
   cat "$out/limits.txt" 2>/dev/null || true
   grep -H FAILED "$out/tests.txt" 2>/dev/null || true
-  grep -hE '^(mesh|step|memory)|ms ' "$out"/{ours,pytorch}-*.txt 2>/dev/null || true
+  grep -hE '^(mesh|step|graphs|memory)|ms ' "$out"/{ours,pytorch}-*.txt 2>/dev/null || true
 }
 
 case "${1:-}" in

@@ -224,6 +224,7 @@ command_line parse(int argc, char** argv, executable const& built, std::vector<s
                  "draw losses, speeds and where the time went as a page in this file, for any browser")
       ->check(is_path);
   app.add_flag("--profile", o.profile, "at the end, tell where the time of the training steps went, by operation");
+  app.add_flag("--graphs", o.graphs, "launch the steps as CUDA graphs (not with NCCL)");
   auto* const checkpoint =
       app.add_option("--checkpoint", o.checkpoint, "write checkpoints into this directory, and on SIGTERM or SIGUSR1")
           ->check(is_path);

@@ -95,11 +95,11 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
 
   /// Both return when the data has arrived.
   void to_host(void* host, void const* from, std::size_t bytes) {
-    this->launch_noted();
+    this->launch_all();
     kokkos::to_host(on_.exec, host, from, bytes);
   }
   void from_host(void* to, void const* host, std::size_t bytes) {
-    this->launch_noted();
+    this->launch_all();
     kokkos::from_host(on_.exec, to, host, bytes);
   }
 

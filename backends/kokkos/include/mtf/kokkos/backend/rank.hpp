@@ -13,6 +13,7 @@
 #include <mtf/backend/scope.hpp>
 #include <mtf/backend/watch.hpp>
 #include <mtf/core/element.hpp>
+#include <mtf/core/error.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/core/sharding.hpp>
 #include <mtf/kokkos/gemm/contract.hpp>
@@ -20,6 +21,7 @@
 #include <mtf/kokkos/runtime/device.hpp>
 #include <mtf/kokkos/runtime/lifetime.hpp>
 #include <mtf/kokkos/runtime/staging.hpp>
+#include <mtf/kokkos/runtime/step_graph.hpp>
 #include <mtf/kokkos/runtime/timed.hpp>
 
 namespace mtf::kokkos {
@@ -32,7 +34,7 @@ class kokkos_rank {
   collectives& ranks() { return *ranks_; }
   static constexpr bool on_host = host_accessible<Exec>;
   void fence() {
-    launch_noted();
+    launch_all();
     on_.exec.fence("mtf::fence");
   }
 
@@ -54,7 +56,7 @@ class kokkos_rank {
   pass change(pass p) { return std::exchange(pass_, p); }
   /// From now on the time of every primitive is added to `to`; null: no longer. To be called between operations.
   void profile(profile_table* to) {
-    launch_noted();
+    launch_all();
     profiling_.into(to, on_.exec);
   }
   /// From now on `with` looks at every result of an operation; null: no longer. To be called between operations.
@@ -68,7 +70,7 @@ class kokkos_rank {
   }
   template <class T>
   [[nodiscard]] bool all_finite(index n, T const* x) {
-    launch_noted();
+    launch_all();
     return kokkos::all_finite(on_.exec, n, x);
   }
 
@@ -77,6 +79,8 @@ class kokkos_rank {
   /// profile, where each has its own time.)
   template <primitive P>
   void run(P const& p) {
+    if constexpr (has_graphs<Exec>)
+      if (may_record()) graph_.record();
     if constexpr (!runs_on_host<Exec>) {
       if constexpr (requires { note(on_.noted, on_, p); })
         if (profiling_.table() == nullptr && note(on_.noted, on_, p)) return;
@@ -93,6 +97,7 @@ class kokkos_rank {
   void communicate(collective const& c, void const* in, void* out) {
     launch_noted();
     if (alone(c, in, out)) return;
+    launch_all();
     auto const noted = sending(c);
     if (direct()) {
       begin(c, out);
@@ -113,27 +118,68 @@ class kokkos_rank {
       communicate(c, in, out);
       return {};
     }
+    launch_all();
     auto const noted = sending(c);
     begin(c, out);
+    if constexpr (has_graphs<Exec>) ++started_;
     return ranks_->start(placed(c), in, out);
   }
   void wait(request const& r) {
     if (!r) return;
+    launch_all();
     Kokkos::Profiling::ScopedRegion const region("mtf::wait");
     auto const noted = timed_sending(0);
     r.wait();
+    if constexpr (has_graphs<Exec>) --started_;
   }
+
+  // Graphs
+
+  /// From now on, or no longer, the work of a step is launched as CUDA graphs (docs/design/backends.md, "A step as
+  /// graphs"); no other backend uses the device during a step then. Refused where there are none: not on CUDA, and with
+  /// collectives that are put onto its stream. To be called between steps.
+  void graphs(bool on) {
+    if constexpr (has_graphs<Exec>) {
+      if (on && on_stream_)
+        throw user_error(
+            "graphs: these collectives are put onto the device's stream, as NCCL's are, and no graph has them");
+      launch_all();
+      graph_.turn(on);
+    } else if (on) {
+      throw user_error("graphs: the work of a step can be graphs on CUDA only");
+    }
+  }
+  /// A training step begins, or is over: backend::step calls both.
+  void begin_step() noexcept {
+    if constexpr (has_graphs<Exec>) {
+      started_ = 0;
+      graph_.begin_step();
+    }
+  }
+  void end_step() noexcept {
+    if constexpr (has_graphs<Exec>) graph_.end_step();
+  }
+  /// How many graphs were `launched` so far: those `instantiated` for it, and the executables that were `updated`.
+  [[nodiscard]] auto graph_counts() const { return graph_.counts(); }
 
  protected:
   kokkos_rank(collectives& ranks, Exec exec)
-      : ranks_(&ranks), on_(std::move(exec)), on_stream_(ranks.on_stream(stream_of(on_.exec))) {
+      : ranks_(&ranks),
+        on_(std::move(exec)),
+        on_stream_(ranks.on_stream(stream_of(on_.exec))),
+        graph_(on_.exec, ranks.rank() == 0) {
     if constexpr (!runs_on_host<Exec>)
-      on_.memory.before_giving_back([](void* rank) { static_cast<kokkos_rank*>(rank)->launch_noted(); }, this);
+      on_.memory.before_giving_back([](void* rank) { static_cast<kokkos_rank*>(rank)->launch_all(); }, this);
   }
 
   /// Work that was noted goes before what follows.
   void launch_noted() {
     if constexpr (!runs_on_host<Exec>) on_.noted.launch(on_);
+  }
+  /// The same, and when this returns all of it is in the stream: to be called before anything but a kernel uses that.
+  void launch_all() {
+    launch_noted();
+    if constexpr (has_graphs<Exec>) graph_.flush();
   }
 
   collectives* ranks_;
@@ -143,8 +189,14 @@ class kokkos_rank {
   result_watch* watch_ = nullptr;
   resources<Exec> on_;
   bool on_stream_;  // the ranks put collectives behind the work that is there
+  [[no_unique_address]] step_graph<Exec> graph_;
 
  private:
+  /// Not where each kernel's time or result is looked at, nor while a started collective may use the device.
+  [[nodiscard]] bool may_record() const {
+    return profiling_.table() == nullptr && watch_ == nullptr && started_ == 0 &&
+           !Kokkos::Tools::profileLibraryLoaded();
+  }
   [[nodiscard]] int size(axis_mask axes) const { return ranks_->mesh().size(axes); }
   /// Whether the ranks read and write this memory themselves; else what is sent goes through pinned memory of the host.
   [[nodiscard]] bool direct() const { return on_host || ranks_->takes_device_memory(); }
@@ -184,6 +236,7 @@ class kokkos_rank {
   }
 
   staging_memory<Exec> staging_;
+  int started_ = 0;  // collectives, and not waited for
 };
 
 }  // namespace mtf::kokkos
