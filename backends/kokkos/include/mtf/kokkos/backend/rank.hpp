@@ -143,6 +143,7 @@ class kokkos_rank {
   result_watch* watch_ = nullptr;
   resources<Exec> on_;
   bool on_stream_;  // the ranks put collectives behind the work that is there
+  staging_memory<Exec> staging_;
 
  private:
   [[nodiscard]] int size(axis_mask axes) const { return ranks_->mesh().size(axes); }
@@ -182,8 +183,6 @@ class kokkos_rank {
     if (c.out_is_zero(true)) zero(c, out);
     return true;
   }
-
-  staging_memory<Exec> staging_;
 };
 
 }  // namespace mtf::kokkos
