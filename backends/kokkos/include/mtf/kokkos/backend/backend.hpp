@@ -13,8 +13,12 @@
 #include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/object_pool.hpp>
 #include <mtf/kokkos/backend/rank.hpp>
+#include <mtf/kokkos/runtime/device.hpp>
 #include <mtf/kokkos/runtime/lifetime.hpp>
 #include <mtf/kokkos/runtime/staging.hpp>
+#if MTF_HAS_DEVICES
+#include <mtf/kokkos/runtime/host_copy.hpp>
+#endif
 
 namespace mtf {
 
@@ -46,7 +50,7 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   /// Its tensors are gone before it. One that is not would give its memory back to nobody: the program ends here, with
   /// a sentence and exit code 2.
   ~kokkos_backend() {
-    this->launch_noted();
+    this->launch_all();
     if (on_.memory.use().live > 0 && std::uncaught_exceptions() == 0) kokkos::tensors_outlive();
   }
 #if defined(KOKKOS_ENABLE_SERIAL)
@@ -102,6 +106,15 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
     this->launch_all();
     kokkos::from_host(on_.exec, to, host, bytes);
   }
+#if MTF_HAS_DEVICES
+  /// A copy that is under way when this returns; it is done before work that is asked for later.
+  auto start_to_host(void const* from, std::size_t bytes)
+    requires kokkos::has_events<Exec>
+  {
+    this->launch_all();
+    return kokkos::host_copy<Exec>(on_.exec, rank::staging_, from, bytes);
+  }
+#endif
 
  private:
   backend::object_pool objects_;

@@ -189,6 +189,7 @@ class kokkos_rank {
   result_watch* watch_ = nullptr;
   resources<Exec> on_;
   bool on_stream_;  // the ranks put collectives behind the work that is there
+  staging_memory<Exec> staging_;
   [[no_unique_address]] step_graph<Exec> graph_;
 
  private:
@@ -235,7 +236,6 @@ class kokkos_rank {
     return true;
   }
 
-  staging_memory<Exec> staging_;
   int started_ = 0;  // collectives, and not waited for
 };
 

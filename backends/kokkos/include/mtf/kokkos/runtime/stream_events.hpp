@@ -44,6 +44,10 @@ class stream_event<device_space> {
   ~stream_event() {
     if (event_ != nullptr) static_cast<void>(MTF_VENDORS(EventDestroy)(event_));
   }
+  /// Returns when the work before it is done.
+  void wait() const { check(MTF_VENDORS(EventSynchronize)(event_)); }
+  /// The same where nothing may be thrown.
+  void wait_quietly() const noexcept { static_cast<void>(MTF_VENDORS(EventSynchronize)(event_)); }
   /// Both are past.
   [[nodiscard]] double seconds_until(stream_event const& later) const {
     float milliseconds = 0;
