@@ -71,10 +71,17 @@ class mark {
 /// With MTF_CHECKED=1 these calls are compared before they are made, too, by MPI (mpi_collectives).
 class nccl_collectives final : public collectives {
  public:
+  /// For tests; programs need none of it.
+  struct options {
+    bool of_one_rank = false;  // a mesh of one rank has NCCL too, as far as collectives of groups of one are made
+  };
+
   /// Throws user_error if the number of ranks is not the size of the mesh.
   explicit nccl_collectives(mesh_shape const& mesh, std::string text = {})
+      : nccl_collectives(mesh, std::move(text), {}) {}
+  nccl_collectives(mesh_shape const& mesh, std::string text, options chosen)
       : collectives(mesh, world_rank()), host_(mesh, std::move(text)) {
-    if (mesh.size() == 1 || !each_has_a_gpu(mesh.size())) return;
+    if ((mesh.size() == 1 && !chosen.of_one_rank) || !each_has_a_gpu(mesh.size())) return;
     ncclUniqueId id{};
     if (rank() == 0) nccl::check(ncclGetUniqueId(&id), "ncclGetUniqueId");
     mpi::mpi_check(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD), {"MPI_Bcast"});
@@ -184,7 +191,7 @@ class nccl_collectives final : public collectives {
     cudaStream_t stream_;
   };
 
-  [[nodiscard]] ncclComm_t comm(axis_mask axes) const { return comms_[axes & wide_]; }
+  [[nodiscard]] ncclComm_t comm(axis_mask axes) const { return mesh().size() == 1 ? world_ : comms_[axes & wide_]; }
 
   void launch(collective const& c, void const* in, void* out, cudaStream_t stream) {
     auto const type = nccl::type_of(c.type);
