@@ -103,8 +103,11 @@ steps() {
   theirs 90 pytorch-fp32
 }
 
-# On one card: GPT-2 1558M, 16 texts of 1024; Llama 1B (Llama 3.2's sizes), 8 texts of 4096. Hopper's data sheet says 989 TFLOP/s.
+# On one card, with the loss in chunks: GPT-2 124M as above; GPT-2 1558M, 16 texts of 1024; Llama 1B (Llama 3.2's sizes), 8
+# texts of 4096. Hopper's data sheet says 989 TFLOP/s.
 models() {
+  in_time 40 model-gpt2-124m ./with bin/benchmark-model-step-gpt2 \
+    "layers:12;batch:8;sequence:1024;d_model:768;heads:12;vocab:50257;untied_output:0" 9 989
   in_time 60 model-gpt2-1558m ./with bin/benchmark-model-step-gpt2 \
     "layers:48;batch:16;sequence:1024;d_model:1600;heads:25;vocab:50257;untied_output:0" 5 989
   in_time 60 model-llama-1b ./with bin/benchmark-model-step-llama \
@@ -141,11 +144,13 @@ table() {
   printf '%-44s %10s %10s\n' "" found "at most"
   beside "GPT-2 124M, bfloat16: a step" "$(number step "$out"/ours-bfloat16-1.txt)" 17.5 ms
   beside "the same once more" "$(number step "$out"/ours-bfloat16-2.txt)" 17.5 ms
+  beside "the same with the loss in chunks" "$(number step "$out"/model-gpt2-124m.txt)" 17.5 ms
   beside "GPT-2 124M, fp32: a step beside PyTorch's" \
     "$(awk -v a="$ours" -v b="$theirs" 'BEGIN { if (a > 0 && b > 0) printf "%.3f", a / b }')" 1.03 times
   beside "GPT-2 124M, bfloat16: memory" "$(awk -v m="$memory" 'BEGIN { if (m > 0) printf "%.2f", m / 1000 }')" 4.3 GB
+  beside "the same with the loss in chunks" "$(number memory "$out"/model-gpt2-124m.txt)" 4.3 GB
   local model
-  for model in gpt2-1558m llama-1b; do
+  for model in gpt2-124m gpt2-1558m llama-1b; do
     printf '%s: ' "$model"
     grep -hE '^step' "$out/model-$model.txt" 2>/dev/null | sed -E 's/; measured matrix.*//' || echo "not measured"
     grep -hE '^memory' "$out/model-$model.txt" 2>/dev/null || true
