@@ -48,6 +48,7 @@ class mark {
   /// The same where nothing may be thrown.
   void before_at_last(cudaStream_t what) const noexcept { static_cast<void>(cudaStreamWaitEvent(what, event_, 0)); }
   void put(cudaStream_t into) { check(cudaEventRecord(event_, into), "cudaEventRecord"); }
+  /// `what` goes on when the stream has come to where this was put last; at once, if it was put nowhere.
   void before(cudaStream_t what) { check(cudaStreamWaitEvent(what, event_, 0), "cudaStreamWaitEvent"); }
 
  private:
@@ -61,12 +62,26 @@ class mark {
 /// memory go onto the backend's stream behind the work that is there; started ones onto a second stream, which the
 /// first waits for where the program waits: the host waits for neither. Sums are NCCL's, in its order; maxima and
 /// minima, of which NaN is one, and exclusive sums are taken here from gathered blocks.
+///
+/// A rank's collectives run one after the other, in the order in which it makes them, whatever their axes and streams:
+/// each begins when the one before is over. So two communicators never wait for each other's ranks, as all ranks make
+/// their calls in one order. (What follows a started collective on the backend's stream waits for it only if it is a
+/// collective itself.)
+///
+/// With MTF_CHECKED=1 these calls are compared before they are made, too, by MPI (mpi_collectives).
 class nccl_collectives final : public collectives {
  public:
+  /// For tests; programs need none of it.
+  struct options {
+    bool of_one_rank = false;  // a mesh of one rank has NCCL too, as far as collectives of groups of one are made
+  };
+
   /// Throws user_error if the number of ranks is not the size of the mesh.
   explicit nccl_collectives(mesh_shape const& mesh, std::string text = {})
+      : nccl_collectives(mesh, std::move(text), {}) {}
+  nccl_collectives(mesh_shape const& mesh, std::string text, options chosen)
       : collectives(mesh, world_rank()), host_(mesh, std::move(text)) {
-    if (mesh.size() == 1 || !each_has_a_gpu(mesh.size())) return;
+    if ((mesh.size() == 1 && !chosen.of_one_rank) || !each_has_a_gpu(mesh.size())) return;
     ncclUniqueId id{};
     if (rank() == 0) nccl::check(ncclGetUniqueId(&id), "ncclGetUniqueId");
     mpi::mpi_check(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD), {"MPI_Bcast"});
@@ -79,6 +94,7 @@ class nccl_collectives final : public collectives {
             ncclCommSplit(world_, mesh.group_of(rank(), axes), mesh.index_within(rank(), axes), &comms_[axes], nullptr),
             "ncclCommSplit");
     nccl::check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    checked(host_.compares());
   }
   ~nccl_collectives() override {
     if (world_ == nullptr) return;
@@ -100,8 +116,15 @@ class nccl_collectives final : public collectives {
   }
 
  protected:
+  void check(collective const& c) override {
+    if (!c.on_device) return;  // host_ does
+    host_.enter(operation());
+    host_.check(c);
+    host_.leave();
+  }
   void do_communicate(collective const& c, void const* in, void* out) override {
     if (!c.on_device || world_ == nullptr) return host_.communicate(c, in, out);
+    last_started_.before(stream_);
     launch(c, in, out, stream_);
   }
   handle do_start(collective const& c, void const* in, void* out) override {
@@ -112,6 +135,7 @@ class nccl_collectives final : public collectives {
     fresh->mark.before(beside_);
     launch(c, in, out, beside_);
     fresh->mark.put(beside_);
+    last_started_.put(beside_);
     return owned;
   }
 
@@ -167,7 +191,7 @@ class nccl_collectives final : public collectives {
     cudaStream_t stream_;
   };
 
-  [[nodiscard]] ncclComm_t comm(axis_mask axes) const { return comms_[axes & wide_]; }
+  [[nodiscard]] ncclComm_t comm(axis_mask axes) const { return mesh().size() == 1 ? world_ : comms_[axes & wide_]; }
 
   void launch(collective const& c, void const* in, void* out, cudaStream_t stream) {
     auto const type = nccl::type_of(c.type);
@@ -223,6 +247,7 @@ class nccl_collectives final : public collectives {
   ncclComm_t world_ = nullptr;
   std::array<ncclComm_t, std::size_t{1} << static_cast<unsigned>(max_axes)> comms_{};
   cudaStream_t stream_ = nullptr, beside_ = nullptr;
+  nccl::mark last_started_;  // behind the collective that was started last
 };
 
 }  // namespace mtf

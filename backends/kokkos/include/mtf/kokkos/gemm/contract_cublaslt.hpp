@@ -151,9 +151,11 @@ class contractor {
       return contract(on, what, a, b, c, true);
     }
     if constexpr (std::is_same_v<T, bfloat16>)
-      if (is_large(what) && copied_operands(what, a, b, c).any())
-        return multiply_in_parts(on, what, a, b, c, accumulate, bias,
-                                 [&](auto const&... part) { multiply(on, part...); });
+      if (is_large(what) && copied_operands(what, a, b, c).any()) {
+        auto const by = [&](auto const&... part) { multiply(on, part...); };
+        if (all_rows_begin_whole(what, a, b, c)) return multiply_with_rests(what, a, b, c, accumulate, bias, by);
+        return multiply_in_parts(on, what, a, b, c, accumulate, bias, by);
+      }
     multiply(on, what, a, b, c, accumulate, bias);
   }
 
