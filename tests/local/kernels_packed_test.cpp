@@ -225,5 +225,67 @@ TEST_CASE_TEMPLATE("sums of columns, which begin anywhere", T, float, double, bf
     }
 }
 
+TEST_CASE_TEMPLATE("norms' backward pass of rows that begin anywhere", T, float, double, bfloat16) {
+  using A = compute_t<T>;
+  for (index const n : {1, 2, 3, 7, 8, 11, 15, 16, 17, 64})
+    for (index const count : {1, 5, 70})
+      for (bool const accumulate : {false, true}) {
+        CAPTURE(n);
+        CAPTURE(count);
+        CAPTURE(accumulate);
+        index const all = count * n;
+        vec mean_of(size(count)), rstd_of(size(count), 0.75);
+        for (index r = 0; r < count; ++r) mean_of[size(r)] = static_cast<double>(r % 5) / 4;
+        array<A> const mean(mean_of), rstd(rstd_of);
+        vec const x = numbers(all, 1), dy = numbers(all, 2), gamma = numbers(n, 3), before = numbers(all, 4);
+        vec dx(size(all)), dgamma(size(n)), dbeta(size(n));
+        for (index r = 0; r < count; ++r) {
+          double s1 = 0, s2 = 0;
+          auto const hat = [&](index j) { return (x[size(r * n + j)] - mean_of[size(r)]) * 0.75; };
+          for (index j = 0; j < n; ++j) {
+            double const g = dy[size(r * n + j)];
+            s1 += g * gamma[size(j)] / static_cast<double>(n);
+            s2 += g * gamma[size(j)] * hat(j) / static_cast<double>(n);
+            dgamma[size(j)] += g * hat(j);
+            dbeta[size(j)] += g;
+          }
+          for (index j = 0; j < n; ++j)
+            dx[size(r * n + j)] = (accumulate ? before[size(r * n + j)] : 0.0) +
+                                  0.75 * (dy[size(r * n + j)] * gamma[size(j)] - s1 - hat(j) * s2);
+        }
+        std::vector<T> first_dx, first_dgamma;
+        for (index const start : {0, 1, 8}) {
+          auto const from = [&](vec const& values) {
+            vec out(size(start), 7);
+            out.insert(out.end(), values.begin(), values.end());
+            return out;
+          };
+          auto const part = [&](auto const& values) { return std::vector(values.begin() + start, values.end()); };
+          array<T> const in(from(x)), g(from(dy)), weight(from(gamma));
+          array<T> out(from(before)), weight_out(from(vec(size(n)))), bias_out(from(vec(size(n))));
+          device().run(primitives::norm_vjp<true, T>{{count, n, 1},
+                                                     out.get() + start,
+                                                     weight_out.get() + start,
+                                                     bias_out.get() + start,
+                                                     g.get() + start,
+                                                     in.get() + start,
+                                                     weight.get() + start,
+                                                     mean.get(),
+                                                     rstd.get(),
+                                                     accumulate});
+          double const t = tolerance<T> * 10;
+          check_close(part(out.host()), dx, t);
+          check_close(part(weight_out.host()), dgamma, t);
+          check_close(part(bias_out.host()), dbeta, t);
+          if (start == 0) {
+            first_dx = out.raw();
+            first_dgamma = weight_out.raw();
+          }
+          CHECK(differing(part(out.raw()), first_dx) == 0);
+          CHECK(differing(part(weight_out.raw()), first_dgamma) == 0);
+        }
+      }
+}
+
 }  // namespace
 }  // namespace kernels

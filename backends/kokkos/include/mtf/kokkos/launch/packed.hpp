@@ -36,6 +36,13 @@ bool has_whole_packs(Nest const& where, int operand, T const* p) {
   return true;
 }
 
+/// The same of dense rows of n elements.
+template <int V, class T>
+bool has_whole_packs(index n, T const* p) {
+  constexpr index alignment = pack_alignment<T, V>, bytes = static_cast<index>(sizeof(T));
+  return n * bytes % alignment == 0 && reinterpret_cast<std::uintptr_t>(p) % alignment == 0;
+}
+
 /// V neighbours at p, `stride` apart, of which `left` exist: those beyond repeat the last. `whole`: packs of V that
 /// exist may be accessed at once.
 template <int V, class T>

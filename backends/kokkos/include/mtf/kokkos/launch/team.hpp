@@ -214,12 +214,12 @@ struct device_team {
   [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f, T*... /*next*/) const {
     return reduce<sum_op, two<A>>(n, f);
   }
-  /// f(k, j) for the elements j of n that this thread has, of at most K: the same ones in every call, so that what is
-  /// known of the k-th stays in a register.
-  template <int K, class F>
+  /// f(k, j) for the packs of V of n elements that this thread has, of at most K; j is a pack's first element. They are
+  /// the same in every call, so that what is known of the k-th stays in registers.
+  template <int K, int V, class F>
   KOKKOS_FORCEINLINE_FUNCTION void each_own(index n, F const& f) const {
     for (int k = 0; k < K; ++k)
-      if (index const j = member.team_rank() + index{k} * member.team_size(); j < n) f(k, j);
+      if (index const j = (member.team_rank() + index{k} * member.team_size()) * V; j < n) f(k, j);
   }
   /// The sum of what all threads have.
   template <class A>
