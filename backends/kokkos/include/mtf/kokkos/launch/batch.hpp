@@ -87,8 +87,8 @@ void launch_chunks(char const* label, Exec const& exec, Body const& body) {
     return Kokkos::Experimental::require(Kokkos::TeamPolicy<Exec>(exec, teams, threads),
                                          Kokkos::Experimental::WorkItemProperty::HintLightWeight);
   };
-  int const most = policy(1, 1).team_size_max(kernel, Kokkos::ParallelForTag{});
-  Kokkos::parallel_for(label, policy(static_cast<int>(body.chunks), std::min(most, 256)), kernel);
+  int const threads = std::min(most_threads<1>(exec, kernel), 256);
+  Kokkos::parallel_for(label, policy(static_cast<int>(body.chunks), threads), kernel);
 }
 
 template <class Exec>

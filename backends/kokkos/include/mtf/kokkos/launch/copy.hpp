@@ -24,8 +24,18 @@ struct copy_kernel {
   To* out;
   From const* in;
 
-  KOKKOS_FORCEINLINE_FUNCTION To value(index /*i*/, index const (&at)[2]) const { return convert<To>(in[at[1]]); }
-  KOKKOS_FORCEINLINE_FUNCTION void put(index /*i*/, index const (&at)[2], To x) const { out[at[0]] = x; }
+#if MTF_HAS_DEVICES
+  static constexpr int width = pack_width<To, From>;
+  [[nodiscard]] bool has_packs() const {
+    return has_whole_packs<width>(where, 0, out) && has_whole_packs<width>(where, 1, in);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void neighbours(index const (&at)[2], index left, bool whole) const {
+    auto const x = load_pack<width>(in + at[1], where.inner_stride(1), left, whole);
+    pack<To, width> y;
+    for (int k = 0; k < width; ++k) y.x[k] = convert<To>(x.x[k]);
+    store_pack<width>(out + at[0], where.inner_stride(0), left, whole, y);
+  }
+#endif
   void block(index b) const {
     index const to_stride = where.inner_stride(0), from_stride = where.inner_stride(1);
     bool const streams = exceeds_caches<To>(n);
