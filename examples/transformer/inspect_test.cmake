@@ -183,6 +183,11 @@ refused("inspect-test/config.json cannot be read" "${INSPECT}" --model "${WORK}"
 directory(other gpt2)
 file(WRITE "${WORK}/other/config.json" "{\"model_type\": \"bert\"}")
 refused("the model_type \"bert\" is none that this program has" "${INSPECT}" --model "${WORK}/other")
+# A config that says a size wrongly, or not at all.
+file(READ "${MODELS}/llama/config.json" config)
+string(JSON without REMOVE "${config}" num_hidden_layers)
+file(WRITE "${WORK}/other/config.json" "${without}")
+refused("config.json: num_hidden_layers: expected a whole number from 1 to [0-9]+, found none" "${INSPECT}" --model "${WORK}/other")
 refused("two dimensions of one tensor are split over one mesh axis" "${INSPECT}" ${gpt2} --mesh p:2 --layout "d_model:p,heads:p")
 refused("here: wings, batch" "${INSPECT}" ${gpt2} --mesh p:2 --layout "wings:p")
 refused("--positions: the model has 72, found 73" "${INSPECT}" ${gpt2} --positions 73)
