@@ -360,7 +360,7 @@ TEST_CASE("a dimension that is split is no time") {
       said = e.what();
     }
     CHECK(said.find("scan takes one position of a dimension after the other, so no axis may split it: bring it into "
-                    "a layout that does not, by mtf::relayout<Layout>(x)") == 0);
+                    "a layout that does not, by a relayout") == 0);
   });
 }
 

@@ -44,10 +44,13 @@ struct scanned {
 template <class Carry, class Result>
 scanned(Carry, Result) -> scanned<Carry, Result>;
 
-/// What is said of it, when a program is compiled or when it runs.
+/// What is said of it, when a program is compiled, and when it runs.
 #define MTF_SAYS_SCANNED_IS_SPLIT                                                                                 \
   "mtf: scan takes one position of a dimension after the other, so no axis may split it: bring it into a layout " \
   "that does not, by mtf::relayout<Layout>(x)"
+#define MTF_TELLS_SCANNED_IS_SPLIT                                                                                \
+  "mtf: scan takes one position of a dimension after the other, so no axis may split it: bring it into a layout " \
+  "that does not, by a relayout"
 
 namespace detail {
 
@@ -336,7 +339,7 @@ constexpr auto scan_positions(Carry const& from, Xs const& xs, Body const& body)
   read.each([&](auto const& x) {
     auto const& along = place_of(x).spec()[place_of(x).spec().find(D::id)];
     if constexpr (by_value<std::remove_cvref_t<decltype(x)>>)
-      if (along.split.size > 0) layout_is_wrong(MTF_SAYS_SCANNED_IS_SPLIT, named(along), "scan");
+      if (along.split.size > 0) layout_is_wrong(MTF_TELLS_SCANNED_IS_SPLIT, named(along), "scan");
     if (n >= 0 && n != along.logical())
       layout_is_wrong(MTF_SAYS_TWO_EXTENTS, named(along) + ", " + std::to_string(n), "scan");
     n = along.logical();
