@@ -17,7 +17,6 @@
 #include <mtf/core/file_text.hpp>
 #include <mtf/detail/checkpoint/checksum.hpp>
 #include <mtf/detail/checkpoint/directory.hpp>
-#include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/version.hpp>
 
