@@ -168,6 +168,7 @@ run() {
   here="$PWD"
   out="$(realpath -m "${1:-$packed/out}")"
   mkdir -p "$out"
+  rm -f "$out"/*.txt  # what a stage finds is this run's
   local work
   work="$(mktemp -d)"
   python3 -m tarfile -e "$packed/programs.tar.xz" "$work"

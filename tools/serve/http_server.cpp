@@ -16,6 +16,10 @@
 
 #include <csignal>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -74,6 +78,7 @@ class http_server::session final : public http_reply, public std::enable_shared_
   void start() {
     error_code none;
     socket_.set_option(tcp::no_delay(true), none);
+    probe();
     read();
   }
   /// As one connection too many.
@@ -127,6 +132,20 @@ class http_server::session final : public http_reply, public std::enable_shared_
   [[nodiscard]] bool is_done() const { return !answers_ && out_.empty(); }
 
  private:
+  /// The system asks now and then whether the client is there: one that has sent all that it sends and has gone, while
+  /// nothing is written to it, is not seen otherwise.
+  void probe() {
+    error_code none;
+    socket_.set_option(net::socket_base::keep_alive(true), none);
+#if defined(TCP_KEEPIDLE) && defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
+    auto const set = [&](int option, int value) {
+      ::setsockopt(socket_.native_handle(), IPPROTO_TCP, option, &value, sizeof value);
+    };
+    set(TCP_KEEPIDLE, 10);
+    set(TCP_KEEPINTVL, 10);
+    set(TCP_KEEPCNT, 3);
+#endif
+  }
   [[nodiscard]] std::string head(int status, std::string const& type) const {
     return "HTTP/1.1 " + std::to_string(status) + " " + text(http::obsolete_reason(static_cast<http::status>(status))) +
            "\r\nContent-Type: " + type + "\r\nConnection: " + (closes_ ? "close" : "keep-alive") + "\r\n";
@@ -208,8 +227,10 @@ class http_server::session final : public http_reply, public std::enable_shared_
     watches_ = true;
     socket_.async_read_some(buffer_.prepare(1024), [self = shared_from_this()](error_code e, std::size_t n) {
       self->watches_ = false;
-      bool const broken_off = std::exchange(self->resumes_, false) && e == net::error::operation_aborted;
-      bool const sends_no_more = e == net::error::eof && !self->lingers_;
+      // (Where the end came first, whoever reads the request that is there meets it again.)
+      bool const broken_off =
+          std::exchange(self->resumes_, false) && (e == net::error::operation_aborted || e == net::error::eof);
+      bool const sends_no_more = e == net::error::eof && !self->lingers_ && !broken_off;
       if (sends_no_more && (self->answers_ || !self->out_.empty())) return self->answer_still();
       if (e && !broken_off) return self->close();
       self->buffer_.commit(n);

@@ -107,7 +107,7 @@ void check_numbers(options const& o) {
 void check_from(std::string const& from) {
   std::error_code none;
   auto const said = "--from " + from + ": expected a directory of Hugging Face's or a .safetensors file, found ";
-  if (from.ends_with(".gguf"))
+  if (from.ends_with(".gguf") && !std::filesystem::is_directory(from, none))
     throw mtf::user_error(said + "a GGUF file: make a directory of it first, by `convert " + shell_word(from) +
                           " DIRECTORY`");
   if (!from.ends_with(".safetensors") && std::filesystem::is_regular_file(from, none))

@@ -152,8 +152,13 @@ bool engine::step() {
   let_go_of_gone();
   begin_next();
   if (!all_go_on()) settle();  // somebody has gone away
+  if (reading_) settle();      // what is found is told before a prompt's piece is read
   auto const writes = written();
-  if (!reading_ && writes == 0) return false;
+  if (!reading_ && writes == 0) {
+    std::scoped_lock const lock(mutex_);
+    running_ = 0;
+    return false;
+  }
   auto const before = now();
   auto const n = reading_ ? std::min(limits_.chunk, static_cast<std::int64_t>(reading_->prompt.size()) - read_) : 0;
   if (reading_) read_on();
