@@ -50,7 +50,7 @@ scanned(Carry, Result) -> scanned<Carry, Result>;
   "that does not, by mtf::relayout<Layout>(x)"
 #define MTF_TELLS_SCANNED_IS_SPLIT                                                                                \
   "mtf: scan takes one position of a dimension after the other, so no axis may split it: bring it into a layout " \
-  "that does not, by a relayout"
+  "that does not, by a relayout"  ///< when it runs
 
 namespace detail {
 

@@ -9,8 +9,10 @@
 #include <mtf/core/element.hpp>
 #include <mtf/nccl/error.hpp>
 
+/// Collectives of GPUs, by NCCL.
 namespace mtf::nccl {
 
+/// out[i] = the combination of element i of `blocks` blocks, one after the other.
 template <combine Op, class T>
 __global__ void combine_blocks(T* out, T const* all, std::size_t count, int blocks) {
   auto const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
@@ -37,6 +39,7 @@ void combine_as(cudaStream_t stream, combine op, void* out, void const* all, std
     combine_blocks<combine::min><<<grid, threads, 0, stream>>>(to, from, count, blocks);
   check(cudaGetLastError(), "combine_blocks");
 }
+/// The same, of elements whose type is known when it runs.
 inline void combine_elements(cudaStream_t stream, combine op, element type, void* out, void const* all,
                              std::size_t count, int blocks) {
   if (count == 0) return;

@@ -20,6 +20,7 @@ namespace mtf {
 
 namespace nccl {
 
+/// NCCL's name for it. (A bool is a byte, which is moved alone.)
 inline ncclDataType_t type_of(element type) {
   switch (type) {
     case element::f32:
@@ -47,6 +48,7 @@ class mark {
   mark& operator=(mark const&) = delete;
   /// The same where nothing may be thrown.
   void before_at_last(cudaStream_t what) const noexcept { static_cast<void>(cudaStreamWaitEvent(what, event_, 0)); }
+  /// Marks what is in the stream so far.
   void put(cudaStream_t into) { check(cudaEventRecord(event_, into), "cudaEventRecord"); }
   /// `what` goes on when the stream has come to where this was put last; at once, if it was put nowhere.
   void before(cudaStream_t what) { check(cudaStreamWaitEvent(what, event_, 0), "cudaStreamWaitEvent"); }

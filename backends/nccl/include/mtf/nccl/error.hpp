@@ -12,6 +12,7 @@ struct nccl_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Throws an nccl_error that names the call, if it has failed.
 inline void check(ncclResult_t result, char const* call) {
   if (result != ncclSuccess) throw nccl_error(std::string(call) + ": " + ncclGetErrorString(result));
 }
