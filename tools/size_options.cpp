@@ -103,6 +103,9 @@ size_options::found size_options::result(std::string const& config) const {
   auto const path = model_.empty() ? config : model_;
   found f;
   mtf::extents_value file;
+  if (path.ends_with(".gguf"))
+    throw mtf::user_error("--model " + path + ": expected a JSON file, found a GGUF file: make a directory of it " +
+                          "first, by `convert " + shell_word(path) + " DIRECTORY`, and take its config.json");
   if (!path.empty()) {
     f.config = mtf::config_from(path);
     file = in_file(f.config);

@@ -97,6 +97,9 @@ expect_alone("--gradients: never not in {overlapped,later}" --data "${DATA}" --g
 expect_alone("--schedule: .*cosine,linear,rsqrt,constant" --data "${DATA}" --schedule noam)
 expect_alone("--on-failed-checkpoint: .*stop,go-on" --data "${DATA}" --on-failed-checkpoint skip)
 expect_alone("--keep-every: expected a whole number from 0 to 2147483647, found \"-1\"" --data "${DATA}" --keep-every=-1)
+if(NOT ON_CUDA)
+  expect_alone("graphs: the work of a step can be graphs on CUDA only" --data "${DATA}" --graphs)
+endif()
 
 # Files.
 expect(2 "no-such-file cannot be read: No such file" --data no-such-file)

@@ -13,8 +13,12 @@
 #include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/object_pool.hpp>
 #include <mtf/kokkos/backend/rank.hpp>
+#include <mtf/kokkos/runtime/device.hpp>
 #include <mtf/kokkos/runtime/lifetime.hpp>
 #include <mtf/kokkos/runtime/staging.hpp>
+#if MTF_HAS_DEVICES
+#include <mtf/kokkos/runtime/host_copy.hpp>
+#endif
 
 namespace mtf {
 
@@ -46,6 +50,7 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   /// Its tensors are gone before it. One that is not would give its memory back to nobody: the program ends here, with
   /// a sentence and exit code 2.
   ~kokkos_backend() {
+    this->launch_all();
     if (on_.memory.use().live > 0 && std::uncaught_exceptions() == 0) kokkos::tensors_outlive();
   }
 #if defined(KOKKOS_ENABLE_SERIAL)
@@ -93,8 +98,23 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   void reset_peak() { on_.memory.reset_peak(); }
 
   /// Both return when the data has arrived.
-  void to_host(void* host, void const* from, std::size_t bytes) { kokkos::to_host(on_.exec, host, from, bytes); }
-  void from_host(void* to, void const* host, std::size_t bytes) { kokkos::from_host(on_.exec, to, host, bytes); }
+  void to_host(void* host, void const* from, std::size_t bytes) {
+    this->launch_all();
+    kokkos::to_host(on_.exec, host, from, bytes);
+  }
+  void from_host(void* to, void const* host, std::size_t bytes) {
+    this->launch_all();
+    kokkos::from_host(on_.exec, to, host, bytes);
+  }
+#if MTF_HAS_DEVICES
+  /// A copy that is under way when this returns; it is done before work that is asked for later.
+  auto start_to_host(void const* from, std::size_t bytes)
+    requires kokkos::has_events<Exec>
+  {
+    this->launch_all();
+    return kokkos::host_copy<Exec>(on_.exec, rank::staging_, from, bytes);
+  }
+#endif
 
  private:
   backend::object_pool objects_;

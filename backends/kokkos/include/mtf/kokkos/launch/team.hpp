@@ -214,6 +214,19 @@ struct device_team {
   [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f, T*... /*next*/) const {
     return reduce<sum_op, two<A>>(n, f);
   }
+  /// f(k, j) for the packs of V of n elements that this thread has, of at most K; j is a pack's first element. They are
+  /// the same in every call, so that what is known of the k-th stays in registers.
+  template <int K, int V, class F>
+  KOKKOS_FORCEINLINE_FUNCTION void each_own(index n, F const& f) const {
+    for (int k = 0; k < K; ++k)
+      if (index const j = (member.team_rank() + index{k} * member.team_size()) * V; j < n) f(k, j);
+  }
+  /// The sum of what all threads have.
+  template <class A>
+  [[nodiscard]] KOKKOS_FUNCTION A sum_of_threads(A part) const {
+    member.team_reduce(combined_by<sum_op, A>(part));
+    return part;
+  }
   template <class F>
   KOKKOS_FUNCTION void once(F const& f) const {
     if constexpr (Lanes)
@@ -242,15 +255,42 @@ struct device_row_kernel {
   }
 };
 
-/// Calls a body for `count` rows on a device, by teams of `threads` with `lanes` vector lanes each, or as many as fit.
+/// The most threads that a team of a kernel has, with so many lanes each: what a kernel's registers leave room for. A
+/// device is asked once for a kernel: that takes longer than a launch. A host's partitions differ.
+template <int Lanes, class Exec, class Kernel>
+int most_threads(Exec const& exec, Kernel const& kernel) {
+  auto const ask = [&] {
+    return Kokkos::TeamPolicy<Exec>(exec, 1, 1, Lanes).team_size_max(kernel, Kokkos::ParallelForTag{});
+  };
+  if constexpr (host_accessible<Exec>) {
+    return ask();
+  } else {
+    static int const most = ask();
+    return most;
+  }
+}
+
+/// Calls a body for `count` rows on a device, by teams of `threads`, or as many as fit; with Lanes, each with the lanes
+/// of a warp.
 template <bool Lanes, class Exec, class Body>
-void for_rows_on_device(char const* label, Exec const& exec, index count, int threads, int lanes, Body const& body) {
+void for_rows_on_device(char const* label, Exec const& exec, index count, int threads, Body const& body) {
   using policy = Kokkos::TeamPolicy<Exec>;
+  constexpr int lanes = Lanes ? 32 : 1;
   device_row_kernel<Exec, Body, Lanes> const kernel{body, count};
-  int const most = policy(exec, 1, 1, lanes).team_size_max(kernel, Kokkos::ParallelForTag{});
+  int const most = most_threads<lanes>(exec, kernel);
   while (threads > most) threads /= 2;
   auto const teams = static_cast<int>(Lanes ? ceil_div(count, threads) : count);
   Kokkos::parallel_for(label, policy(exec, teams, threads, lanes), kernel);
+}
+
+/// Calls a body for `count` blocks by teams of so many threads; false: a team has not so many.
+template <class Exec, class Body>
+bool for_blocks_by_teams_of(int threads, char const* label, Exec const& exec, index count, Body const& body) {
+  using policy = Kokkos::TeamPolicy<Exec>;
+  device_row_kernel<Exec, Body, false> const kernel{body, count};
+  if (most_threads<1>(exec, kernel) < threads) return false;
+  Kokkos::parallel_for(label, policy(exec, static_cast<int>(count), threads), kernel);
+  return true;
 }
 
 /// Calls body(team, row) for `count` rows whose inner loops run to about n. The body is a class with a templated
@@ -263,9 +303,9 @@ void for_rows(char const* label, Exec const& exec, index count, index n, Body co
   } else {
     // A warp for each row, unless few rows are long.
     if (n <= 256 || (n <= 4096 && count >= 1024))
-      for_rows_on_device<true>(label, exec, count, 8, 32, body);
+      for_rows_on_device<true>(label, exec, count, 8, body);
     else
-      for_rows_on_device<false>(label, exec, count, n <= 1024 ? 256 : 512, 1, body);
+      for_rows_on_device<false>(label, exec, count, n <= 1024 ? 256 : 512, body);
   }
 }
 
@@ -275,7 +315,7 @@ void for_blocks_of_rows(char const* label, Exec const& exec, index count, index 
   if constexpr (runs_on_host<Exec>)
     for_rows(label, exec, count, n, body);
   else if (count > 0)
-    for_rows_on_device<false>(label, exec, count, n <= 512 ? 128 : 256, 1, body);
+    for_rows_on_device<false>(label, exec, count, n <= 512 ? 128 : 256, body);
 }
 
 }  // namespace mtf::kokkos

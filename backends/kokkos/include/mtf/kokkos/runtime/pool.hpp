@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <type_traits>
 #include <utility>
@@ -98,6 +99,12 @@ class memory_pool {
     use_.live -= rounded(bytes);
   }
 
+  /// Called before cached blocks are given back: work that is to be launched may use them.
+  void before_giving_back(void (*f)(void*), void* with) {
+    launch_all_ = f;
+    with_ = with;
+  }
+
   [[nodiscard]] memory_use use() const { return use_; }
   void reset_peak() { use_.peak = use_.live; }
 
@@ -128,6 +135,7 @@ class memory_pool {
     try {
       return Kokkos::kokkos_malloc<MemorySpace>("mtf::pool", block);
     } catch (std::exception const&) {
+      if (launch_all_ != nullptr) launch_all_(with_);
       Kokkos::fence("mtf::pool: out of memory, giving back cached blocks");
       trim();
       return Kokkos::kokkos_malloc<MemorySpace>("mtf::pool", block);
@@ -147,6 +155,8 @@ class memory_pool {
   std::map<std::size_t, std::vector<void*>> free_;
   [[no_unique_address]] std::conditional_t<on_host, host_slabs, std::monostate> slabs_;
   memory_use use_;
+  void (*launch_all_)(void*) = nullptr;
+  void* with_ = nullptr;
 };
 
 }  // namespace kokkos
