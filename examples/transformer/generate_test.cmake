@@ -212,7 +212,7 @@ foreach(case IN ITEMS
 endforeach()
 file(REMOVE "${WORK}/ranges/generation_config.json")
 file(MAKE_DIRECTORY "${WORK}/ranges/generation_config.json")
-refused("generation_config.json is a directory" "${GENERATE}" --model "${WORK}/ranges" --tokens 1)
+refused("generation_config.json cannot be read: it is a directory" "${GENERATE}" --model "${WORK}/ranges" --tokens 1)
 # A tokenizer may have fewer tokens than the model: these have no text. As a float this temperature is 0.
 set(flags --model "${MODELS}/letters.gguf" --tokenizer bytes --prompt abc --max-new-tokens 12 --ignore-eos --quiet)
 generated(largest "${GENERATE}" ${flags} --temperature 0)
