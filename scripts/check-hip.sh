@@ -14,7 +14,7 @@ jobs="${JOBS:-$(nproc)}"
 packages=(
   hipcc libamdhip64-dev librocblas-dev g++-16 clang-21 libomp-21-dev cmake ninja-build
   libboost-dev libdnnl-dev librandom123-dev libopenmpi-dev openmpi-bin doctest-dev libcli11-dev nlohmann-json3-dev
-  libbenchmark-dev libisal-dev libpcre2-dev libsentencepiece-dev procps libjs-chart.js
+  libbenchmark-dev libisal-dev libpcre2-dev libsentencepiece-dev libabsl-dev procps libjs-chart.js
 )
 
 ((EUID == 0)) || { echo "check-hip: a chroot needs root" >&2; exit 2; }

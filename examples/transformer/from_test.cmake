@@ -105,6 +105,8 @@ refused_later("--from .*llama.gguf: expected a directory of Hugging Face's or a 
 refused_later("--from .*config.json: expected a directory of Hugging Face's or a .safetensors file, found another file" "${TRAIN}" ${flags}
   --from "${MODELS}/llama/config.json")
 refused_later("(--ranks excludes --mesh|--mesh excludes --ranks)" "${TRAIN}" ${flags} --choose seconds --mesh a:1 --ranks 1)
+refused_later("--model .*llama-tied/config.json: the sizes are those of .*llama/config.json, whose values the training begins with: expected no other file" "${TRAIN}" ${flags}
+  --from "${MODELS}/llama" --model "${MODELS}/llama-tied/config.json")
 refused_later("nowhere/config.json cannot be read" "${TRAIN}" ${flags} --from "${WORK}/nowhere")
 refused_later("gpt2 is not what is read, in [0-9]+ ways: the tensor transformer.wte.weight is .61, 32.; here it is .vocab 61, d_model 64.; the tensor" "${TRAIN}" ${flags}
   --from "${MODELS}/gpt2" --d-model 64)

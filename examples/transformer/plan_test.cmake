@@ -73,6 +73,7 @@ prints("1 layout of the least memory on tpu-v2.*mesh \"data:2.model:2\", layout 
 prints("upper half \"" --choose seconds --ranks 2 --two-layouts --wanted 8)
 fails("--choose: expected --ranks .* or one --mesh" --choose seconds)
 fails("--pin names axes" --choose seconds --ranks 2 --pin batch:a)
+fails("--pin splits batch, which --whole keeps whole: expected one of the two" --choose seconds --mesh data:2 --pin batch:data --whole batch)
 fails("no tensor of the program has the dimension hedas; it has .*heads" --choose seconds --ranks 2 --whole hedas)
 fails("no layout fits into the 0.0001 GB of a rank: the parameters alone do not under [0-9]+ of [0-9]+, and [0-9]+ plans" --choose seconds --ranks 2 --memory 0.0001)
 fails("ranks that split a dimension do not divide its extent.*batch 32 over 3 ranks, which divide 30 and 33" --choose seconds --mesh data:3 --pin batch:data)

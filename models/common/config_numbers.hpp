@@ -2,6 +2,7 @@
 // Numbers in config files of Hugging Face's, as they are read.
 #include <cstdint>
 #include <optional>
+#include <sstream>
 #include <string>
 
 #include <mtf/checkpoint/config_values.hpp>
@@ -27,8 +28,11 @@ inline std::optional<std::int64_t> optional_size_in(mtf::config_values const& co
 /// A number above 0, which may be left out. A user_error: another.
 inline std::optional<double> positive_in(mtf::config_values const& config, std::string const& key) {
   auto const x = config.real(key);
-  if (x && !(*x > 0))
-    throw mtf::user_error(config.path() + ": " + key + ": expected a number above 0, found " + std::to_string(*x));
+  if (x && !(*x > 0)) {
+    std::ostringstream text;  // -1e-08, which std::to_string shows as zeros
+    text << config.path() << ": " << key << ": expected a number above 0, found " << *x;
+    throw mtf::user_error(text.str());
+  }
   return x;
 }
 

@@ -244,6 +244,7 @@ command_line parse(int argc, char** argv, executable const& built, std::vector<s
   add_number(app, "--every", o.every, 1, most, "steps between checkpoints");
   add_number(app, "--keep", o.keep, 0, most, "how many of them are kept, the newest; 0: all");
   add_number(app, "--keep-every", o.keep_every, 0, most, "and each whose step is a multiple of this; 0: no others");
+  for (auto const* const flag : {"--every", "--keep", "--keep-every"}) app.get_option(flag)->needs(checkpoint);
   app.add_flag("--resume", o.resume,
                "go on from the newest checkpoint there; if there is none and the log has no steps, begin")
       ->needs(checkpoint);
