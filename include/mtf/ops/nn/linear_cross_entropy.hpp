@@ -23,16 +23,15 @@ namespace mtf {
 namespace detail {
 
 struct linear_cross_entropy_work : operation_work<3> {  // h [rows, features], table [classes, features], labels [rows]
-  index n = 0, features = 0, at_once = 0;               // rows here, and how many of them have their logits at one time
+  index n = 0, features = 0;                            // rows here
+  index at_once = 0, at_once_backward = 0;              // how many of them have their logits at one time
   rows classes;
   axis_mask exchange = 0;  // axes that split the classes
 };
 
-/// As many rows as make the logits about as large as h (Hsu et al. 2024), but enough for a product at full speed, and
-/// as many as there are features: the table's gradient, which is gone through for each chunk, is no more than its
-/// logits.
+/// As many rows as make the logits about as large as h (Hsu et al. 2024), but enough for a product at full speed.
 constexpr index rows_at_once(index n, index features, index classes) {
-  index const least = std::max<index>(128, features);
+  index const least = 128;
   return std::min(n, std::max(least, (n * features + classes - 1) / classes));
 }
 
@@ -56,6 +55,8 @@ constexpr linear_cross_entropy_work derive_linear_cross_entropy(mesh_shape const
   w.features = table.local_extent(1, mesh);
   w.classes = rows_along(table, 0, mesh);
   w.at_once = rows_at_once(w.n, w.features, w.classes.n);
+  // As many as there are features: the table's gradient, which is gone through for each chunk, is no more than logits.
+  w.at_once_backward = std::min(w.n, std::max(w.at_once, w.features));
   w.exchange = table[0].split.mask();
   return w;
 }
@@ -121,10 +122,10 @@ struct linear_cross_entropy_operation {
     T* const dh = of_h ? g.template dx<0>() : nullptr;
     if (of_h && v == 0) g.run(primitives::fill<T>{dh, n * features, T(0)});
     table_gradient to(g, v * features, of_table);
-    auto const logits = make_buffer<T>(g.backend, work->at_once * std::max<index>(pitch, 1));
+    auto const logits = make_buffer<T>(g.backend, work->at_once_backward * std::max<index>(pitch, 1));
     T* const x = data_of<T>(logits);
-    for (index first = 0; first < n && v > 0; first += work->at_once) {
-      index const m = std::min(work->at_once, n - first);
+    for (index first = 0; first < n && v > 0; first += work->at_once_backward) {
+      index const m = std::min(work->at_once_backward, n - first);
       T const* const h_here = moved(h, first * features);
       make_logits(g, m, v, h_here, table, x);
       g.run(primitives::cross_entropy_vjp<T>{rows{m, v, 1, pitch}, first_class, work->in[1][0].logical(), x, x,

@@ -48,10 +48,18 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
     throw;  // never reached
   }
   /// Its tensors are gone before it. One that is not would give its memory back to nobody: the program ends here, with
-  /// a sentence and exit code 2.
+  /// a sentence and exit code 2. So it does if a part of a step's work is lost that nothing has asked for since.
   ~kokkos_backend() {
-    this->launch_all();
-    if (on_.memory.use().live > 0 && std::uncaught_exceptions() == 0) kokkos::tensors_outlive();
+    bool const unwinding = std::uncaught_exceptions() > 0;
+    try {
+      this->launch_all();
+    } catch (std::exception const& e) {
+      if (!unwinding) kokkos::ends_at(e.what());
+    }
+    if (on_.memory.use().live > 0 && !unwinding)
+      kokkos::ends_at(
+          "mtf: a tensor outlives the backend that it was made on: declare it inside of what mtf::run calls, behind "
+          "the backend");
   }
 #if defined(KOKKOS_ENABLE_SERIAL)
   /// The backend of a rank that is one of many threads of a process, made by that thread: with an execution space

@@ -151,10 +151,7 @@ class kokkos_rank {
   }
   /// A training step begins, or is over: backend::step calls both.
   void begin_step() noexcept {
-    if constexpr (has_graphs<Exec>) {
-      started_ = 0;
-      graph_.begin_step();
-    }
+    if constexpr (has_graphs<Exec>) graph_.begin_step();
   }
   void end_step() noexcept {
     if constexpr (has_graphs<Exec>) graph_.end_step();

@@ -211,7 +211,7 @@ class contractor {
     cublasLtMatmulDesc_t operation{};
     cublasLtMatrixLayout_t a{}, b{}, c{};
     cublas_algorithm takes{};
-    bool is_settled = false;  // the file was asked, and if need be others were tried
+    bool is_asked = false, is_settled = false;  // the file was asked; and, if need be, others were tried
   };
   static constexpr std::size_t most_scratch = std::size_t(32) << 20U;
 
@@ -378,13 +378,13 @@ class contractor {
   /// nothing can be timed.
   template <class T>
   void settle(Exec const& exec, key const& k, product& p, T const* a, T const* b, T const* c, bool accumulate) {
-    auto name = name_of<T>(k);
-    if (auto const* const numbers = choices_->find(name))
-      if (auto const algorithm = built<T>(p, *numbers)) {
-        p.takes = *algorithm;
-        p.is_settled = true;
-        return;
-      }
+    if (!std::exchange(p.is_asked, true))
+      if (auto const* const numbers = choices_->find(name_of<T>(k)))
+        if (auto const algorithm = built<T>(p, *numbers)) {
+          p.takes = *algorithm;
+          p.is_settled = true;
+          return;
+        }
     cudaStreamCaptureStatus capture{};
     if (cudaStreamIsCapturing(exec.cuda_stream(), &capture) != cudaSuccess || capture != cudaStreamCaptureStatusNone) {
       static_cast<void>(cudaGetLastError());
@@ -392,7 +392,7 @@ class contractor {
     }
     p.is_settled = true;
     if (k.what.flops() * static_cast<double>(k.batch) < least_tried) return;
-    if (auto const best = fastest(exec, k, p, a, b, c, accumulate)) choices_->add(std::move(name), *best);
+    if (auto const best = fastest(exec, k, p, a, b, c, accumulate)) choices_->add(name_of<T>(k), *best);
   }
 
   /// The fastest of the algorithms that cuBLASLt proposes, by these operands; the result goes to memory of its own.

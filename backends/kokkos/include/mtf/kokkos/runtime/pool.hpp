@@ -99,7 +99,7 @@ class memory_pool {
     use_.live -= rounded(bytes);
   }
 
-  /// Called before cached blocks are given back: work that is to be launched may use them.
+  /// Called before memory is taken from the system, or given back: work that is to be launched goes before.
   void before_giving_back(void (*f)(void*), void* with) {
     launch_all_ = f;
     with_ = with;
@@ -132,10 +132,11 @@ class memory_pool {
   void* take(std::size_t block) {
     if constexpr (on_host)
       if (in_slab(block)) return slabs_.take(block);
+    // (Kokkos writes its header into the memory by the stream, and waits: no graph can have that.)
+    if (launch_all_ != nullptr) launch_all_(with_);
     try {
       return Kokkos::kokkos_malloc<MemorySpace>("mtf::pool", block);
     } catch (std::exception const&) {
-      if (launch_all_ != nullptr) launch_all_(with_);
       Kokkos::fence("mtf::pool: out of memory, giving back cached blocks");
       trim();
       return Kokkos::kokkos_malloc<MemorySpace>("mtf::pool", block);
