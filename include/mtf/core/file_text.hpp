@@ -25,15 +25,26 @@ inline std::string text_of_file(std::string const& path, std::uint64_t most = st
   if (is_directory(what)) cannot("it is a directory");
   if (exists(what) && !is_regular_file(what)) cannot("it is no regular file");
   errno = 0;
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  std::ifstream in(path, std::ios::binary);
   if (!in) cannot(errno != 0 ? std::generic_category().message(errno) : "it does not open");
-  auto const bytes = static_cast<std::uint64_t>(in.tellg());
-  if (bytes > most)
-    throw user_error(name + " has " + std::to_string(bytes) + " bytes; at most " + std::to_string(most) + " are read");
+  std::uintmax_t const said = std::filesystem::file_size(path, none);
+  // (0 of what the system makes while it is read, as in /proc.)
+  std::uint64_t const bytes = none ? 0 : said;
+  auto const hold = [&](std::uint64_t n) {
+    if (n > most)
+      throw user_error(name + " has " + std::to_string(n) + " bytes; at most " + std::to_string(most) + " are read");
+  };
+  hold(bytes);
   std::string text(static_cast<std::size_t>(bytes), '\0');
-  in.seekg(0);
-  if (!in.read(text.data(), static_cast<std::streamsize>(bytes)))
-    cannot("it is shorter than it was, or the disk fails");
+  std::size_t has = 0;
+  while (in) {
+    if (has == text.size()) text.resize(has + 4096);
+    in.read(text.data() + has, static_cast<std::streamsize>(text.size() - has));
+    has += static_cast<std::size_t>(in.gcount());
+    hold(has);
+  }
+  if (in.bad() || has < bytes) cannot("it is shorter than it was, or the disk fails");
+  text.resize(has);
   return text;
 }
 

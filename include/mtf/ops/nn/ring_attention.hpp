@@ -57,13 +57,13 @@ struct ring_operation {
       part = make_buffer<T>(f.backend, size);
       of_part = make_buffer<A>(f.backend, 4 * rows);
     }
-    std::array<bool, 2> begun{};
+    std::array<char, 2> begun{};  // nvcc 13.0 writes another type for bool here, and does not compile it
     rounds(f, here, {f.template memory<1>(), f.template memory<2>()}, [&](int step, T const* k, T const* v) {
       for (int piece = 0; piece < here.pieces(); ++piece) {
         // Somebody must say that there is nothing.
-        bool& has_begun = begun[static_cast<std::size_t>(piece)];
-        if (!here.meets(step, piece) && (has_begun || step < here.steps())) continue;
-        bool const merges = std::exchange(has_begun, true);
+        char& has_begun = begun[static_cast<std::size_t>(piece)];
+        if (!here.meets(step, piece) && (has_begun != 0 || step < here.steps())) continue;
+        bool const merges = std::exchange(has_begun, char{1}) != 0;
         index const at = piece * second_of_out(here);
         A *const max = data_of<A>(statistics, 2 * rows * piece), *const sum = moved(max, rows);
         T* const to = merges ? data_of<T>(part, at) : moved(y, at);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,7 +127,7 @@ class nccl_collectives final : public collectives {
   }
   void do_communicate(collective const& c, void const* in, void* out) override {
     if (!c.on_device || world_ == nullptr) return host_.communicate(c, in, out);
-    last_started_.before(stream_);
+    if (last_started_) last_started_->before(stream_);
     launch(c, in, out, stream_);
   }
   handle do_start(collective const& c, void const* in, void* out) override {
@@ -137,7 +138,8 @@ class nccl_collectives final : public collectives {
     fresh->mark.before(beside_);
     launch(c, in, out, beside_);
     fresh->mark.put(beside_);
-    last_started_.put(beside_);
+    if (!last_started_) last_started_.emplace();
+    last_started_->put(beside_);
     return owned;
   }
 
@@ -249,7 +251,7 @@ class nccl_collectives final : public collectives {
   ncclComm_t world_ = nullptr;
   std::array<ncclComm_t, std::size_t{1} << static_cast<unsigned>(max_axes)> comms_{};
   cudaStream_t stream_ = nullptr, beside_ = nullptr;
-  nccl::mark last_started_;  // behind the collective that was started last
+  std::optional<nccl::mark> last_started_;  // behind the collective that was started last
 };
 
 }  // namespace mtf

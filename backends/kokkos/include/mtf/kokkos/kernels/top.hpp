@@ -123,8 +123,7 @@ template <class Exec, class T>
 void compute(device<Exec>& on, primitives::top_of_rows<T> const& p) {
 #if MTF_HAS_DEVICES
   if constexpr (!runs_on_host<Exec>)
-    if (p.k == 1)
-      return for_rows(p.name, on.exec, p.outer * p.inner, p.blocks * p.n, largest_of_rows_body<T>{p});
+    if (p.k == 1) return for_rows(p.name, on.exec, p.outer * p.inner, p.blocks * p.n, largest_of_rows_body<T>{p});
 #endif
   for_each_row(p.name, on.exec, p.outer * p.inner, p.blocks * p.n, top_of_rows_body<T>{p});
 }
