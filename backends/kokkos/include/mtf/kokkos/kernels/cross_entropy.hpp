@@ -34,7 +34,7 @@ KOKKOS_FORCEINLINE_FUNCTION A cross_entropy_of(index label, index classes, A max
 /// How far a row's logits are below its maximum, together.
 template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION A below_max_of(Team const& team, index n, T const* in, A max) {
-  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return load(in[j]) - max; });
+  return team.template reduce_row<sum_op, A>(n, in, [=](A x) MTF_INLINE_LAMBDA { return x - max; });
 }
 
 template <class T>
@@ -85,13 +85,17 @@ struct cross_entropy_vjp_row {
     if constexpr (std::is_same_v<Team, host_team>) {
       bool const here = label >= 0 && label < n;
       A const of_label = here ? factor * fast_exp_down(load(in[label]) - shift) - to_label - to_all : A(0);
-      team.each(n, [=](index j) { out[j] = convert<T>(factor * fast_exp_down(load(in[j]) - shift) - to_all); });
+      team.write_row(
+          n, out, [=](index, A x) MTF_INLINE_LAMBDA { return factor * fast_exp_down(x - shift) - to_all; }, in);
       if (here) out[label] = convert<T>(of_label);
     } else {
-      team.each(n, [=](index j) {
-        A const p = factor * fast_exp_down(load(in[j]) - shift) - to_all;
-        out[j] = convert<T>(j == label ? p - to_label : p);
-      });
+      team.write_row(
+          n, out,
+          [=](index j, A x) {
+            A const p = factor * fast_exp_down(x - shift) - to_all;
+            return j == label ? p - to_label : p;
+          },
+          in);
     }
   }
 };

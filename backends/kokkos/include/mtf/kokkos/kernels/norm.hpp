@@ -13,10 +13,7 @@ namespace mtf::kokkos {
 /// The sum of (x - center)^2 over a row.
 template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION A square_sum_of(Team const& team, index n, T const* in, A center) {
-  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA {
-    A const d = load(in[j]) - center;
-    return d * d;
-  });
+  return team.template reduce_row<sum_op, A>(n, in, [=](A x) MTF_INLINE_LAMBDA { return (x - center) * (x - center); });
 }
 
 /// y = (x - center) * factor * gamma + beta over a row; beta may be null.
@@ -24,12 +21,12 @@ template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION void write_norm(Team const& team, index n, T* y, T const* x, T const* gamma, T const* beta, A center,
                              A factor) {
   if (beta != nullptr)
-    team.each(n, [=](index j) MTF_INLINE_LAMBDA {
-      y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j]) + load(beta[j]));
-    });
+    team.write_row(
+        n, y, [=](index, A x_j, A scale, A shift) MTF_INLINE_LAMBDA { return (x_j - center) * factor * scale + shift; },
+        x, gamma, beta);
   else
-    team.each(n,
-              [=](index j) MTF_INLINE_LAMBDA { y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j])); });
+    team.write_row(
+        n, y, [=](index, A x_j, A scale) MTF_INLINE_LAMBDA { return (x_j - center) * factor * scale; }, x, gamma);
 }
 
 template <bool Centered, class T>

@@ -36,6 +36,12 @@ bool has_whole_packs(Nest const& where, int operand, T const* p) {
   return true;
 }
 
+/// The same of one row.
+template <int V, class T>
+KOKKOS_FORCEINLINE_FUNCTION bool begins_whole(T const* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % static_cast<std::uintptr_t>(pack_alignment<T, V>) == 0;
+}
+
 /// The same of dense rows of n elements.
 template <int V, class T>
 bool has_whole_packs(index n, T const* p) {

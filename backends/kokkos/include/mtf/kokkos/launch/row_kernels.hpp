@@ -56,16 +56,16 @@ struct row_numbers_body {
 
 template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION A max_of(Team const& team, index n, T const* in, A scale = 1) {
-  return team.template max<A>(n, [=](index j) MTF_INLINE_LAMBDA { return scale * load(in[j]); });
+  return team.template reduce_row<max_op, A>(n, in, [=](A x) MTF_INLINE_LAMBDA { return scale * x; });
 }
 template <class Team, class T, class A = compute_t<T>, class... Next>
 MTF_FUNCTION A exp_sum_of(Team const& team, index n, T const* in, A shift, A scale, Next const*... next) {
-  return team.template sum<A>(
-      n, [=](index j) MTF_INLINE_LAMBDA { return fast_exp_down(scale * load(in[j]) - shift); }, next...);
+  return team.template reduce_row<sum_op, A>(
+      n, in, [=](A x) MTF_INLINE_LAMBDA { return fast_exp_down(scale * x - shift); }, next...);
 }
 template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION A sum_of(Team const& team, index n, T const* in) {
-  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return load(in[j]); });
+  return team.template reduce_row<sum_op, A>(n, in, [](A x) MTF_INLINE_LAMBDA { return x; });
 }
 template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION A dot_of(Team const& team, index n, T const* a, T const* b) {

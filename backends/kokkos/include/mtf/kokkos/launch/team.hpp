@@ -10,6 +10,7 @@
 // can otherwise not be written at once.
 #include <limits>
 
+#include <mtf/kokkos/launch/packed.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 #include <mtf/math/fast_math.hpp>
 
@@ -130,6 +131,16 @@ struct host_team {
     for (; j < n; ++j) rest += f(j);
     return {first.result(rest.first), second.result(rest.second)};
   }
+  /// Op over f(x) of a row's elements x.
+  template <class Op, class A, class T, class F, class... Next>
+  [[nodiscard]] MTF_FUNCTION A reduce_row(index n, T const* in, F f, Next*... next) const {
+    return reduce<Op, A>(n, [=](index j) MTF_INLINE_LAMBDA { return f(load(in[j])); }, next...);
+  }
+  /// out[j] = f(j, x...) of the elements x that rows have at j. `out` may be one of them.
+  template <class T, class F, class... In>
+  MTF_FUNCTION void write_row(index n, T* out, F f, In const*... in) const {
+    each(n, [=](index j) MTF_INLINE_LAMBDA { out[j] = convert<T>(f(j, load(in[j])...)); });
+  }
   /// f(), by one thread of the team.
   template <class F>
   MTF_FUNCTION void once(F f) const {
@@ -214,6 +225,39 @@ struct device_team {
   [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f, T*... /*next*/) const {
     return reduce<sum_op, two<A>>(n, f);
   }
+#if MTF_HAS_DEVICES
+  /// In packs, which are loaded at once where the row begins as packs do; so its place in memory does not change how
+  /// its elements are added up.
+  template <class Op, class A, class T, class F, class... Next>
+  [[nodiscard]] KOKKOS_FUNCTION A reduce_row(index n, T const* in, F const& f, Next*... /*next*/) const {
+    constexpr int width = pack_width<T>;
+    index const packs = n / width, rest = n - packs * width;
+    bool const whole = begins_whole<width>(in);
+    A all = Op::template neutral<A>();
+    if (packs > 0)
+      all = reduce<Op, A>(packs, [&](index p) {
+        auto const x = load_pack<width>(in + p * width, 1, width, whole);
+        A part[width];
+        for (int v = 0; v < width; ++v) part[v] = f(load(x.x[v]));
+        for (int half = width / 2; half > 0; half /= 2)
+          for (int v = 0; v < half; ++v) part[v] = Op::of(part[v], part[v + half]);
+        return part[0];
+      });
+    if (rest > 0) all = Op::of(all, reduce<Op, A>(rest, [&](index j) { return f(load(in[packs * width + j])); }));
+    return all;
+  }
+  template <class T, class F, class... In>
+  KOKKOS_FUNCTION void write_row(index n, T* out, F const& f, In const*... in) const {
+    constexpr int width = pack_width<T, In...>;
+    index const packs = begins_whole<width>(out) && (begins_whole<width>(in) && ...) ? n / width : 0;
+    each(packs,
+         [&](index p) { write_pack<width>(p * width, out, f, load_pack<width>(in + p * width, 1, width, true)...); });
+    each(n - packs * width, [&](index rest) {
+      index const j = packs * width + rest;
+      out[j] = convert<T>(f(j, load(in[j])...));
+    });
+  }
+#endif
   /// f(k, j) for the packs of V of n elements that this thread has, of at most K; j is a pack's first element. They are
   /// the same in every call, so that what is known of the k-th stays in registers.
   template <int K, int V, class F>
@@ -234,6 +278,16 @@ struct device_team {
     else
       Kokkos::single(Kokkos::PerTeam(member), f);
   }
+
+#if MTF_HAS_DEVICES
+ private:
+  template <int V, class T, class F, class... In>
+  KOKKOS_FORCEINLINE_FUNCTION static void write_pack(index j, T* out, F const& f, pack<In, V> const&... x) {
+    pack<T, V> y;
+    for (int v = 0; v < V; ++v) y.x[v] = convert<T>(f(j + v, load(x.x[v])...));
+    store_pack<V>(out + j, 1, V, true, y);
+  }
+#endif
 };
 
 template <class Exec, class Body>
