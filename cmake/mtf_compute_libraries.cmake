@@ -1,14 +1,29 @@
-# The libraries behind mtf::kokkos' matrix products and random numbers. Included by mtf's own build and by its installed
+# The libraries behind mtf::kokkos' matrix products and random numbers, and vendors' between devices. Included by mtf's own build and by its installed
 # mtfConfig.cmake: the device's library follows the Kokkos that is found there and then.
 #   DNNL::dnnl              oneDNN, on the host
 #   Random123::Random123    counter-based random numbers
 #   mtf::device_libraries   cuBLASLt with Kokkos' CUDA, rocBLAS with its HIP; no such target with neither
+#   mtf::cudnn              cuDNN, with CUDA and where it is: of mtf::kokkos_compiled, if that was built with it
+#   mtf::nccl_library       NCCL, likewise: of mtf::nccl
 find_package(DNNL MODULE REQUIRED)
 find_package(Random123 MODULE REQUIRED)
 
 if(Kokkos_ENABLE_CUDA)
   find_package(CUDAToolkit REQUIRED)
   set(mtf_device_library CUDA::cublasLt)
+  find_library(MTF_CUDNN_LIBRARY cudnn HINTS "${CUDAToolkit_LIBRARY_DIR}" "${CUDAToolkit_LIBRARY_ROOT}/lib")
+  find_path(MTF_CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(MTF_CUDNN_LIBRARY AND NOT TARGET mtf::cudnn)
+    add_library(mtf::cudnn INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(mtf::cudnn INTERFACE "${MTF_CUDNN_LIBRARY}" CUDA::nvrtc)
+  endif()
+  find_library(MTF_NCCL_LIBRARY nccl HINTS "${CUDAToolkit_LIBRARY_DIR}" "${CUDAToolkit_LIBRARY_ROOT}/lib")
+  find_path(MTF_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(MTF_NCCL_LIBRARY AND MTF_NCCL_INCLUDE_DIR AND NOT TARGET mtf::nccl_library)
+    add_library(mtf::nccl_library INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(mtf::nccl_library INTERFACE "${MTF_NCCL_LIBRARY}" CUDA::cudart)
+    target_include_directories(mtf::nccl_library SYSTEM INTERFACE "${MTF_NCCL_INCLUDE_DIR}")
+  endif()
 elseif(Kokkos_ENABLE_HIP)
   find_package(rocblas CONFIG REQUIRED)
   set(mtf_device_library roc::rocblas)

@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(mtf_config_dir "${CMAKE_INSTALL_DATAROOTDIR}/cmake/mtf")
 install(TARGETS mtf EXPORT mtfTargets FILE_SET HEADERS)
-foreach(component IN ITEMS kokkos mpi threads checkpoint tokenizers)
+foreach(component IN ITEMS kokkos mpi nccl threads checkpoint tokenizers)
   if(TARGET mtf_${component})
     install(TARGETS mtf_${component} EXPORT mtf_${component}Targets FILE_SET HEADERS)
     install(EXPORT mtf_${component}Targets NAMESPACE mtf:: DESTINATION "${mtf_config_dir}")

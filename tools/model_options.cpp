@@ -43,7 +43,7 @@ model_options::model_options(CLI::App& app, model_choice& on, std::vector<sizes_
       ->needs(choose);
   if (has_ranks_as_threads) {
     add_number(app, "--ranks", on.ranks, 1, 1 << 20, "--choose: how many ranks, where mpirun does not say it");
-    app.get_option("--ranks")->needs(choose)->default_str("");
+    app.get_option("--ranks")->needs(choose)->excludes(app.get_option("--mesh"))->default_str("");
     app.add_flag("--ranks-as-threads", on.ranks_as_threads,
                  "all ranks are threads of this process, which starts without mpirun");
     // Also where the rest of the line is wrong: the flag decides who reports that.

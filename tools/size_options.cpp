@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -103,6 +104,13 @@ size_options::found size_options::result(std::string const& config) const {
   auto const path = model_.empty() ? config : model_;
   found f;
   mtf::extents_value file;
+  if (path.ends_with(".gguf"))
+    throw mtf::user_error("--model " + path + ": expected a JSON file, found a GGUF file: make a directory of it " +
+                          "first, by `convert " + shell_word(path) + " DIRECTORY`, and take its config.json");
+  std::error_code none;
+  if (!model_.empty() && !config.empty() && !std::filesystem::equivalent(model_, config, none))
+    throw mtf::user_error("--model " + model_ + ": the sizes are those of " + config +
+                          ", whose values the training begins with: expected no other file");
   if (!path.empty()) {
     f.config = mtf::config_from(path);
     file = in_file(f.config);

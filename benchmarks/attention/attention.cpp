@@ -12,6 +12,7 @@
 
 #include <mtf/backend/single_rank.hpp>
 #include <mtf/kokkos.hpp>
+#include <mtf/kokkos/attention/whole_scores.hpp>
 #include <mtf/mtf.hpp>
 
 namespace primitives = mtf::primitives;
@@ -102,21 +103,24 @@ void measure(char const* type, backend& machine, index batch, index sequence, in
   });
 
   attention_products const w{shape};
+  mtf::kokkos::score_block const whole{0, sequence, 0, sequence};
   mtf::backend::rows const rows{.outer = w.rows(), .n = sequence};
   mtf::backend::visible_rows const rule = w.seen();
   index const square = w.rows() * sequence;
   numbers<T> const scores(machine, square), weights(machine, square), dweights(machine, square);
   report(machine, "composed, forward", 2 * product, [&] {
-    machine.run(primitives::contract{w.scores(mtf::backend::of_k), q.read(), k.read(), scores.get()});
+    machine.run(primitives::contract{w.scores(mtf::backend::of_k, whole).what, q.read(), k.read(), scores.get()});
     machine.run(primitives::softmax{rows, scale, rule, weights.get(), scores.read()});
-    machine.run(primitives::contract{w.weighted(mtf::backend::of_v), weights.read(), v.read(), out.get()});
+    machine.run(primitives::contract{w.weighted(mtf::backend::of_v, whole).what, weights.read(), v.read(), out.get()});
   });
   report(machine, "composed, backward", 4 * product, [&] {
-    machine.run(primitives::contract{w.transposed_weighted(mtf::backend::of_v), weights.read(), g.read(), dv.get()});
-    machine.run(primitives::contract{w.scores(mtf::backend::of_v), g.read(), v.read(), dweights.get()});
+    machine.run(primitives::contract{w.transposed_weighted(mtf::backend::of_v, whole).what, weights.read(), g.read(),
+                                     dv.get()});
+    machine.run(primitives::contract{w.scores(mtf::backend::of_v, whole).what, g.read(), v.read(), dweights.get()});
     machine.run(primitives::softmax_vjp{rows, scale, scores.get(), weights.read(), dweights.read()});
-    machine.run(primitives::contract{w.weighted(mtf::backend::of_k), scores.read(), k.read(), dq.get()});
-    machine.run(primitives::contract{w.transposed_weighted(mtf::backend::of_k), scores.read(), q.read(), dk.get()});
+    machine.run(primitives::contract{w.weighted(mtf::backend::of_k, whole).what, scores.read(), k.read(), dq.get()});
+    machine.run(
+        primitives::contract{w.transposed_weighted(mtf::backend::of_k, whole).what, scores.read(), q.read(), dk.get()});
   });
 }
 

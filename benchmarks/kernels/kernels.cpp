@@ -179,7 +179,7 @@ void kernels<T>::register_all() {
   kernel("take_rows", 2 * whole,
          [](backend& b, A& a) { b.run(primitives::take_rows{count, width, count, 0, count, a.y, in(a.x), a.ids}); });
   kernel("add_rows", 3 * whole,
-         [](backend& b, A& a) { b.run(primitives::add_rows{count, width, count, 0, a.dx, in(a.dy), a.ids}); });
+         [](backend& b, A& a) { b.run(primitives::add_rows{count, width, count, 0, count, a.dx, in(a.dy), a.ids}); });
   kernel("dropout", 2 * whole,
          [](backend& b, A& a) { b.run(primitives::dropout{arrays<T>::everywhere(), 1, 0.1, a.y, in(a.x)}); });
   kernel("random_normal", whole,

@@ -240,7 +240,8 @@ class measurement {
            [&](index n) { return primitives::reduce<float>{mtf::combine::sum, to_columns(n), column2, in(a[0])}; });
     kernel(m, false,
            [&](index n) { return primitives::take_rows<float>{n, width, width, 0, width, kept(n), in(a[1]), ids}; });
-    kernel(m, false, [&](index n) { return primitives::add_rows<float>{n, width, width, 0, a[0], in(a[1]), ids}; });
+    kernel(m, false,
+           [&](index n) { return primitives::add_rows<float>{n, width, width, 0, width, a[0], in(a[1]), ids}; });
     kernel(m, false,
            [&](index n) { return primitives::square_sum<float>{n * width, next<double>(1), next<float>(n * width)}; });
     kernel(m, false, [&](index n) {

@@ -93,13 +93,20 @@ refused_later("config.json: the model_type \"bert\" is none that this program ha
 file(WRITE "${WORK}/config.json" "{\"layers\": 2.5}")
 refused_later("config.json: layers: expected a whole number from 0 to [0-9]+, found 2.5" "${TRAIN}" ${flags} --model "${WORK}/config.json")
 file(MAKE_DIRECTORY "${WORK}/odd/config.json")
-refused_later("odd/config.json is a directory; a file was expected" "${TRAIN}" ${flags} --from "${WORK}/odd")
+refused_later("odd/config.json cannot be read: it is a directory" "${TRAIN}" ${flags} --from "${WORK}/odd")
 refused_later("--kv-heads" "${TRAIN}" ${flags} --kv-heads 2)
 file(READ "${MODELS}/llama/config.json" config)
 string(JSON config SET "${config}" hidden_act "\"gelu\"")
 file(WRITE "${WORK}/config.json" "${config}")
 refused_later("config.json: hidden_act should be silu for the Llama" "${TRAIN}" ${flags} --model "${WORK}/config.json")
 
+refused_later("--from .*llama.gguf: expected a directory of Hugging Face's or a .safetensors file, found a GGUF file: make a directory of it first, by .convert [^ ]*llama.gguf DIRECTORY" "${TRAIN}" ${flags}
+  --from "${MODELS}/llama.gguf")
+refused_later("--from .*config.json: expected a directory of Hugging Face's or a .safetensors file, found another file" "${TRAIN}" ${flags}
+  --from "${MODELS}/llama/config.json")
+refused_later("(--ranks excludes --mesh|--mesh excludes --ranks)" "${TRAIN}" ${flags} --choose seconds --mesh a:1 --ranks 1)
+refused_later("--model .*llama-tied/config.json: the sizes are those of .*llama/config.json, whose values the training begins with: expected no other file" "${TRAIN}" ${flags}
+  --from "${MODELS}/llama" --model "${MODELS}/llama-tied/config.json")
 refused_later("nowhere/config.json cannot be read" "${TRAIN}" ${flags} --from "${WORK}/nowhere")
 refused_later("gpt2 is not what is read, in [0-9]+ ways: the tensor transformer.wte.weight is .61, 32.; here it is .vocab 61, d_model 64.; the tensor" "${TRAIN}" ${flags}
   --from "${MODELS}/gpt2" --d-model 64)

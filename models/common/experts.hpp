@@ -72,12 +72,13 @@ constexpr token_routing<Token, Expert, Slot, Ids, Gates, Chosen> routed(Ids cons
 /// (Two returns, not `?:`, of which GCC 12 loses the gradient in a constant expression, a plan.)
 template <class Expert, class X>
 constexpr X weighed(X const& own, bool renormalised) {
-  if (renormalised) return own / mtf::sum<Expert>(own);
-  return own;
+  if (!renormalised) return own;
+  auto const all = mtf::sum<Expert>(own);
+  return own / mtf::where(all == 0, 1, all);  // of gates that are all 0 none counts
 }
 
-/// The first tokens that chose an expert: one number a token, choice and expert, counted up along tokens and summed
-/// where it names a slot.
+/// The first tokens that chose an expert (priority::position): one number a token, choice and expert, counted up along
+/// tokens and summed where it names a slot.
 template <class Token, class Slot, class Choice>
 constexpr auto in_order_of_position(auto const& taken) {
   auto const of_choices_before = mtf::cumulative_sum<Choice>(mtf::sum<Token>(taken), mtf::cumulative::exclusive);
@@ -92,7 +93,8 @@ constexpr auto in_order_of_position(auto const& taken) {
 /// and Mixtral's. `gates`: floats [groups..., Token, Expert], not negative, usually a softmax of the router's products;
 /// of equal ones the first expert is taken. A token's gates may be divided by the sum of those it chose
 /// (`renormalised`; Mixtral, GShard: tokens that find no slot count). The gradient goes through the gates. Choosing
-/// sends what top_k, cumulative_sum and scatter_add do: nothing where neither Token nor Expert is split.
+/// sends what top_k, cumulative_sum and scatter_add do, or, by gate, two top_k: nothing where neither Token nor Expert
+/// is split. Refused by gate: more slots than tokens.
 template <dimension Token, dimension Expert, dimension Slot, dimension Choice, priority By = priority::position>
 constexpr auto tokens_choose(operand auto const& gates, bool renormalised = false) {
   auto const [best, places] = mtf::top_k<Expert, Choice>(mtf::stop_gradient(gates));
@@ -162,12 +164,14 @@ constexpr double size_of(mtf::shape<Own...> const*, auto const& x) {
 /// The loss that keeps experts equally busy (Fedus et al. 2021, equations 4 to 6): experts times the sum over them of
 /// the share of tokens that chose one and the mean of its gates, which are probabilities; as many as a token's choices
 /// where all are equal. Taken in each position of Groups, if some are named, then their mean; else over all tokens.
-/// Times 0.01 it is added to the loss. The gradient goes through the gates. Sends the sums: two numbers an expert.
+/// Times 0.01 it is added to the loss. Both losses are in the type that gates are computed in. The gradient goes
+/// through the gates. Sends the sums: two numbers an expert.
 template <dimension Expert, dimension... Groups>
 constexpr auto load_balance_loss(operand auto const& gates, operand auto const& chosen) {
   using X = std::remove_cvref_t<decltype(gates)>;
-  auto const share = mtf::einsum<Groups..., Expert>(mtf::cast<typename X::element_type>(chosen));
-  auto const mean_gate = mtf::einsum<Groups..., Expert>(gates);
+  using A = mtf::compute_t<typename X::element_type>;
+  auto const share = mtf::einsum<Groups..., Expert>(mtf::cast<A>(chosen));
+  auto const mean_gate = mtf::einsum<Groups..., Expert>(mtf::cast<A>(gates));
   double const n = experts::size_of(static_cast<typename X::shape_type const*>(nullptr), gates) /
                    experts::extents_of<Expert, Groups...>(gates);
   return mtf::mean(mtf::sum<Expert>(share * mean_gate)) * (static_cast<double>(mtf::extent<Expert>(gates)) / (n * n));
@@ -177,15 +181,15 @@ constexpr auto load_balance_loss(operand auto const& gates, operand auto const& 
 /// products small.
 template <dimension Expert>
 constexpr auto router_z_loss(operand auto const& logits) {
-  return mtf::mean(mtf::square(mtf::logsumexp<Expert>(logits)));
+  using A = mtf::compute_t<typename std::remove_cvref_t<decltype(logits)>::element_type>;
+  return mtf::mean(mtf::square(mtf::logsumexp<Expert>(mtf::cast<A>(logits))));
 }
 
 /// Each element times a number from [1 - epsilon, 1 + epsilon), which depends on the key and the global position only:
 /// the router's input in training (Fedus et al. 2021).
 constexpr auto jitter(operand auto const& x, double epsilon, random_key key) {
   auto const all = mtf::complete(x);
-  using X = std::remove_cvref_t<decltype(all)>;
-  return all * mtf::random_uniform<X>(all.backend(), key, 1 - epsilon, 1 + epsilon);
+  return all * mtf::random_uniform_like(all, key, 1 - epsilon, 1 + epsilon);
 }
 
 }  // namespace mtf::models

@@ -2,15 +2,15 @@
 // The sizes of a model, as a struct: its dimensions, the number of its layers, and whether the output is the token
 // embedding, transposed. In types, as examples/transformer/configs/demo.hpp has them, or as values.
 #include <cstdint>
-#include <string>
 #include <type_traits>
 
 #include <mtf/core/dim.hpp>
-#include <mtf/core/error.hpp>
 #include <mtf/core/extents_value.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/ops/indexing.hpp>
 #include <mtf/tensor/extent.hpp>
+
+#include "../common/completed_sizes.hpp"
 
 namespace mtf::gpt2 {
 
@@ -59,25 +59,8 @@ struct any_sizes {
   }
   /// With what follows where it was not given: heads that share d_model, a d_ff of four times that, as many positions
   /// as tokens. What cannot be so is a user_error.
-  static mtf::extents_value completed(mtf::extents_value sizes) {
-    auto const given = [&](char const* name) { return sizes.find(name); };
-    if (auto const d_model = given("d_model"), heads = given("heads"); d_model && heads && *heads > 0) {
-      if (!given("d_head") && *d_model % *heads != 0)
-        throw mtf::user_error("d_model " + std::to_string(*d_model) + " is no multiple of heads " +
-                              std::to_string(*heads) + ": give d_head too");
-      if (!given("d_head")) sizes.give("d_head", *d_model / *heads);
-      if (!given("d_ff")) sizes.give("d_ff", 4 * *d_model);
-    }
-    if (auto const sequence = given("sequence"), positions = given("positions"); sequence) {
-      if (positions && *positions < *sequence)
-        throw mtf::user_error("positions " + std::to_string(*positions) + " are fewer than a sequence's tokens, " +
-                              std::to_string(*sequence) + ": give a shorter sequence");
-      if (!positions) sizes.give("positions", *sequence);
-    }
-    if (auto const untied = given("untied_output"); untied && *untied > 1)
-      throw mtf::user_error("untied_output is 1, or 0 if the output is the token embedding; found " +
-                            std::to_string(*untied));
-    return sizes;
+  static mtf::extents_value completed(mtf::extents_value const& sizes) {
+    return models::completed_sizes(sizes, sizes.find("heads").value_or(0), "heads ", 4);
   }
 };
 

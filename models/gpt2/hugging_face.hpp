@@ -14,6 +14,7 @@
 #include <mtf/core/error.hpp>
 #include <mtf/core/extents_value.hpp>
 
+#include "../common/config_numbers.hpp"
 #include "../common/json_number.hpp"
 #include "settings.hpp"
 
@@ -70,10 +71,11 @@ inline constexpr std::array<std::pair<char const*, char const*>, 6> size_names{{
                                                                                 {"n_positions", "positions"},
                                                                                 {"vocab_size", "vocab"}}};
 
-/// The sizes that a config.json says; n_inner and tie_word_embeddings may be left out. Nothing, if it is no GPT-2's. A
-/// user_error: a GPT-2 that computes otherwise than model.hpp does.
+/// The sizes that a config.json says; n_inner and tie_word_embeddings may be left out. Nothing, if it is no GPT-2's
+/// (the first files of which have no model_type). A user_error: a size that is not there, a GPT-2 that computes
+/// otherwise than model.hpp does.
 inline mtf::extents_value sizes_of_config(mtf::config_values const& config) {
-  if (!config.contains("n_embd")) return {};
+  if (!config.contains("n_embd") && config.text("model_type").value_or("") != "gpt2") return {};
   auto const should = [&](std::string const& key, bool is, std::string const& what) {
     if (!is) throw mtf::user_error(config.path() + ": " + key + " should be " + what + " for the GPT-2 that is here");
   };
@@ -87,7 +89,8 @@ inline mtf::extents_value sizes_of_config(mtf::config_values const& config) {
   should("add_cross_attention", config.number("add_cross_attention").value_or(0) == 0, "false");
   mtf::extents_value sizes;
   for (auto const& [theirs, ours] : size_names)
-    if (auto const n = config.number(theirs)) sizes.give(ours, *n);
+    if (std::string_view(theirs) != "n_inner") sizes.give(ours, models::size_in(config, theirs));
+  if (auto const n = models::optional_size_in(config, "n_inner")) sizes.give("d_ff", *n);
   sizes.give("untied_output", config.number("tie_word_embeddings").value_or(1) == 0 ? 1 : 0);
   return sizes;
 }
@@ -95,7 +98,7 @@ inline mtf::extents_value sizes_of_config(mtf::config_values const& config) {
 /// The other numbers.
 inline settings settings_of_config(mtf::config_values const& config) {
   settings s;
-  s.epsilon = config.real("layer_norm_epsilon").value_or(s.epsilon);
+  s.epsilon = models::positive_in(config, "layer_norm_epsilon").value_or(s.epsilon);
   return s;
 }
 

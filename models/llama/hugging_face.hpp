@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <mtf/checkpoint/config_values.hpp>
@@ -12,6 +13,7 @@
 #include <mtf/core/error.hpp>
 #include <mtf/core/extents_value.hpp>
 
+#include "../common/config_numbers.hpp"
 #include "../common/json_number.hpp"
 #include "settings.hpp"
 
@@ -49,8 +51,8 @@ inline constexpr std::array<std::pair<char const*, char const*>, 7> size_names{
      {"max_position_embeddings", "positions"},
      {"vocab_size", "vocab"}}};
 
-/// The sizes that a config.json says. Nothing, if it is no Llama's. A user_error: a Llama that computes otherwise than
-/// model.hpp does.
+/// The sizes that a config.json says; num_key_value_heads, head_dim and tie_word_embeddings may be left out. Nothing,
+/// if it is no Llama's. A user_error: a size that is not there, a Llama that computes otherwise than model.hpp does.
 inline mtf::extents_value sizes_of_config(mtf::config_values const& config) {
   if (config.text("model_type").value_or("") != "llama") return {};
   auto const should = [&](std::string const& key, bool is, std::string const& what) {
@@ -59,13 +61,15 @@ inline mtf::extents_value sizes_of_config(mtf::config_values const& config) {
   should("hidden_act", config.text("hidden_act").value_or("silu") == "silu", "silu");
   should("attention_bias", config.number("attention_bias").value_or(0) == 0, "false");
   should("mlp_bias", config.number("mlp_bias").value_or(0) == 0, "false");
-  auto const heads = config.number("num_attention_heads").value_or(0);
-  auto const kv_heads = config.number("num_key_value_heads").value_or(heads);
-  should("num_attention_heads", kv_heads > 0 && heads > 0 && heads % kv_heads == 0,
+  auto const heads = models::size_in(config, "num_attention_heads");
+  auto const kv_heads = models::optional_size_in(config, "num_key_value_heads").value_or(heads);
+  should("num_attention_heads", heads % kv_heads == 0,
          "a multiple of num_key_value_heads, " + std::to_string(kv_heads) + ", not " + std::to_string(heads) + ",");
   mtf::extents_value sizes;
   for (auto const& [theirs, ours] : size_names)
-    if (auto const n = config.number(theirs)) sizes.give(ours, *n);
+    if (std::string_view const key = theirs; key != "num_key_value_heads" && key != "head_dim")
+      sizes.give(ours, models::size_in(config, theirs));
+  if (auto const n = models::optional_size_in(config, "head_dim")) sizes.give("d_head", *n);
   sizes.give("kv_heads", kv_heads);
   sizes.give("group", heads / kv_heads);
   sizes.give("untied_output", config.number("tie_word_embeddings").value_or(0) == 0 ? 1 : 0);
@@ -86,32 +90,36 @@ inline void read_yarn(settings& s, mtf::config_values const& config, auto const&
                            .value_or(scale != 0 && of_all != 0 ? of_factor(scale) / of_factor(of_all) : of_factor(1));
 }
 
-/// The other numbers. A user_error: positions that turn in a way that is not here.
+/// The other numbers. A user_error: positions that turn in a way that is not here, a number that none can have.
 inline settings settings_of_config(mtf::config_values const& config) {
   settings s;
-  s.epsilon = config.real("rms_norm_eps").value_or(s.epsilon);
+  s.epsilon = models::positive_in(config, "rms_norm_eps").value_or(s.epsilon);
   // transformers 5 has all of them in one object, 4 the base outside of another.
   auto const real = [&](std::string const& key) {
     auto const five = config.real("rope_parameters." + key);
     return five ? five : config.real("rope_scaling." + key);
   };
+  auto const positive = [&](std::string const& key) {
+    auto const five = models::positive_in(config, "rope_parameters." + key);
+    return five ? five : models::positive_in(config, "rope_scaling." + key);
+  };
   auto const text = [&](std::string const& key) {
     auto const five = config.text("rope_parameters." + key);
     return five ? five : config.text("rope_scaling." + key);
   };
-  if (auto const theta = real("rope_theta"))
+  if (auto const theta = positive("rope_theta"))
     s.theta = *theta;
   else
-    s.theta = config.real("rope_theta").value_or(s.theta);
+    s.theta = models::positive_in(config, "rope_theta").value_or(s.theta);
   auto const type = text("rope_type").value_or(text("type").value_or("default"));
   if (type == "linear" || type == "llama3" || type == "yarn") {
     s.scaling = type == "linear"   ? rotary_scaling::linear
                 : type == "llama3" ? rotary_scaling::llama3
                                    : rotary_scaling::yarn;
-    s.factor = real("factor").value_or(s.factor);
-    s.low_freq_factor = real("low_freq_factor").value_or(s.low_freq_factor);
-    s.high_freq_factor = real("high_freq_factor").value_or(s.high_freq_factor);
-    s.original_positions = real("original_max_position_embeddings").value_or(s.original_positions);
+    s.factor = positive("factor").value_or(s.factor);
+    s.low_freq_factor = positive("low_freq_factor").value_or(s.low_freq_factor);
+    s.high_freq_factor = positive("high_freq_factor").value_or(s.high_freq_factor);
+    s.original_positions = positive("original_max_position_embeddings").value_or(s.original_positions);
     if (type == "yarn") read_yarn(s, config, real);
   } else if (type != "default") {
     throw mtf::user_error(config.path() +

@@ -23,9 +23,10 @@ set(plan_may core math backend sharding tape tensor ops autodiff checkpoint trai
 # The backends are installed apart: they use public headers only, and nothing above the contract.
 set(kokkos_may core math backend)
 # Rooms of the Kokkos backend, lowest first: each includes those before it.
-set(kokkos_rooms runtime launch gemm kernels attention backend)
+set(kokkos_rooms runtime launch vendor gemm kernels attention backend)
 set(mpi_may core math backend)
 set(threads_may core math backend)
+set(nccl_may core math backend mpi)
 set(longest 450)
 set(longest_median 120)
 
@@ -33,7 +34,8 @@ set(problems "")
 set(wings "")
 set(all "")
 set(lengths "")
-foreach(room IN ITEMS include backends/kokkos/include backends/mpi/include backends/threads/include)
+foreach(room IN ITEMS include backends/kokkos/include backends/mpi/include backends/threads/include
+    backends/nccl/include)
   file(GLOB_RECURSE found RELATIVE "${ROOT}/${room}" "${ROOT}/${room}/*.hpp")
   foreach(header IN LISTS found)
     list(APPEND all "${header}")
@@ -68,7 +70,7 @@ foreach(room IN ITEMS include backends/kokkos/include backends/mpi/include backe
         string(APPEND problems "\n  ${header} includes the umbrella ${include}")
       elseif(NOT CMAKE_MATCH_2 STREQUAL wing AND NOT CMAKE_MATCH_2 IN_LIST ${wing}_may)
         string(APPEND problems "\n  ${header}, of the wing ${wing}, includes ${include}")
-      elseif(wing MATCHES "kokkos|mpi|threads" AND include MATCHES "^mtf/detail/")
+      elseif(wing MATCHES "kokkos|mpi|threads|nccl" AND include MATCHES "^mtf/detail/")
         string(APPEND problems "\n  ${header} includes ${include}, which is private to the core")
       endif()
       if(wing STREQUAL "kokkos" AND include MATCHES "^mtf/kokkos/([a-z]+)/")

@@ -120,6 +120,8 @@ void add_created(table& all) {
   FUZZ_OF_ONE((arg<T, b>), define::constant([](std::size_t, define::position const&) { return 0; }),
               mtf::zeros_like(x));
   FUZZ_OF_ONE((bc), define::constant([](std::size_t, define::position const&) { return 1; }), mtf::ones_like(x));
+  FUZZ_OF_ONE((ab), define::uniform(mtf::random_key(7).bits(), -1, 1),
+              mtf::random_uniform_like(x, mtf::random_key(7), -1, 1));
   FUZZ_OF_ONE((arg<T, a, k>),
               define::constant([](std::size_t, define::position const& p) { return p[4] <= p[0] ? 1 : 0; }),
               mtf::attention_mask<a, k, mtf::any_layout<0>>(x.backend(), mtf::visible::causal()));

@@ -109,8 +109,10 @@ TEST_CASE("a copy of a profile is one of its own") {
   table.enter("outer");
   auto copy = table;
   copy.enter("inner");
-  copy.add(mtf::pass::forward, mtf::limit::memory, 1, 0, 8);
-  table.add(mtf::pass::forward, mtf::limit::memory, 1, 0, 8);
+  copy.add(mtf::pass::forward, mtf::limit::memory, 0, 8);
+  table.took(table.add(mtf::pass::forward, mtf::limit::memory, 0, 8), 2);
+  CHECK(table.rows().front().seconds == 2);
+  CHECK(copy.rows().front().seconds == 0);
   CHECK(std::string_view(copy.rows().front().operation) == "inner");
   CHECK(std::string_view(table.rows().front().operation) == "outer");
   copy = std::move(table);

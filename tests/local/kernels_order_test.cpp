@@ -186,28 +186,32 @@ TEST_CASE_TEMPLATE("rows in order", T, float, double, bfloat16, std::int32_t) {
 
 TEST_CASE_TEMPLATE("rows of a batch of tables", T, float, double, bfloat16) {
   struct {
-    index batch, count, width, vocab, offset;
-  } const tables[]{{3, 5, 4, 6, 0}, {4, 1, 1, 9, 3}, {2, 70, 130, 8, 4}};
+    index batch, count, width, vocab, offset, end;  // rows from `end` on are pads
+  } const tables[]{
+      {3, 5, 4, 6, 0, 6}, {4, 1, 1, 9, 3, 12}, {2, 70, 130, 8, 4, 12}, {2, 70, 3, 8, 4, 10}, {1, 9, 3, 4, 8, 6}};
   for (auto const& t : tables) {
     array<T> const table(numbers(t.batch * t.vocab * t.width, 1)), dy(numbers(t.batch * t.count * t.width, 2));
     array<T> const sums(std::vector<double>(size(t.batch * t.vocab * t.width))), out(t.batch * t.count * t.width);
     std::vector<double> named(size(t.batch * t.count));
     for (std::size_t i = 0; i < named.size(); ++i) named[i] = static_cast<double>(i * 7 % size(t.vocab + t.offset)) - 1;
     array<std::int32_t> const ids(named);
-    device().run(primitives::take_rows<T>{t.count, t.width, t.vocab, t.offset, t.vocab + t.offset, out.get(),
-                                          table.get(), ids.get(), t.batch});
+    device().run(primitives::take_rows<T>{t.count, t.width, t.vocab, t.offset, t.end, out.get(), table.get(), ids.get(),
+                                          t.batch});
     device().run(
-        primitives::add_rows<T>{t.count, t.width, t.vocab, t.offset, sums.get(), dy.get(), ids.get(), t.batch});
+        primitives::add_rows<T>{t.count, t.width, t.vocab, t.offset, t.end, sums.get(), dy.get(), ids.get(), t.batch});
     auto const from = table.host(), g = dy.host(), taken = out.host(), added = sums.host();
     std::vector<double> want(added.size());
     for (index b = 0; b < t.batch; ++b)
       for (index c = 0; c < t.count; ++c)
         for (index j = 0; j < t.width; ++j) {
           index const row = static_cast<index>(named[size(b * t.count + c)]) - t.offset;
-          bool const here = row >= 0 && row < t.vocab;
+          bool const none = row + t.offset >= t.end, here = row >= 0 && row < t.vocab && !none;
           std::size_t const in_rows = size((b * t.count + c) * t.width + j);
           std::size_t const in_table = here ? size((b * t.vocab + row) * t.width + j) : 0;
-          CHECK(taken[in_rows] == (here ? from[in_table] : 0));
+          if (none)
+            CHECK(std::isnan(taken[in_rows]));
+          else
+            CHECK(taken[in_rows] == (here ? from[in_table] : 0));
           if (here) want[in_table] += g[in_rows];
         }
     for (std::size_t i = 0; i < want.size(); ++i) CHECK(close(added[i], want[i], within<T>()));

@@ -102,6 +102,30 @@ TEST_CASE("a gradient of the features alone, and of the table alone") {
   for (double const x : numbers(of_table.gradients.h.complete())) CHECK(x == 0);
 }
 
+TEST_CASE_TEMPLATE("what memory held before is read nowhere", T, float, double, mtf::bfloat16) {
+  example<T> e;
+  auto const made = [&] {
+    return mtf::value_and_grad([&](auto const& p) {
+      return mtf::mean(mtf::linear_cross_entropy<classes>(p.h, p.table, e.labels));
+    })(std::as_const(e.p));
+  };
+  auto const expected = made();
+  // Blocks of all sizes that a chunk may have, given back full of NaN: bytes of ones.
+  std::vector<std::pair<void*, std::size_t>> blocks;
+  for (std::size_t bytes = 64; bytes <= (std::size_t{1} << 22U); bytes += std::max<std::size_t>(64, bytes / 8)) {
+    std::vector<char> const ones(bytes, static_cast<char>(0xff));
+    for (int i = 0; i < 4; ++i) {
+      blocks.emplace_back(e.machine.allocate(bytes), bytes);
+      e.machine.from_host(blocks.back().first, ones.data(), bytes);
+    }
+  }
+  for (auto const& [at, bytes] : blocks) e.machine.release(at, bytes);
+  auto const again = made();
+  CHECK(numbers(again.value) == numbers(expected.value));
+  CHECK(numbers(again.gradients.h.complete()) == numbers(expected.gradients.h.complete()));
+  CHECK(numbers(again.gradients.table.complete()) == numbers(expected.gradients.table.complete()));
+}
+
 TEST_CASE("the logits of all rows are never there") {
   example<float> e;
   auto const peak_of = [&](auto const& loss) {
@@ -112,7 +136,8 @@ TEST_CASE("the logits of all rows are never there") {
   };
   auto const in_chunks =
       peak_of([&](auto const& p) { return mtf::mean(mtf::linear_cross_entropy<classes>(p.h, p.table, e.labels)); });
-  std::size_t const logits = 128 * classes::extent * sizeof(float), h = rows::extent * features::extent * sizeof(float),
+  std::size_t const pitch = (classes::extent + 3) / 4 * 4;  // whole units of 16 bytes
+  std::size_t const logits = 128 * pitch * sizeof(float), h = rows::extent * features::extent * sizeof(float),
                     table = classes::extent * features::extent * sizeof(float), a_row = rows::extent * sizeof(float);
   // The gradients, what a product packs (the table at most), statistics, losses, alignment.
   CHECK(in_chunks <= logits + h + 2 * table + 6 * a_row + 64 * 16);

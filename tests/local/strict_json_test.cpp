@@ -37,6 +37,7 @@ TEST_CASE("keys twice, deep nesting and what is no JSON are refused") {
        {"", "[1,]", "{\"a\"}", "1e999", "\"\xff\"", "[1] 2", "nul", "{\"a\":1", "[\"\x01\"]"}) {
     CAPTURE(text);
     CHECK(why_not(text).find("it is not JSON: ") == 0);
+    CHECK(why_not(text).find("json.exception") == std::string::npos);
   }
 }
 

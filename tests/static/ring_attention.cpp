@@ -57,11 +57,16 @@ static_assert(sent_by(window, pass::backward, collective_kind::permute) == 2 * p
 constexpr auto short_window = plan_with<ring, near<1>>();
 static_assert(sent_by(short_window, pass::forward, collective_kind::permute) == 0);
 
-// Contiguous parts are not balanced: the last rank's queries see all keys, but for half of its own.
+// The last rank's queries see all keys, the first one's hardly any: exchanged by halves, all have as much to do. That
+// takes half of q (as large as k and v here) and of the result, backward of its gradient and of q's, and a number a
+// query.
 constexpr auto causal = plan_with<ring, earlier>();
-constexpr double queries = 1024 / 8, pairs = queries * (1024 - queries) + queries * (queries + 1) / 2;
+constexpr double pairs = 1024.0 * 1025 / 2 / 8;
 static_assert(causal.flops("attention") == (2 + 5) * 2.0 * 2 * 4 * 2 * 16 * pairs);
-static_assert(everything.flops("attention") == (2 + 5) * 2.0 * 2 * 4 * 2 * 16 * queries * 1024);
+static_assert(sent_by(causal, pass::forward, collective_kind::permute) == 7 * part + part / 2 + part / 2);
+static_assert(sent_by(causal, pass::backward, collective_kind::permute) ==
+              2 * 7 * part + part / 2 + part / 2 + 2 * 4 * 2 * (1024 / 8 / 2) * sizeof(float));
+static_assert(everything.flops("attention") == (2 + 5) * 2.0 * 2 * 4 * 2 * 16 * (1024 / 8) * 1024);
 
 // Heads that keys lack are split by what splits the keys: they go round as well.
 constexpr auto of_heads = plan_with<mtf::layout<mtf::mesh<q>, mtf::split<group, q>, mtf::split<memory, q>>, all>();

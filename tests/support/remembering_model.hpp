@@ -3,11 +3,14 @@
 // what is asked of it.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../../tools/writing/model_on_ranks.hpp"
@@ -18,8 +21,11 @@ class remembering_model {
  public:
   std::int64_t vocabulary = 256, positions = 512, rows_of = 1, memory_of = 1;
   std::chrono::microseconds step_takes{0};
+  bool finds = false, asynchronous = false;  // tokens by itself; a step late
   // What was asked of it.
   std::int64_t arranged = 0, most_rows = 0, most_memory = 0;
+  std::int64_t drawn = 0, given = 0, went_on = 0,
+               most_under_way = 0;  // steps: of logits, by go_on with tokens, without
 
   /// The logits behind these tokens: letters more often than other bytes, now and then the byte 0.
   [[nodiscard]] std::vector<float> behind(std::vector<std::int32_t> const& tokens) const {
@@ -40,33 +46,54 @@ class remembering_model {
   }
 
   mtf::tools::model_on_ranks on_ranks() {
-    return {.vocabulary = vocabulary,
-            .positions = positions,
-            .rows_of = rows_of,
-            .memory_of = memory_of,
-            .speaks = true,
-            .tell = [](std::span<std::int32_t>) {},
-            .begin =
-                [this](std::int64_t memory) {
-                  prompt_.clear();
-                  prompt_memory_ = memory;
-                },
-            .read =
-                [this](std::vector<std::int32_t> const& ids, std::int64_t start) {
-                  std::this_thread::sleep_for(step_takes);
-                  must(start == std::ssize(prompt_) && !ids.empty(), "a prompt is read in its order");
-                  prompt_.insert(prompt_.end(), ids.begin(), ids.end());
-                  must(std::ssize(prompt_) <= prompt_memory_, "a prompt fits");
-                  return behind(prompt_);
-                },
-            .arrange = [this](std::vector<std::int32_t> const& from, std::int64_t memory) { arrange(from, memory); },
-            .keep =
-                [this](std::int64_t row) {
-                  must(row >= 0 && row < std::ssize(rows_) && prompt_memory_ <= memory_, "a row for a prompt");
-                  rows_[static_cast<std::size_t>(row)] = prompt_;
-                },
-            .next = [this](std::vector<std::int32_t> const& ids,
-                           std::vector<std::int32_t> const& places) { return next(ids, places); }};
+    mtf::tools::model_on_ranks all{
+        .vocabulary = vocabulary,
+        .positions = positions,
+        .rows_of = rows_of,
+        .memory_of = memory_of,
+        .speaks = true,
+        .asynchronous = asynchronous,
+        .tell = [](std::span<std::int32_t>) {},
+        .begin =
+            [this](std::int64_t memory) {
+              prompt_.clear();
+              prompt_memory_ = memory;
+            },
+        .read =
+            [this](std::vector<std::int32_t> const& ids, std::int64_t start) {
+              std::this_thread::sleep_for(step_takes);
+              must(start == std::ssize(prompt_) && !ids.empty(), "a prompt is read in its order");
+              prompt_.insert(prompt_.end(), ids.begin(), ids.end());
+              must(std::ssize(prompt_) <= prompt_memory_, "a prompt fits");
+              return behind(prompt_);
+            },
+        .arrange = [this](std::vector<std::int32_t> const& from, std::int64_t memory) { arrange(from, memory); },
+        .keep =
+            [this](std::int64_t row) {
+              must(row >= 0 && row < std::ssize(rows_) && prompt_memory_ <= memory_, "a row for a prompt");
+              rows_[static_cast<std::size_t>(row)] = prompt_;
+              newest_.clear();
+            },
+        .next =
+            [this](std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
+              ++drawn;
+              newest_.clear();
+              return next(ids, places);
+            },
+        .go_on = {},
+        .found = {}};
+    if (finds) {
+      all.go_on = [this](std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
+        go_on(ids, places);
+      };
+      all.found = [this] {
+        must(!found_.empty(), "something to be found");
+        auto const ids = found_.front();
+        found_.pop_front();
+        return ids;
+      };
+    }
+    return all;
   }
 
  private:
@@ -83,6 +110,8 @@ class remembering_model {
       must(i < std::ssize(rows_), "a row that is there");
       rows.push_back(i < 0 ? std::vector<std::int32_t>() : rows_[static_cast<std::size_t>(i)]);
     }
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (from.size() != rows_.size() || std::cmp_not_equal(from[i], i)) newest_.clear();
     rows_ = rows;
     memory_ = memory;
     most_rows = std::max<std::int64_t>(most_rows, std::ssize(rows_));
@@ -104,9 +133,33 @@ class remembering_model {
     return all;
   }
 
+  void go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
+    if (ids.empty()) {
+      ++went_on;
+      must(newest_.size() == rows_.size(), "rows as they were");
+      for (auto& at : places_) ++at;
+    } else {
+      ++given;
+      must(found_.empty(), "nothing is under way");
+      newest_ = ids;
+      places_ = places;
+    }
+    auto const tokens = newest_;
+    auto const z = next(tokens, places_);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      auto const* const of = z.data() + static_cast<std::int64_t>(i) * vocabulary;
+      auto const* const largest = std::max_element(of, of + vocabulary);
+      newest_[i] = std::isnan(*of) ? -1 : static_cast<std::int32_t>(largest - of);
+    }
+    found_.push_back(newest_);
+    most_under_way = std::max<std::int64_t>(most_under_way, std::ssize(found_));
+  }
+
   std::vector<std::int32_t> prompt_;
   std::vector<std::vector<std::int32_t>> rows_;
   std::int64_t prompt_memory_ = 0, memory_ = 0;
+  std::vector<std::int32_t> newest_, places_;
+  std::deque<std::vector<std::int32_t>> found_;
 };
 
 }  // namespace support

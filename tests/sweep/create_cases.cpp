@@ -67,6 +67,7 @@ SWEEP_CREATES(waves_in_halves, (a, d), bit(0) | bit(3),
 SWEEP_OF_ONE(full_like, (real<a, b, c>), mtf::full_like(x, 2.5))
 SWEEP_OF_ONE(zeros_like, (real<b, a>), mtf::zeros_like(x))
 SWEEP_OF_ONE(ones_like, (real<c>), mtf::ones_like(x))
+SWEEP_OF_ONE(uniform_like, (real<a, b, c>), mtf::random_uniform_like(x, mtf::random_key(3), -1, 3))
 SWEEP_OF_ONE(iota_like, (real<a, b, c>), mtf::iota<b>(x))
 
 #ifndef MTF_SWEEP_VALUES
@@ -143,8 +144,10 @@ std::vector<operation> create_operations() {
       "The bucket of the distance of query and key (T5), int32: `embedding` of it is the bias that is learned.");
   auto const waves_text = text_of({"sinusoids"}, "sinusoids<length, model, layout>(backend, pairs, offset)",
                                   "Sines and cosines of positions; a wavelength's two are neighbours, or in halves.");
-  documentation const like_text{.names = {"full_like", "zeros_like", "ones_like", "iota"},
-                                .call = "full_like(x, n), zeros_like(x), ones_like(x), iota<dim>(x)",
+  documentation const like_text{.names = {"full_like", "zeros_like", "ones_like", "random_uniform_like", "iota"},
+                                .call =
+                                    "full_like(x, n), zeros_like(x), ones_like(x), random_uniform_like(x, key, "
+                                    "low, high), iota<dim>(x)",
                                 .meaning = "The same of a tensor like x, which is not partial.",
                                 .forward = "nothing",
                                 .backward = "is a constant",
@@ -192,6 +195,7 @@ std::vector<operation> create_operations() {
       entry<full_like>("full_like(x, 2.5)", like_text, filled(2.5), like()),
       entry<zeros_like>("zeros_like(x[b, a])", like_text, filled(0), like()),
       entry<ones_like>("ones_like(x[c])", like_text, filled(1), like()),
+      entry<uniform_like>("random_uniform_like(x, key, -1, 3)", like_text, define::uniform(key(3), -1, 3), like()),
       entry<iota_like>("iota<b>(x)", like_text, constant([](std::size_t, position const& p) { return p[1]; }), like()),
 #ifndef MTF_SWEEP_VALUES  // their results' layout is a type
       entry<to_global>("to_global(x)",

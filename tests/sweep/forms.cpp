@@ -286,10 +286,14 @@ closed_form linear_cross_entropy(int classes, int features, std::uint64_t summed
 
 namespace {
 
-/// In how many steps keys go round: as many as it takes until no rank sees what would come. `round`: the axes, in the
-/// order in which they split the keys.
-int steps_of_ring(situation const& s, int query, int key, std::vector<int> const& round,
-                  std::function<bool(int, int)> const& sees) {
+/// How keys go round.
+struct ring_form {
+  int steps = 0;        // as many as it takes until no rank sees what would come
+  bool halves = false;  // whether ranks exchange half of their queries
+};
+/// `round`: the axes, in the order in which they split the keys; `may`: whether queries may be exchanged.
+ring_form form_of_ring(situation const& s, int query, int key, std::vector<int> const& round,
+                       std::function<bool(int, int)> const& sees, bool may) {
   auto const& m = s.mesh;
   auto const begin = [&](place const& p, int dim, int rank) {
     unsigned const six = split_of(p.split, dim);
@@ -315,17 +319,35 @@ int steps_of_ring(situation const& s, int query, int key, std::vector<int> const
   int const queries = stored_of[static_cast<std::size_t>(query)] / m.along(q.axes(query));
   int const keys = stored_of[static_cast<std::size_t>(key)] / m.along(k.axes(key));
   int const no_pads = extent_of[static_cast<std::size_t>(key)];
-  int steps = 0;
-  for (int r = 0; r < m.ranks(); ++r)
-    for (int from = 0; from < m.ranks(); ++from) {
-      if (!in_one_ring(r, from)) continue;
-      int const far = (place_in_ring(r) - place_in_ring(from) + ranks) % ranks;
-      int const i0 = begin(q, query, r), j0 = begin(k, key, from);
-      for (int i = i0; i < i0 + queries; ++i)
-        for (int j = j0; j < std::min(j0 + keys, no_pads); ++j)
-          if (sees(i, j)) steps = std::max(steps, far);
+  // The ranks' own queries; or their first halves, and the second ones of those as far from the ring's other end.
+  auto const with = [&](bool halves) {
+    int steps = 0, most = 0;
+    for (int r = 0; r < m.ranks(); ++r) {
+      int pairs = 0;
+      for (int from = 0; from < m.ranks(); ++from) {
+        if (!in_one_ring(r, from)) continue;
+        int const far = (place_in_ring(r) - place_in_ring(from) + ranks) % ranks, j0 = begin(k, key, from);
+        for (int owner = 0; owner < m.ranks(); ++owner) {
+          if (!in_one_ring(r, owner)) continue;
+          bool const own = owner == r, other = halves && place_in_ring(owner) == ranks - 1 - place_in_ring(r);
+          int const i0 = begin(q, query, owner), middle = halves ? i0 + queries / 2 : i0 + queries;
+          for (int i = i0; i < i0 + queries; ++i) {
+            if (i < middle ? !own : !other) continue;
+            for (int j = j0; j < std::min(j0 + keys, no_pads); ++j)
+              if (sees(i, j)) steps = std::max(steps, far), ++pairs;
+          }
+        }
+      }
+      most = std::max(most, pairs);
     }
-  return steps;
+    return std::pair(steps, most);
+  };
+  auto const [steps, most] = with(false);
+  if (may && queries % 2 == 0) {
+    auto const [steps_of_halves, most_of_halves] = with(true);
+    if (most > 0 && 4 * most_of_halves <= 3 * most) return {steps_of_halves, true};
+  }
+  return {steps, false};
 }
 
 }  // namespace
@@ -357,19 +379,27 @@ closed_form attention(int query, int key, int head, std::function<bool(int, int)
           x = to;
         }
     for (auto const& p : in) take_sum(a.forward, s.mesh, p.partial, p);
-    int steps = 0;
+    ring_form form;
     if (whole && ring != 0) {
       std::vector<int> round;
       unsigned const six = split_of(k.split, key);
       for (int i = 0; i < depth(six); ++i)
         if (sweep::in(ring, axis_at(six, i))) round.push_back(axis_at(six, i));
-      steps = steps_of_ring(s, query, key, round, sees);
+      bool const may = six == split_of(q.split, query) && besides.bias < 0 && besides.key_ids < 0 &&
+                       stored_of[static_cast<std::size_t>(query)] == extent_of[static_cast<std::size_t>(query)];
+      form = form_of_ring(s, query, key, round, sees, may);
     }
+    int const steps = form.steps;
+    auto const half = [&](std::vector<event>& when, place const& p) {
+      if (form.halves) when.push_back({collective_kind::permute, ring, payload(s.mesh, p) / 2});
+    };
     auto const pair = [&](std::vector<event>& when) {
       for (std::size_t const i : {std::size_t{1}, std::size_t{2}})
         when.push_back({collective_kind::permute, ring, payload(s.mesh, s.in[i].without(0))});
     };
+    half(a.forward, q);
     for (int t = 0; t < steps; ++t) pair(a.forward);
+    half(a.forward, a.out);
     take_sum(a.forward, s.mesh, of_head, scores);
     for (int i = 0; i < 2; ++i) a.all_reduce(a.forward, alone, payload(s.mesh, row));
     // The weights' gradient is partial over what splits the values' last; with a dimension of their own it may be so
@@ -379,11 +409,14 @@ closed_form attention(int query, int key, int head, std::function<bool(int, int)
     take_sum(a.backward, s.mesh, taken, a.out);
     a.all_reduce(a.backward, alone, payload(s.mesh, row));
     take_sum(a.backward, s.mesh, last == head ? of_head : s.seed & of_head, scores);
+    half(a.backward, row);
+    half(a.backward, a.out);
     // Keys and values as before; from the second step on their gradients, each once as often.
     for (int t = 0; t <= steps; ++t) {
       if (t < steps) pair(a.backward);
       if (t > 0) pair(a.backward);
     }
+    half(a.backward, q);
     set others = 0;  // axes of what queries alone have
     for (int const d : q.dims)
       if (!k.has(d)) others |= q.axes(d);

@@ -17,6 +17,7 @@
 #include <mtf/autodiff/custom_vjp.hpp>
 #include <mtf/kokkos.hpp>
 #include <mtf/mtf.hpp>
+#include <mtf/ops/movement.hpp>
 #include <mtf/plan/plan_under.hpp>
 #include <mtf/threads.hpp>
 
@@ -276,6 +277,63 @@ TEST_CASE("structures of parameters as an operand") {
     auto const first = found.w1.complete().local(), expected = want.w1.complete().local();
     for (std::size_t i = 0; i < first.size(); ++i) CHECK(first[i] == doctest::Approx(2 * expected[i]));
     CHECK(found.w2.is_zero());
+  });
+}
+
+struct pair : mtf::dim<"pair", 2> {};
+struct half : mtf::dim<"half", 8> {};
+template <template <class...> class Tensor>
+struct only_x {
+  Tensor<batch, in> x;
+  MTF_FIELDS(x);
+};
+
+TEST_CASE("operands that split_dim and merge_dims made") {
+  on_each_mesh([&](backend& machine, auto const&) {
+    only_x<place<>::tensor> const p{input_of(machine)};
+    auto const twice = [](auto const& y) {
+      return mtf::custom_vjp([](auto const& z) { return z * 2; }, [](auto const& g) { return g * 2; }, y);
+    };
+    auto const f = [&](auto const& q) {
+      auto const parts = twice(mtf::split_dim<in, pair, half>(q.x));
+      auto const again = twice(mtf::merge_dims<pair, half, in>(parts));
+      return mtf::sum(mtf::square(again));
+    };
+    auto const found = mtf::value_and_grad(f)(p).gradients.x.complete().local();
+    auto const of_x = p.x.local();
+    REQUIRE(found.size() == of_x.size());
+    for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(32 * of_x[i]));
+  });
+}
+
+TEST_CASE("a tensor with a gradient that forward captures is a user_error, a constant is not") {
+  on_each_mesh([&](backend& machine, auto const&) {
+    auto const p = initial(machine);
+    auto const x = input_of(machine);
+    auto const with = [](auto const& scale) {
+      return [&](auto const& y) {
+        return mtf::custom_vjp([&](auto const& z) { return z * scale; }, [](auto const& g) { return g; }, y);
+      };
+    };
+    auto const captures = [&](auto const& q, auto const& y) { return mtf::mean(with(q.scale)(y)); };
+    auto const said_by = [](auto const& call) -> std::string {
+      try {
+        static_cast<void>(call());
+      } catch (mtf::user_error const& e) {
+        return e.what();
+      }
+      return {};
+    };
+    std::string_view const says = "custom_vjp: its forward captures a tensor that has a gradient";
+    CHECK(said_by([&] { return mtf::value_and_grad(captures)(p, x); }).find(says) == 0);
+    // x is a constant here: the tape is on for the captured one alone.
+    CHECK(said_by([&] { return mtf::value_and_grad([&](auto const& q) { return captures(q, x); })(p); }).find(says) ==
+          0);
+    auto const constant = [&](auto const& q, auto const& y) {
+      return mtf::mean(with(mtf::stop_gradient(q.scale))(y)) + mtf::mean(q.scale);
+    };
+    CHECK(said_by([&] { return mtf::value_and_grad(constant)(p, x); }).empty());
+    CHECK(said_by([&] { return captures(p, x); }).empty());  // nothing is differentiated
   });
 }
 

@@ -119,6 +119,7 @@ void as_without() {
 }
 
 TEST_CASE("tokens, experts, slots and width with pads") { as_without<mtf::models::priority::position>(); }
+TEST_CASE("and where the largest gates get the slots") { as_without<mtf::models::priority::gate>(); }
 
 }  // namespace
 

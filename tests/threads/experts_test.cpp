@@ -288,6 +288,16 @@ TEST_CASE("equal gates: all tokens go to the first expert, and the others have n
   under_all_layouts<by_gate>([&](thread_backend& b) { check_close(run<by_gate, values>(b, in).y, by_two.y, 1e-12); });
 }
 
+struct places : mtf::dim<"places", 4> {};
+struct two : mtf::dim<"two", 2> {};
+TEST_CASE("gates that are all 0 stay so where they are divided by their sum") {
+  on_ranks_of<mtf::mesh<>>([](thread_backend& b) {
+    auto const gates = mtf::zeros<mtf::place<double, alone, thread_backend>::tensor<batch, token, expert>>(b);
+    auto const r = mtf::models::tokens_choose<token, expert, places, two>(gates, true);
+    for (double const g : mtf::to_global(r.gate)) CHECK(g == 0);
+  });
+}
+
 TEST_CASE("a gate that is NaN is one for its token alone") {
   auto in = random_inputs();
   in.x[(8 + 2) * 6] = std::numeric_limits<double>::quiet_NaN();

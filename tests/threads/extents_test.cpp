@@ -293,13 +293,13 @@ TEST_CASE("what does not fit is one sentence") {
   CHECK(mtf::extents_from("") == mtf::extents_value{});
 }
 
-TEST_CASE("what ranks do not divide is refused where a tensor is made, in the compiler's words") {
+TEST_CASE("what ranks do not divide is refused where a tensor is made, in a sentence") {
   on_ranks_of<mtf::mesh_of<"p:2">>([](thread_backend& b) {
     b.layouts().add(mtf::layout_from(mtf::mesh_from("p:2"), "batch:p"));
     b.layouts().give({{"width", 2}});
     CHECK(error_of([&] {
             mtf::from_global<here::tensor<batch, width>>(b, counted(6));
-          }).find("batch 3, 3, 2, [2, 4]") != std::string::npos);
+          }).find("here: batch 3 over 2 ranks, which divide 2 and 4") != std::string::npos);
   });
 }
 

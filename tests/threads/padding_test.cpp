@@ -29,6 +29,7 @@
 #include <mtf/tensor/extent.hpp>
 
 #include "support/error_of.hpp"
+#include "support/named_numbers.hpp"
 #include "support/ranks_as_threads.hpp"
 
 namespace {
@@ -65,34 +66,6 @@ struct types {
     return all;
   }
 };
-
-using named_numbers = std::map<std::string, std::vector<double>>;
-
-/// Are the pads of a rank's shard 0?
-template <class X>
-bool pads_are_zero(X const& x) {
-  auto const& s = mtf::detail::place_of(x).spec();
-  auto const& ranks = x.backend().ranks();
-  auto const all = x.local();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    auto rest = static_cast<std::int64_t>(i);
-    bool pad = false;
-    for (int d = s.ndim - 1; d >= 0; --d) {
-      auto const n = s.local_extent(d, ranks.mesh());
-      pad = pad || rest % n >= mtf::detail::logical_extent(s, d, ranks.mesh(), ranks.rank());
-      rest /= n;
-    }
-    if (pad && !(all[i] == 0)) return false;
-  }
-  return true;
-}
-template <class X>
-std::vector<double> numbers_of(X const& x) {
-  CHECK(pads_are_zero(x));
-  std::vector<double> all;
-  for (auto const v : mtf::to_global(x)) all.push_back(static_cast<double>(v));
-  return all;
-}
 
 template <class D, class Layout>
 struct program {
@@ -339,19 +312,6 @@ struct program {
   }
 };
 
-void check_equal(named_numbers const& found, named_numbers const& expected) {
-  CHECK(found.size() == expected.size());
-  for (auto const& [name, numbers] : expected) {
-    CAPTURE(name);
-    auto const& mine = found.at(name);
-    REQUIRE(mine.size() == numbers.size());
-    std::size_t wrong = numbers.size();
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      if (!(std::abs(mine[i] - numbers[i]) <= 1e-11 * (1 + std::abs(numbers[i])))) wrong = i;
-    if (wrong < numbers.size()) FAIL_CHECK(wrong << ": " << mine[wrong] << " " << numbers[wrong]);
-  }
-}
-
 template <class T>
 named_numbers on_one_rank() {
   named_numbers all;
@@ -450,69 +410,6 @@ TEST_CASE("what is not right with pads is refused, and so are lengths that are p
             mtf::from_global<here::tensor<vocab>>(b, std::vector<double>(8), {{"vocab", 7}});
           }).find("the tensor has 7 elements, but 8 were given") != std::string::npos);
   });
-}
-
-// Adafactor's moments of matrices that are long enough to be factored.
-template <class D>
-struct matrix {
-  template <template <class...> class Tensor>
-  struct parameters {
-    Tensor<typename D::batch, typename D::vocab> w;
-    MTF_FIELDS(w);
-  };
-  static named_numbers run(thread_backend& b) {
-    using here = mtf::place<double, mtf::any_layout<>, thread_backend>;
-    using parameters_here = parameters<here::template tensor>;
-    using X = typename here::template tensor<typename D::batch, typename D::vocab>;
-    parameters_here p{mtf::random_normal<X>(b, mtf::random_key(1))};
-    mtf::adafactor<parameters_here> optimizer(b, {});
-    named_numbers all;
-    for (int step = 0; step < 4; ++step) {
-      auto const target = mtf::random_normal<X>(b, mtf::random_key(2).of(static_cast<std::uint64_t>(step)));
-      auto const found =
-          mtf::value_and_grad([&](auto const& q) { return mtf::mean(mtf::square(q.w - target)); })(std::as_const(p));
-      optimizer.update(b, p, found.gradients, 0.1);
-      all[std::to_string(step)] = numbers_of(p.w);
-      if (step == 1) {  // what is not in the file is made again
-        auto const file = "padding_test.adafactor." + std::to_string(b.ranks().mesh().size());
-        mtf::save_parts(b.ranks(), file, {}, mtf::stored_as("model", p), mtf::stored_as("optimizer", optimizer));
-        mtf::load_parts(b, file, mtf::stored_as("model", p), mtf::stored_as("optimizer", optimizer));
-      }
-    }
-    optimizer.visit_state([&](std::string_view name, auto& state) {
-      mtf::for_each_tensor(
-          [&](auto, auto const& x) {
-            if constexpr (mtf::tensor_type<std::remove_cvref_t<decltype(x)>>)
-              if (!x.empty()) all[std::string(name)] = numbers_of(x);
-          },
-          state);
-    });
-    return all;
-  }
-};
-template <int Rows, int Columns>
-void check_adafactor() {
-  using T = types<Rows, Columns, mtf::pad_to<8>>;
-  named_numbers expected;
-  on_ranks_of<mtf::mesh<>>([&](thread_backend& b) {
-    b.layouts().add({});
-    b.layouts().give({{"batch", Rows}, {"vocab", Columns}});
-    expected = matrix<values>::run(b);
-  });
-  for (char const* const text : {"", "vocab:p", "batch:q;vocab:p", "batch:p+q"})
-    on_ranks_of<mtf::mesh_of<"p:2;q:4">>([&](thread_backend& b) {
-      CAPTURE(text);
-      b.layouts().add(mtf::layout_from(mtf::mesh_from("p:2;q:4"), text));
-      check_equal(matrix<T>::run(b), expected);
-      b.layouts().give(T::padded());
-      check_equal(matrix<values>::run(b), expected);
-    });
-  std::filesystem::remove_all("padding_test.adafactor.1");
-  std::filesystem::remove_all("padding_test.adafactor.8");
-}
-TEST_CASE("adafactor's moments are those without pads") {
-  check_adafactor<129, 131>();
-  check_adafactor<127, 131>();  // stored 128, and not factored
 }
 
 }  // namespace

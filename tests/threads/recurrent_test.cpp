@@ -21,6 +21,7 @@
 #include <mtf/train/scan_time.hpp>
 
 #include "../support/counted_backend.hpp"
+#include "../support/pads_are_zero.hpp"
 #include "reference/reference.hpp"
 
 namespace {
@@ -277,6 +278,72 @@ TEST_CASE("several sequences, integers, sums that nothing reduced, and a step's 
   });
 }
 
+/// Lengths of which each is stored as a multiple of Pad.
+template <int Pad>
+struct stored {
+  struct time : mtf::dim<"time", 5, mtf::pad_to<Pad>> {};
+  struct rows : mtf::dim<"rows", 3, mtf::pad_to<Pad>> {};
+  struct width : mtf::dim<"width", 6, mtf::pad_to<Pad>> {};
+  template <template <class...> class Tensor>
+  struct inputs {
+    Tensor<rows, time, width> xs;
+    Tensor<rows, width> from;
+    MTF_FIELDS(xs, from);
+  };
+};
+/// The results of a scan and its gradients, in global order.
+template <class D>
+std::vector<std::vector<double>> scanned_with_pads(backend& machine) {
+  using time = typename D::time;
+  using rows = typename D::rows;
+  using width = typename D::width;
+  auto const drawn = [&]<class... Dims>(mtf::shape<Dims...> const*, std::uint64_t key) {
+    return mtf::random_normal<place::tensor<Dims...>>(machine, mtf::random_key(key));
+  };
+  typename D::template inputs<place::tensor> const p{
+      drawn(static_cast<mtf::shape<rows, time, width> const*>(nullptr), 1),
+      drawn(static_cast<mtf::shape<rows, width> const*>(nullptr), 2)};
+  auto const w = drawn(static_cast<mtf::shape<time, rows, width> const*>(nullptr), 3);
+  auto const f = [](auto const& q, auto const& by) {
+    auto const found = mtf::scan<time>(q.from, q.xs, [](auto const& s, auto const& here, std::size_t) {
+      auto const next = mtf::cos(s * 0.5 + here);  // of a pad 1, if it were asked
+      return std::pair(next, next + s);
+    });
+    return std::pair(mtf::sum(found.result * by) + mtf::sum(found.carry), found);
+  };
+  auto const [value, gradients, found] = mtf::value_and_grad(f)(p, w);
+  std::vector<std::vector<double>> all{{mtf::item(value)}};
+  auto const add = [&](auto const& x) {
+    CHECK(pads_are_zero(x));
+    all.push_back(mtf::to_global(x));
+  };
+  add(found.result);
+  add(found.carry);
+  mtf::for_each_tensor([&](auto, auto const& g) { add(g.complete()); }, gradients);
+  return all;
+}
+TEST_CASE("time, and what else there is, with pads") {
+  std::vector<std::vector<double>> want;
+  for (auto const& [mesh_text, rules] :
+       {std::array<std::string_view, 2>{"one:1", ""}, {"data:2", "rows:data"}, {"data:4", "width:data"}}) {
+    CAPTURE(rules);
+    auto const mesh = mtf::mesh_from(mesh_text);
+    mtf::rank_threads pool(mesh.shape.size());
+    pool.run(mesh.shape, [&, rules = rules](mtf::collectives& ranks) {
+      backend machine(ranks, Kokkos::Serial(Kokkos::NewInstance{}));
+      machine.layouts().add(mtf::layout_from(mesh, rules));
+      if (mesh.shape.size() == 1) want = scanned_with_pads<stored<1>>(machine);
+      auto const found = scanned_with_pads<stored<4>>(machine);
+      REQUIRE(found.size() == want.size());
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        REQUIRE(found[i].size() == want[i].size());
+        for (std::size_t j = 0; j < want[i].size(); ++j)
+          CHECK(found[i][j] == doctest::Approx(want[i][j]).epsilon(1e-12).scale(1));
+      }
+    });
+  }
+}
+
 TEST_CASE("a dimension that is split is no time") {
   auto const mesh = mtf::mesh_from("data:7");
   mtf::rank_threads pool(7);
@@ -293,7 +360,7 @@ TEST_CASE("a dimension that is split is no time") {
       said = e.what();
     }
     CHECK(said.find("scan takes one position of a dimension after the other, so no axis may split it: bring it into "
-                    "a layout that does not, by mtf::relayout<Layout>(x)") == 0);
+                    "a layout that does not, by a relayout") == 0);
   });
 }
 

@@ -92,8 +92,12 @@ numbers attended(thread_backend& b, mtf::visible const& seen) {
   return all;
 }
 
-template <more With, class T>
-void check(mtf::visible const& seen, std::string const& extents, double tolerance) {
+template <more With, class T, class Mesh = mtf::mesh_of<"p:2;q:2">>
+void check(mtf::visible const& seen, std::string const& extents, double tolerance,
+           std::vector<std::string> const& layouts = {"sequence:p+q;memory:p+q", "sequence:q+p;memory:p+q",
+                                                      "sequence:p;memory:p;batch:q", "sequence:p;memory:q",
+                                                      "sequence:p;memory:p+q", "sequence:p+q;memory:q", "memory:p+q",
+                                                      "sequence:p+q", "group:p;memory:p+q"}) {
   numbers expected;
   on_ranks_of<mtf::mesh<>>([&](thread_backend& b) {
     for (int i = 0; i < 2; ++i) b.layouts().add({});
@@ -102,14 +106,12 @@ void check(mtf::visible const& seen, std::string const& extents, double toleranc
     b.layouts().give(given);
     expected = attended<With, T>(b, seen);
   });
-  for (std::string const text :
-       {"sequence:p+q;memory:p+q", "sequence:q+p;memory:p+q", "sequence:p;memory:p;batch:q", "sequence:p;memory:q",
-        "sequence:p;memory:p+q", "sequence:p+q;memory:q", "memory:p+q", "sequence:p+q", "group:p;memory:p+q"}) {
+  for (auto const& text : layouts) {
     // Of all that a bias has, memory is split last here.
     auto const without_memory = text.substr(0, text.find(text.starts_with("memory") ? "memory" : ";memory"));
-    on_ranks_of<mtf::mesh_of<"p:2;q:2">>([&](thread_backend& b) {
+    on_ranks_of<Mesh>([&](thread_backend& b) {
       for (auto const& rules : {text, without_memory})
-        b.layouts().add(mtf::layout_from(mtf::mesh_from("p:2;q:2"), rules));
+        b.layouts().add(mtf::layout_from(mtf::mesh_from(Mesh::text()), rules));
       b.layouts().give(mtf::extents_from(extents));
       auto const found = attended<With, T>(b, seen);
       if (b.ranks().rank() != 0) return;
@@ -151,6 +153,25 @@ TEST_CASE("pads, and ranks that have nothing else") {
       visible::causal(), "batch:2;heads:1;group:2;sequence:9/4;memory:7/4;d_head:3;d_value:4", 1e-12);
   check_each<double, lengths, bias_of_keys>(
       visible::everything(), "batch:2;heads:1;group:2;sequence:5/4;memory:3/4;d_head:3;d_value:4", 1e-12);
+}
+
+TEST_CASE("halves of queries that are exchanged") {
+  using enum more;
+  std::string const extents = "batch:2;heads:2;group:2;sequence:24;memory:24;d_head:5;d_value:4";
+  for (auto const& seen : {visible::causal(), visible::causal(3), visible::window(17),
+                           visible::causal() & (visible::window(20) | visible::prefix(2))})
+    check_each<double, nothing, lengths, dropout_and_wide_values>(seen, extents, 1e-12);
+  // A rank in the middle has its own two halves.
+  for (std::string const odd : {"sequence:p;memory:p", "memory:p"})
+    check<dropout_and_wide_values, double, mtf::mesh_of<"p:3">>(visible::causal(), extents, 1e-12, {odd});
+  check<nothing, double, mtf::mesh_of<"p:6">>(visible::causal(), extents, 1e-12, {"sequence:p;memory:p"});
+  check<nothing, double>(visible::causal(), extents, 1e-12, {"sequence:q+p;memory:q+p"});
+  // Exchanged, though no key goes anywhere; and nothing to exchange for.
+  for (auto const& seen : {visible::window(1), visible::window(0)})
+    check<nothing, double, mtf::mesh_of<"p:2">>(seen, "batch:2;heads:2;group:2;sequence:8;memory:4;d_head:5;d_value:4",
+                                                1e-12, {"sequence:p;memory:p"});
+  check<nothing, mtf::bfloat16>(visible::causal(), extents, 0.3);
+  check<lengths, double>(visible::causal(), "batch:2;heads:2;group:2;sequence:8;memory:7/4;d_head:5;d_value:4", 1e-12);
 }
 
 TEST_CASE("parts that are longer than a kernel's blocks, in every type") {

@@ -386,7 +386,8 @@ TEST_CASE("values of a config file") {
   CHECK(error_of([&] { (void)c.real("name"); }) == path + "name: expected a number, found \"gelu\"");
   CHECK(error_of([&] { (void)c.text("n"); }) == path + "n: expected a text, found 12");
   CHECK(c.numbers() == std::map<std::string, std::int64_t>{{"n", 12}, {"yes", 1}, {"no", 0}, {"deep.er.n", 3}});
-  CHECK(error_of([&] { mtf::config_from(at.path + ".json"); }) == at.path + ".json cannot be read");
+  CHECK(error_of([&] { mtf::config_from(at.path + ".json"); }) ==
+        at.path + ".json cannot be read: No such file or directory");
   CHECK(mtf::config_of_text(R"({"n": 3})", "a text").number("n") == 3);
   CHECK(error_of([&] { mtf::config_of_text("[3]", "a text"); }) == "a text: expected a JSON object");
 }

@@ -20,6 +20,7 @@
 
 #include "../from_gguf.hpp"
 #include "../gguf_file.hpp"
+#include "../speaks.hpp"
 
 namespace {
 
@@ -85,8 +86,7 @@ int main(int argc, char** argv) try {
   try {
     app.parse(argc, argv);
   } catch (CLI::CallForHelp const&) {
-    std::fputs(app.help().c_str(), stdout);
-    return 0;
+    return mtf::tools::tell_help(app.help());
   } catch (CLI::ParseError const& e) {
     throw mtf::user_error(std::string(e.what()) + " (see --help)");
   }

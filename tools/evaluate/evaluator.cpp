@@ -1,6 +1,5 @@
 #include "evaluator.hpp"
 
-#include <cstdio>
 #include <vector>
 
 #include "../sizes.hpp"
@@ -14,10 +13,7 @@ int evaluate_by(int argc, char** argv, std::vector<evaluator> const& models) {
   sizes.reserve(models.size());
   for (auto const& model : models) sizes.push_back(model.sizes);
   auto const line = parse_evaluate(argc, argv, sizes, models.front().has_ranks_as_threads);
-  if (line.help) {
-    if (speaks()) std::fputs(line.help->c_str(), stdout);
-    return 0;
-  }
+  if (line.help) return tell_help(*line.help);
   // Also where the line is wrong: it is said once MPI runs, by one rank.
   return models[line.chosen.on.wrong ? 0 : line.model].run(argc, argv, line);
 }

@@ -28,14 +28,19 @@ evaluate_line parse_evaluate(int argc, char** argv, std::vector<sizes_of_task> c
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
 
   model_options with(app, o.on, models, has_ranks_as_threads, argc, argv, "--rows windows");
-  app.add_option("--text", o.text, "a file with a text: tokens, nats per token, perplexity, bits per byte")
-      ->check(is_path);
-  app.add_option("--choices", o.choices,
-                 "a file of questions, in each line {\"question\": text, \"choices\": [texts], \"answer\": number from "
-                 "0}: the share of those whose likeliest choice is the right one (acc), and the same of logarithms of "
-                 "probabilities divided by the bytes of a choice (acc_norm)")
-      ->check(is_path);
-  app.add_option("--delimiter", o.delimiter, "what stands between a question and a choice")->capture_default_str();
+  auto* const text =
+      app.add_option("--text", o.text, "a file with a text: tokens, nats per token, perplexity, bits per byte")
+          ->check(is_path);
+  auto* const choices =
+      app.add_option(
+             "--choices", o.choices,
+             "a file of questions, in each line {\"question\": text, \"choices\": [texts], \"answer\": number from "
+             "0}: the share of those whose likeliest choice is the right one (acc), and the same of logarithms of "
+             "probabilities divided by the bytes of a choice (acc_norm)")
+          ->check(is_path);
+  app.add_option("--delimiter", o.delimiter, "what stands between a question and a choice")
+      ->capture_default_str()
+      ->needs(choices);
   app.add_option("--log", o.log, "write what was found of each question into this file, not to standard output")
       ->check(is_path);
   app.add_flag("--quiet", o.quiet, "do not tell how long it took");
@@ -44,7 +49,7 @@ evaluate_line parse_evaluate(int argc, char** argv, std::vector<sizes_of_task> c
   app.get_option("--context")->default_str("1024, or all positions of a model that has less");
   add_number(app, "--stride", o.stride, std::int64_t{1}, most,
              "tokens from one window to the next; less than --context: most tokens have more before them");
-  app.get_option("--stride")->default_str("as --context");
+  app.get_option("--stride")->default_str("as --context")->needs(text);
   add_number(app, "--rows", o.rows, std::int64_t{1}, std::int64_t{4096}, "windows that are worked on at once");
 
   parse_line(app, argc, argv, o.on.wrong, line.help, [&] {

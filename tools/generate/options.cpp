@@ -107,8 +107,8 @@ generate_line parse_generate(int argc, char** argv, std::vector<generator> const
   app.add_option("--system", o.system, "what the assistant is told first")->needs(chat);
   text->excludes(file)->excludes(tokens)->excludes(chat);
   file->excludes(tokens)->excludes(chat);
-  tokens->excludes(chat);
-  app.add_flag("--echo", o.echo, "write the prompt too");
+  tokens->excludes(chat)->excludes(app.get_option("--tokenizer"));
+  app.add_flag("--echo", o.echo, "write the prompt too")->excludes(tokens);
   app.add_flag("--quiet", o.quiet, "do not tell how long it took");
 
   add_number(app, "--max-new-tokens", o.most, std::int64_t{1}, std::int64_t{most}, "at most so many are written");
@@ -124,9 +124,10 @@ generate_line parse_generate(int argc, char** argv, std::vector<generator> const
   add_number(app, "--presence-penalty", o.how.presence_penalty, -any, any, "subtracted if it is there at all");
   add_number(app, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
              "names the random numbers; the same text under every layout");
-  app.add_option("--stop", o.stops, "end before this text; may be given several times")
+  app.add_option("--stop", o.stops, "end before this text; may be given several times; not of --tokens")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->excludes(tokens);
   bool no_ends = false, no_defaults = false;
   app.add_flag("--ignore-eos", no_ends, "go on where the model would end its text");
   app.add_flag("--ignore-generation-config", no_defaults,
@@ -142,7 +143,6 @@ generate_line parse_generate(int argc, char** argv, std::vector<generator> const
     if (!text->empty()) o.prompts = {prompt};
     if (!file->empty()) o.prompts = lines_of(prompts);
     for (auto const& some : ids) o.tokens.push_back(ids_of(some));
-    if (!o.tokens.empty() && !o.stops.empty()) throw mtf::user_error("--stop is for text, which --tokens are not");
     line.model = with.find_model();
     auto const said = generation_file_of(*o.on.model, !no_defaults);
     settle(o, said, [&](char const* flag) { return app.count(flag) > 0; });

@@ -149,7 +149,12 @@ mtf::searched_layouts search(planner const& of, question const& q, mtf::machine_
   among.whole = q.whole;
   if (!q.pinned.empty()) {
     if (!among.mesh) throw mtf::user_error("--pin names axes: expected their --mesh");
-    among.pinned = {mtf::layout_from(*among.mesh, q.pinned)};
+    auto const pinned = mtf::layout_from(*among.mesh, q.pinned);
+    for (auto const& rule : pinned.rules)
+      if (rule.axes.size > 0 && std::find(q.whole.begin(), q.whole.end(), rule.name.view()) != q.whole.end())
+        throw mtf::user_error("--pin splits " + std::string(rule.name.view()) +
+                              ", which --whole keeps whole: expected one of the two");
+    among.pinned = {pinned};
   }
   if (q.memory > 0) among.memory = static_cast<std::uint64_t>(std::min(q.memory * 1e9, 1e18));
   among.wanted = q.wanted;

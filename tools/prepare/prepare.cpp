@@ -1,5 +1,6 @@
 // From texts to files of tokens, and BPE vocabularies of texts. See --help.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -15,11 +16,19 @@
 #include <mtf/core/error.hpp>
 #include <mtf/core/shown_text.hpp>
 #include <mtf/tokenizers.hpp>
+#include <mtf/train/text_output.hpp>
 
 #include "sources.hpp"
 #include "work.hpp"
 
 namespace {
+
+/// On standard output. What cannot be written is a user_error.
+void say(std::string const& text) {
+  mtf::text_output screen("standard output", stdout);
+  screen.write(text);
+  if (!screen.failure().empty()) throw mtf::user_error(screen.failure());
+}
 
 int run(int argc, char** argv) {
   prepare::source_options sources;
@@ -42,13 +51,16 @@ int run(int argc, char** argv) {
   app.add_option("-o,--output", output, "the file of tokens (.bin), or the vocabulary of --train-bpe (.json)")
       ->required()
       ->check(is_path);
-  app.add_option("--tokenizer", tokenizer,
-                 "bytes, a tokenizer.json, a vocab.json with merges.txt beside it, a .model of sentencepiece, or a "
-                 "directory with one of them")
-      ->check(is_path)
-      ->capture_default_str();
-  app.add_option("--train-bpe", vocabulary, "train a BPE vocabulary of so many tokens, and write its tokenizer.json")
-      ->check(CLI::Range(257, 1 << 24));
+  auto* const with =
+      app.add_option("--tokenizer", tokenizer,
+                     "bytes, a tokenizer.json, a vocab.json with merges.txt beside it, a .model of sentencepiece, or a "
+                     "directory with one of them")
+          ->check(is_path)
+          ->capture_default_str();
+  auto* const trained = app.add_option("--train-bpe", vocabulary,
+                                       "train a BPE vocabulary of so many tokens, and write its tokenizer.json")
+                            ->check(CLI::Range(257, 1 << 24))
+                            ->excludes(with);
   app.add_option("--separator", sources.separator,
                  "what stands between documents in a text file, such as <|endoftext|>");
   app.add_option("--field", sources.field, "the field of the text in JSON lines")->capture_default_str();
@@ -56,11 +68,12 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_flag("--special-tokens", special,
-               "names of special tokens in the texts are these tokens; else they are letters like others");
+               "names of special tokens in the texts are these tokens; else they are letters like others")
+      ->excludes(trained);
   try {
     app.parse(argc, argv);
   } catch (CLI::CallForHelp const&) {
-    std::fputs(app.help().c_str(), stdout);
+    say(app.help());
     return 0;
   } catch (CLI::ParseError const& e) {
     throw mtf::user_error(std::string(e.what()) + " (see --help)");
@@ -81,13 +94,12 @@ int run(int argc, char** argv) {
                                               output, threads, terminal);
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   auto const name = mtf::shown_text(output);
-  if (train)
-    std::printf("%s: a vocabulary of %llu tokens", name.c_str(), static_cast<unsigned long long>(done.tokens));
-  else
-    std::printf("%s: %llu documents, %llu tokens", name.c_str(), static_cast<unsigned long long>(done.documents),
-                static_cast<unsigned long long>(done.tokens));
-  std::printf(", of %.1f MB in %.2f s: %.1f MB/s\n", static_cast<double>(done.bytes) / 1e6, seconds,
-              static_cast<double>(done.bytes) / 1e6 / seconds);
+  auto const megabytes = static_cast<double>(done.bytes) / 1e6;
+  std::array<char, 100> speed{};
+  std::snprintf(speed.data(), speed.size(), ", of %.1f MB in %.2f s: %.1f MB/s\n", megabytes, seconds,
+                megabytes / seconds);
+  say(name + ": " + (train ? "a vocabulary of " : std::to_string(done.documents) + " documents, ") +
+      std::to_string(done.tokens) + " tokens" + speed.data());
   return 0;
 }
 

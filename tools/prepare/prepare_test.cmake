@@ -95,6 +95,16 @@ refused("x.json: the vocabulary has tokens for 0 bytes of 256" "${WORK}/two.txt"
 refused("should? be|was expected" "${WORK}/two.txt" --tokenizer "${WORK}/two.txt")
 refused("ends in .json was expected" "${WORK}/two.txt" --train-bpe 300)
 refused("--train-bpe" "${WORK}/two.txt" --train-bpe 3)
+refused("(--train-bpe excludes --tokenizer|--tokenizer excludes --train-bpe)" "${WORK}/two.txt" --train-bpe 300 --tokenizer bytes)
+refused("(--train-bpe excludes --special-tokens|--special-tokens excludes --train-bpe)" "${WORK}/two.txt" --train-bpe 300 --special-tokens)
+if(EXISTS /dev/full)
+  foreach(flags IN ITEMS "--help" "'${WORK}/two.txt' -o '${WORK}/full.bin'")
+    execute_process(COMMAND sh -c "'${PREPARE}' ${flags} >/dev/full" RESULT_VARIABLE code ERROR_VARIABLE err)
+    if(NOT code EQUAL 2 OR NOT err MATCHES "^prepare: standard output: cannot be written: No space left[^\n]*\n$")
+      message(SEND_ERROR "${flags} into a full device: exit code ${code}, ${err}")
+    endif()
+  endforeach()
+endif()
 
 # An output is no input, whatever it is called, and inputs stay as they are.
 file(WRITE "${WORK}/same.bin" "a text")

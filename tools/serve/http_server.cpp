@@ -16,6 +16,10 @@
 
 #include <csignal>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -52,6 +56,7 @@ std::string text(boost::beast::string_view of) { return {of.data(), of.size()}; 
 struct http_server::state {
   http_limits limits;
   handler handle;
+  std::function<void(int)> refused;
   net::io_context io{1};
   net::executor_work_guard<net::io_context::executor_type> works{io.get_executor()};  // until it is told to end
   tcp::acceptor acceptor{io};
@@ -73,12 +78,14 @@ class http_server::session final : public http_reply, public std::enable_shared_
   void start() {
     error_code none;
     socket_.set_option(tcp::no_delay(true), none);
+    probe();
     read();
   }
   /// As one connection too many.
   void refuse() {
     answers_ = true;
     closes_ = true;
+    of_->refused(503);
     send(503, "application/json", api_error(503, "there are too many connections").body(), "Retry-After: 1\r\n");
   }
 
@@ -125,6 +132,20 @@ class http_server::session final : public http_reply, public std::enable_shared_
   [[nodiscard]] bool is_done() const { return !answers_ && out_.empty(); }
 
  private:
+  /// The system asks now and then whether the client is there: one that has sent all that it sends and has gone, while
+  /// nothing is written to it, is not seen otherwise.
+  void probe() {
+    error_code none;
+    socket_.set_option(net::socket_base::keep_alive(true), none);
+#if defined(TCP_KEEPIDLE) && defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
+    auto const set = [&](int option, int value) {
+      ::setsockopt(socket_.native_handle(), IPPROTO_TCP, option, &value, sizeof value);
+    };
+    set(TCP_KEEPIDLE, 10);
+    set(TCP_KEEPINTVL, 10);
+    set(TCP_KEEPCNT, 3);
+#endif
+  }
   [[nodiscard]] std::string head(int status, std::string const& type) const {
     return "HTTP/1.1 " + std::to_string(status) + " " + text(http::obsolete_reason(static_cast<http::status>(status))) +
            "\r\nContent-Type: " + type + "\r\nConnection: " + (closes_ ? "close" : "keep-alive") + "\r\n";
@@ -183,6 +204,7 @@ class http_server::session final : public http_reply, public std::enable_shared_
     auto const words = status == 413   ? "the body has more than " + std::to_string(of_->limits.body) + " bytes"
                        : status == 431 ? "the head has more than " + std::to_string(of_->limits.header) + " bytes"
                                        : "this is no HTTP request: " + e.message();
+    of_->refused(status);
     send(status, "application/json", api_error(status, words).body(), "");
   }
   void answer() {
@@ -205,7 +227,11 @@ class http_server::session final : public http_reply, public std::enable_shared_
     watches_ = true;
     socket_.async_read_some(buffer_.prepare(1024), [self = shared_from_this()](error_code e, std::size_t n) {
       self->watches_ = false;
-      bool const broken_off = std::exchange(self->resumes_, false) && e == net::error::operation_aborted;
+      // (Where the end came first, whoever reads the request that is there meets it again.)
+      bool const broken_off =
+          std::exchange(self->resumes_, false) && (e == net::error::operation_aborted || e == net::error::eof);
+      bool const sends_no_more = e == net::error::eof && !self->lingers_ && !broken_off;
+      if (sends_no_more && (self->answers_ || !self->out_.empty())) return self->answer_still();
       if (e && !broken_off) return self->close();
       self->buffer_.commit(n);
       if (self->lingers_)
@@ -215,6 +241,18 @@ class http_server::session final : public http_reply, public std::enable_shared_
       else
         self->read();
     });
+  }
+
+  /// The client sends nothing more: it waits for its answer, or has gone. Only what is sent to it tells, so something
+  /// is that says nothing: where nobody is left, it is refused.
+  void answer_still() {
+    socket_.async_wait(tcp::socket::wait_error, [self = shared_from_this()](error_code e) {
+      if (e != net::error::operation_aborted) self->close();
+    });
+    if (streams_)
+      add(": the text comes\n\n");
+    else if (answers_ && version_ >= 11)
+      write("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
   void finish() {
@@ -317,11 +355,13 @@ void http_server::state::accept() {
   });
 }
 
-http_server::http_server(std::string const& host, std::uint16_t port, http_limits const& limits, handler handle)
+http_server::http_server(std::string const& host, std::uint16_t port, http_limits const& limits, handler handle,
+                         std::function<void(int)> refused)
     : state_(std::make_unique<state>()) {
   auto& s = *state_;
   s.limits = limits;
   s.handle = std::move(handle);
+  s.refused = std::move(refused);
   error_code e;
   auto const address = net::ip::make_address(host, e);
   if (e) throw mtf::user_error("--host " + host + ": an address was expected, such as 127.0.0.1");

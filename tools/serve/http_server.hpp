@@ -43,8 +43,11 @@ class http_server {
  public:
   using handler = std::function<void(http_request const&, std::shared_ptr<http_reply> const&)>;
 
-  /// `port` 0: any that is free. What cannot be listened to is a user_error.
-  http_server(std::string const& host, std::uint16_t port, http_limits const& limits, handler handle);
+  /// `port` 0: any that is free. What cannot be listened to is a user_error. `refused(status)`: a request was refused
+  /// that `handle` has not seen, as it is none, or too large, or one connection too many.
+  http_server(
+      std::string const& host, std::uint16_t port, http_limits const& limits, handler handle,
+      std::function<void(int)> refused = [](int) {});
   http_server(http_server const&) = delete;
   http_server& operator=(http_server const&) = delete;
   /// Replies that have ended are sent; others are broken off.

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <mtf/train/stop_signal.hpp>
+
 #include "../speaks.hpp"
 #include "../writing/generator.hpp"
 #include "options.hpp"
@@ -34,11 +36,9 @@ void serve_on(serve_options const& o, model_on_ranks const& model) {
 }  // namespace
 
 int serve_by(int argc, char** argv, std::vector<generator> const& models) {
+  mtf::listen_for_stop();  // from here on: a server that was told to end while it began ends as any
   auto const line = parse_serve(argc, argv, models);
-  if (line.help) {
-    if (speaks()) std::fputs(line.help->c_str(), stdout);
-    return 0;
-  }
+  if (line.help) return tell_help(*line.help);
   return models[line.chosen.on.wrong ? 0 : line.model].run(
       argc, argv, line.chosen.on, [&](model_on_ranks const& model) { serve_on(line.chosen, model); });
 }

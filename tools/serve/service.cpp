@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include <mtf/data/tokenizer.hpp>
+#include <mtf/train/stop_signal.hpp>
 
 #include "../chat.hpp"
 #include "../model_source.hpp"
@@ -63,7 +64,8 @@ struct service::state {
   std::unique_ptr<http_server> listening() try {
     return std::make_unique<http_server>(
         o_.host, o_.port, http_limits{.body = o_.body, .connections = o_.connections, .silence = o_.silence},
-        [this](http_request const& asked, std::shared_ptr<http_reply> const& to) { handle(asked, to); });
+        [this](http_request const& asked, std::shared_ptr<http_reply> const& to) { handle(asked, to); },
+        [this](int status) { ++metrics_.refused[status]; });
   } catch (...) {
     engine_.end();
     throw;
@@ -73,6 +75,9 @@ struct service::state {
     auto const server = listening();
     server_ = server.get();
     server->on_signal([this] { stop(); });
+    server->post([this] {  // one that came before
+      if (mtf::stop_asked()) stop();
+    });
     ready(server->port());
     while (true) {
       if (engine_.step()) continue;

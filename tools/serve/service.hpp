@@ -17,7 +17,7 @@ class service {
   ~service();
 
   /// The rank that speaks: listens, and answers until it is told to end, by a signal or by stop(). ready(port): it
-  /// listens.
+  /// listens. A signal that mtf::listen_for_stop() caught before ends it at once.
   void run(std::function<void(std::uint16_t port)> const& ready);
   /// The others, until it ends.
   void follow();

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <string>
@@ -24,6 +25,7 @@
 #include "../model_files.hpp"
 #include "../size_options.hpp"
 #include "../sizes.hpp"
+#include "../text_of.hpp"
 #include "optimizer_numbers.hpp"
 
 namespace mtf::tools {
@@ -99,6 +101,17 @@ void check_numbers(options const& o) {
     for (auto const& f : has) text += f + ", ";
     throw mtf::user_error(text + "--weight-decay and --clip");
   }
+}
+
+/// Values to begin with are read from a directory, or from one .safetensors file.
+void check_from(std::string const& from) {
+  std::error_code none;
+  auto const said = "--from " + from + ": expected a directory of Hugging Face's or a .safetensors file, found ";
+  if (from.ends_with(".gguf") && !std::filesystem::is_directory(from, none))
+    throw mtf::user_error(said + "a GGUF file: make a directory of it first, by `convert " + shell_word(from) +
+                          " DIRECTORY`");
+  if (!from.ends_with(".safetensors") && std::filesystem::is_regular_file(from, none))
+    throw mtf::user_error(said + "another file");
 }
 
 }  // namespace
@@ -224,12 +237,14 @@ command_line parse(int argc, char** argv, executable const& built, std::vector<s
                  "draw losses, speeds and where the time went as a page in this file, for any browser")
       ->check(is_path);
   app.add_flag("--profile", o.profile, "at the end, tell where the time of the training steps went, by operation");
+  app.add_flag("--graphs", o.graphs, "launch the steps as CUDA graphs (not with NCCL)");
   auto* const checkpoint =
       app.add_option("--checkpoint", o.checkpoint, "write checkpoints into this directory, and on SIGTERM or SIGUSR1")
           ->check(is_path);
   add_number(app, "--every", o.every, 1, most, "steps between checkpoints");
   add_number(app, "--keep", o.keep, 0, most, "how many of them are kept, the newest; 0: all");
   add_number(app, "--keep-every", o.keep_every, 0, most, "and each whose step is a multiple of this; 0: no others");
+  for (auto const* const flag : {"--every", "--keep", "--keep-every"}) app.get_option(flag)->needs(checkpoint);
   app.add_flag("--resume", o.resume,
                "go on from the newest checkpoint there; if there is none and the log has no steps, begin")
       ->needs(checkpoint);
@@ -257,7 +272,7 @@ command_line parse(int argc, char** argv, executable const& built, std::vector<s
         ->capture_default_str()
         ->needs(choose);
     add_number(app, "--ranks", o.ranks, 1, 1 << 20, "--choose: how many ranks, where mpirun does not say it");
-    app.get_option("--ranks")->needs(choose)->default_str("");
+    app.get_option("--ranks")->needs(choose)->excludes(app.get_option("--mesh"))->default_str("");
     if (built.has_upper_layout) {
       choose->excludes(app.add_option("--upper-layout", o.upper_layout,
                                       "the same for the upper half of the layers, if it is another"));
@@ -278,6 +293,7 @@ command_line parse(int argc, char** argv, executable const& built, std::vector<s
     if (!o.plan && data->empty()) throw CLI::RequiredError(data->get_name());
     std::erase_if(o.numbers, [&](auto const& n) { return app.count(n.first) == 0; });
     check_numbers(o);
+    check_from(o.from);
     auto const config = o.from.empty() || o.from.ends_with(".safetensors") ? "" : o.from + "/config.json";
     auto const found = sizes.result(config);
     o.extents = found.extents;

@@ -28,7 +28,7 @@ struct options : step_options {
   bool resume = false;
   int steps = 300, warmup = 30, eval_every = 50, sample = 200;
   std::uint64_t seed = 1;
-  bool plan = false, profile = false;
+  bool plan = false, profile = false, graphs = false;
   double validation_share = 0.1;
   std::vector<std::int64_t> buckets;      // sequences that are shorter than the longest
   std::map<std::string, double> numbers;  // of the optimizer, by flag: those that were given

@@ -7,7 +7,9 @@
 #include <mtf/backend/buffer.hpp>
 #include <mtf/backend/primitives/contraction.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
+#include <mtf/backend/primitives/random.hpp>
 #include <mtf/backend/work.hpp>
+#include <mtf/ops/create/random.hpp>
 #include <mtf/ops/elementwise/functions.hpp>
 
 namespace mtf::tools {
@@ -19,7 +21,7 @@ template <class Backend>
 inline constexpr mtf::backend::index telling_megabytes = Backend::memory_is_the_hosts ? 384 : 3072;
 
 /// Flops a second of matrix products of n^3 of elements T through the backend's library, all ranks at once, added up:
-/// the best of a few.
+/// the best of a few. Of random numbers: a GPU multiplies constants up to 13% faster, as fewer bits change.
 template <class T = float, class Backend>
 double matrix_peak(Backend& machine, mtf::backend::index n = telling_extent<Backend>) {
   mtf::backend::contraction const c{
@@ -27,7 +29,8 @@ double matrix_peak(Backend& machine, mtf::backend::index n = telling_extent<Back
   std::array<mtf::backend::buffer<Backend>, 3> matrix;
   for (auto& m : matrix) {
     m = mtf::backend::make_buffer<T>(machine, n * n);
-    machine.run(mtf::primitives::fill{mtf::backend::data_of<T>(m), n * n, T(0.5F)});
+    mtf::backend::placement const flat{.local = {.ndim = 1, .extent = {n * n}, .stride = {mtf::backend::extents{1}}}};
+    machine.run(mtf::primitives::random_normal<T>{flat, mtf::random_key(1).bits(), mtf::backend::data_of<T>(m), 0, 1});
   }
   double best = 0;
   for (int i = 0; i < 4; ++i) {

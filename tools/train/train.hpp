@@ -132,6 +132,7 @@ int train_on(Backend& machine, options const& o) {
   using parameters = typename Program::template parameters_on<Backend>;
   using batch = typename Program::template batch_on<Backend>;
   using noise = typename Program::noise;
+  if (o.graphs) machine.graphs(true);
   mtf::random_key const seed(o.seed);
   task const data(data_options{.data = o.data,
                                .seed = seed,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <numeric>
 #include <span>
 #include <type_traits>
@@ -11,11 +12,13 @@
 
 #include <mtf/mtf.hpp>
 #include <mtf/ops/indexing.hpp>
+#include <mtf/tensor/host_copy.hpp>
 
 #include "../model_source.hpp"
 #include "../model_under_layout.hpp"
 #include "../task.hpp"
 #include "model_on_ranks.hpp"
+#include "most_likely.hpp"
 
 namespace mtf::tools {
 
@@ -30,6 +33,12 @@ concept continues = has_files<Task> && requires {
   typename Task::all_rows_at;
 };
 
+/// All of x on every rank.
+template <class X>
+auto whole(X const& x) {
+  return mtf::relayout<mtf::layout<typename X::mesh_type>>(x);
+}
+
 template <class Task, class Precision, class Backend>
 class cached_model {
  public:
@@ -43,18 +52,22 @@ class cached_model {
   /// What `model` asks goes to *this, which outlives it.
   model_on_ranks on_ranks() {
     auto const extent = [&](char const* name) { return machine_->layouts().extents().find(name).value(); };
-    return {.vocabulary = extent("vocab"),
-            .positions = extent("positions"),
-            .rows_of = rows_of_,
-            .memory_of = memory_of_,
-            .speaks = machine_->ranks().rank() == 0,
-            .tell = [this](std::span<std::int32_t> message) { tell(message); },
-            .begin = [this](std::int64_t n) { prompt_ = empty(rows_of_, prompt_memory_ = n); },
-            .read = [this](std::vector<std::int32_t> const& ids, std::int64_t start) { return read(ids, start); },
-            .arrange = [this](std::vector<std::int32_t> const& from, std::int64_t n) { arrange(from, n); },
-            .keep = [this](std::int64_t row) { keep(row); },
-            .next = [this](std::vector<std::int32_t> const& ids,
-                           std::vector<std::int32_t> const& at) { return next(ids, at); }};
+    return {
+        .vocabulary = extent("vocab"),
+        .positions = extent("positions"),
+        .rows_of = rows_of_,
+        .memory_of = memory_of_,
+        .speaks = speaks(),
+        .asynchronous = !Backend::memory_is_the_hosts,
+        .tell = [this](std::span<std::int32_t> message) { tell(message); },
+        .begin = [this](std::int64_t n) { prompt_ = empty(rows_of_, prompt_memory_ = n); },
+        .read = [this](std::vector<std::int32_t> const& ids, std::int64_t start) { return read(ids, start); },
+        .arrange = [this](std::vector<std::int32_t> const& from, std::int64_t n) { arrange(from, n); },
+        .keep = [this](std::int64_t row) { keep(row); },
+        .next = [this](std::vector<std::int32_t> const& ids,
+                       std::vector<std::int32_t> const& at) { return next(ids, at); },
+        .go_on = [this](std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& at) { go_on(ids, at); },
+        .found = [this] { return found(); }};
   }
 
  private:
@@ -62,6 +75,8 @@ class cached_model {
   using batch = typename Task::batch;
   using sequence = typename Task::sequence;
   using memory = typename Task::memory;
+  using newest = typename Task::newest;
+  using vocab = typename Task::vocab;
   using computed = typename computed_in<Precision>::type;
   using cache = typename Task::template cache<mtf::place<computed, layout_type, Backend>::template tensor>;
   using parameters =
@@ -72,9 +87,10 @@ class cached_model {
   struct one_row : mtf::dim<"one_row", 1> {};
   struct shorter : mtf::dim<"shorter"> {};  // the memory, before it grew
 
+  [[nodiscard]] bool speaks() const { return machine_->ranks().rank() == 0; }
   void tell(std::span<std::int32_t> message) {
     auto& ranks = machine_->ranks();
-    if (ranks.rank() != 0) std::fill(message.begin(), message.end(), 0);
+    if (!speaks()) std::fill(message.begin(), message.end(), 0);
     auto const all = (mtf::axis_mask{1} << static_cast<unsigned>(ranks.mesh().ndim)) - 1;
     ranks.communicate(mtf::collective::all_reduce(all, mtf::combine::sum, mtf::element::i32, message.size()),
                       message.data(), message.data());
@@ -132,26 +148,46 @@ class cached_model {
         all.push_back(ids[i]);
         places.push_back(static_cast<std::int32_t>(start) + static_cast<std::int32_t>(i));
       }
-    auto logits = continued(prompt_, rows_of_, all, places, typename Task::all_rows_at{start});
+    mtf::extents_value const size{{"batch", rows_of_}, {"sequence", std::ssize(ids)}};
+    auto logits = mtf::to_global(logits_behind(prompt_, mtf::from_global<tokens>(*machine_, all, size),
+                                               mtf::from_global<tokens>(*machine_, places, size),
+                                               typename Task::all_rows_at{start}));
     logits.resize(logits.size() / static_cast<std::size_t>(rows_of_));
     return logits;
   }
   std::vector<float> next(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
-    std::vector<std::int32_t> lengths;
-    for (auto const at : places) lengths.push_back(at + 1);
-    mtf::extents_value const count{{"batch", row_count_}};
-    using at = typename Task::template each_row_at<each>;
-    return continued(
-        rows_, row_count_, ids, places,
-        at{mtf::from_global<each>(*machine_, places, count), mtf::from_global<each>(*machine_, lengths, count)});
+    give(ids, places);
+    return mtf::to_global(step());
   }
-  std::vector<float> continued(cache& kept, std::int64_t rows, std::vector<std::int32_t> const& ids,
-                               std::vector<std::int32_t> const& places, auto const& at) {
-    mtf::extents_value const size{{"batch", rows}, {"sequence", static_cast<std::int64_t>(ids.size()) / rows}};
-    auto const tokens_in = mtf::from_global<tokens>(*machine_, ids, size);
-    auto const places_in = mtf::from_global<tokens>(*machine_, places, size);
+  void go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
+    if (ids.empty())
+      places_ = each(places_ + 1);
+    else
+      give(ids, places);
+    // (Newest is one position: the largest along it takes that away.)
+    ids_ = each(most_likely<vocab>(mtf::reduce_max<newest>(step())));
+    auto const all = whole(ids_);
+    if (speaks()) found_.emplace_back(all);
+  }
+  std::vector<std::int32_t> found() {
+    auto const ids = found_.front().local();
+    found_.pop_front();
+    return ids;
+  }
+  /// The token of each row, and its position.
+  void give(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
+    mtf::extents_value const count{{"batch", row_count_}, {"sequence", 1}};
+    ids_ = mtf::from_global<each>(*machine_, ids, count);
+    places_ = mtf::from_global<each>(*machine_, places, count);
+    column_ = mtf::from_global<tokens>(*machine_, std::vector<std::int32_t>(ids.size()), count);
+  }
+  auto step() {
+    using at = typename Task::template each_row_at<each>;
+    return logits_behind(rows_, tokens(column_ + ids_), tokens(column_ + places_), at{places_, each(places_ + 1)});
+  }
+  auto logits_behind(cache& kept, tokens const& ids, tokens const& places, auto const& at) {
     return with_settings<Task>(settings_, [&](auto const&... more) {
-      return mtf::to_global(mtf::cast<float>(Task::continued(p_, kept, tokens_in, places_in, at, more...)));
+      return mtf::cast<float>(Task::continued(p_, kept, ids, places, at, more...));
     });
   }
 
@@ -160,6 +196,9 @@ class cached_model {
   parameters p_;
   std::int64_t rows_of_, memory_of_, row_count_ = 0, memory_ = 0, prompt_memory_ = 0;
   cache prompt_, rows_;
+  each ids_, places_;  // of the rows' newest tokens
+  tokens column_;      // 0, of all rows
+  std::deque<mtf::host_copy<decltype(whole(std::declval<each const&>()))>> found_;
 };
 
 }  // namespace mtf::tools

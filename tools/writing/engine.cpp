@@ -69,6 +69,10 @@ std::vector<float> engine::next(std::vector<std::int32_t> const& ids, std::vecto
   tell(work::next, 0, 0, ids, places);
   return model_.next(ids, places);
 }
+void engine::go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
+  tell(work::go_on, 0, 0, ids, places);
+  model_.go_on(ids, places);
+}
 
 void engine::follow() {
   while (true) {
@@ -96,6 +100,9 @@ void engine::follow() {
         break;
       case work::next:
         model_.next(ids, places);
+        break;
+      case work::go_on:
+        model_.go_on(ids, places);
         break;
     }
   }
@@ -144,8 +151,14 @@ void engine::end() { tell(work::end); }
 bool engine::step() {
   let_go_of_gone();
   begin_next();
+  if (!all_go_on()) settle();  // somebody has gone away
+  if (reading_) settle();      // what is found is told before a prompt's piece is read
   auto const writes = written();
-  if (!reading_ && writes == 0) return false;
+  if (!reading_ && writes == 0) {
+    std::scoped_lock const lock(mutex_);
+    running_ = 0;
+    return false;
+  }
   auto const before = now();
   auto const n = reading_ ? std::min(limits_.chunk, static_cast<std::int64_t>(reading_->prompt.size()) - read_) : 0;
   if (reading_) read_on();
@@ -195,6 +208,7 @@ void engine::read_on() {
   if (std::cmp_less(end, prompt.size())) return;
   auto const who = std::exchange(reading_, nullptr);
   if (!draw(*who, logits)) return;
+  settle();
   make_room(prompt_memory_);  // (Rows may have become longer than the prompt's cache, meanwhile.)
   auto const free = std::find_if(rows_.begin(), rows_.end(), [](row const& r) { return r.who == nullptr; });
   *free = {who, who->answer.back(), static_cast<std::int32_t>(prompt.size())};
@@ -204,10 +218,20 @@ void engine::read_on() {
 void engine::write_on() {
   make_longer();
   std::vector<std::int32_t> ids, places;
-  for (auto const& r : rows_) {  // nobody's: anything, at a place that the next one overwrites
-    ids.push_back(r.who ? r.newest : 0);
-    places.push_back(r.who ? r.place : 0);
-  }
+  if (asked_.empty())
+    for (auto const& r : rows_) {  // nobody's: anything, at a place that the next one overwrites
+      ids.push_back(r.who ? r.newest : 0);
+      places.push_back(r.who ? r.place : 0);
+    }
+  auto const found = [&](row const& r) { return !r.who || found_by_ranks(*r.who); };
+  if (std::all_of(rows_.begin(), rows_.end(), found))
+    find_next(ids, places);
+  else
+    draw_next(ids, places);
+  give_up_room();
+}
+
+void engine::draw_next(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
   auto logits = next(ids, places);
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     auto& r = rows_[i];
@@ -220,7 +244,57 @@ void engine::write_on() {
       r.who.reset();
     }
   }
-  give_up_room();
+}
+
+// --- tokens that the ranks find --------------------------------------------------------------------------------------
+
+/// Nothing that only this rank knows is needed for its next tokens.
+bool engine::found_by_ranks(completion const& of) const {
+  return model_.go_on && sampler::takes_most_likely(of.how) && of.bias.empty() && !of.most_likely &&
+         (of.ends.empty() || std::cmp_greater_equal(of.answer.size(), of.least));
+}
+
+/// Whether the ranks may go on from what they are finding, before it is known: the rows are those that it is of, and no
+/// text is as long by it as it may be.
+bool engine::all_go_on() const {
+  for (std::size_t i = 0; i < asked_.size(); ++i) {
+    auto const& who = rows_[i].who;
+    if (who != asked_[i] || (who && is_full(*who, who->answer.size() + 1))) return false;
+  }
+  return true;
+}
+
+void engine::find_next(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
+  std::vector<std::shared_ptr<completion>> now;
+  for (auto& r : rows_) {
+    now.push_back(r.who);
+    ++r.place;
+  }
+  go_on(ids, places);
+  auto const before = std::exchange(asked_, std::move(now));
+  if (!before.empty()) take(before);
+  if (!model_.asynchronous || !all_go_on()) settle();
+}
+
+/// Nothing is asked for any more.
+void engine::settle() {
+  if (!asked_.empty()) take(std::exchange(asked_, {}));
+}
+
+void engine::take(std::vector<std::shared_ptr<completion>> const& of) {
+  auto const ids = model_.found();
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    auto& r = rows_[i];
+    if (!r.who || r.who != of[i]) continue;  // it had ended
+    auto const token = [&] {
+      if (ids[i] < 0) no_token_can_be_drawn();
+      return with(*r.who, drawn_token{ids[i], 0, {}});
+    };
+    if (tell_piece(*r.who, token))
+      r.newest = ids[i];
+    else
+      r.who.reset();
+  }
 }
 
 // --- rows ------------------------------------------------------------------------------------------------------------
@@ -270,6 +344,8 @@ void engine::make_room(std::int64_t memory) {
 void engine::give_up_room() {
   auto const count = static_cast<std::int64_t>(rows_.size());
   if (written() == 0 || 4 * written() > count || count <= model_.rows_of) return;
+  settle();
+  if (written() == 0) return;
   std::vector<row> left;
   std::vector<std::int32_t> from;
   for (std::size_t i = 0; i < rows_.size(); ++i)
@@ -294,11 +370,11 @@ std::vector<float> engine::log_probabilities(std::span<float const> logits) cons
   return all;
 }
 
-/// Of the logits behind a text, its next token. False: the text has ended. What goes wrong ends this text alone.
-bool engine::draw(completion& of, std::span<float> logits) {
+/// Tells of a text's next token, if it is one. False: the text has ended. What goes wrong ends this text alone.
+bool engine::tell_piece(completion& of, std::function<piece()> const& make) const {
   piece p;
   try {
-    p = drawn(of, logits);
+    p = make();
   } catch (mtf::user_error const& e) {
     p = {.token = {}, .text = e.what(), .ended_by = "error"};
   }
@@ -306,8 +382,12 @@ bool engine::draw(completion& of, std::span<float> logits) {
   return p.ended_by.empty();
 }
 
+/// Of the logits behind a text, its next token.
+bool engine::draw(completion& of, std::span<float> logits) {
+  return tell_piece(of, [&] { return drawn(of, logits); });
+}
+
 piece engine::drawn(completion& of, std::span<float> logits) {
-  piece p;
   drawn_token token;
   std::vector<float> told;
   if (of.most_likely) told = log_probabilities(logits);
@@ -318,6 +398,25 @@ piece engine::drawn(completion& of, std::span<float> logits) {
   auto const at = of.prompt.size() + of.answer.size();
   auto const bits = of.key.of("token").of(static_cast<std::uint64_t>(at)).bits();
   token.id = sampler_(of.how, logits, of.prompt, of.answer, static_cast<double>(bits >> 11U) * 0x1p-53);
+  if (of.most_likely) {
+    token.log_probability = told[static_cast<std::size_t>(token.id)];
+    std::vector<std::int32_t> order(told.size());
+    std::iota(order.begin(), order.end(), 0);
+    auto const n = std::min(static_cast<std::ptrdiff_t>(*of.most_likely), std::ssize(order));
+    std::partial_sort(order.begin(), order.begin() + n, order.end(), [&](std::int32_t a, std::int32_t b) {
+      float const x = told[static_cast<std::size_t>(a)], y = told[static_cast<std::size_t>(b)];
+      return x != y ? x > y : a < b;
+    });
+    for (std::ptrdiff_t i = 0; i < n; ++i)
+      token.most_likely.emplace_back(order[static_cast<std::size_t>(i)],
+                                     told[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])]);
+  }
+  return with(of, std::move(token));
+}
+
+/// The text with a further token, or what ends it.
+piece engine::with(completion& of, drawn_token token) {
+  piece p;
   {
     std::scoped_lock const lock(mutex_);
     ++counts_.tokens_drawn;
@@ -325,29 +424,21 @@ piece engine::drawn(completion& of, std::span<float> logits) {
   if (std::find(of.ends.begin(), of.ends.end(), token.id) != of.ends.end()) {
     p.ended_by = "stop";
   } else {
-    if (of.most_likely) {
-      token.log_probability = told[static_cast<std::size_t>(token.id)];
-      std::vector<std::int32_t> order(told.size());
-      std::iota(order.begin(), order.end(), 0);
-      auto const n = std::min(static_cast<std::ptrdiff_t>(*of.most_likely), std::ssize(order));
-      std::partial_sort(order.begin(), order.begin() + n, order.end(), [&](std::int32_t a, std::int32_t b) {
-        float const x = told[static_cast<std::size_t>(a)], y = told[static_cast<std::size_t>(b)];
-        return x != y ? x > y : a < b;
-      });
-      for (std::ptrdiff_t i = 0; i < n; ++i)
-        token.most_likely.emplace_back(order[static_cast<std::size_t>(i)],
-                                       told[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])]);
-    }
     of.answer.push_back(token.id);
     p.token = std::move(token);
     if (of.stream) p.text = of.stream->add(of.answer.back(), std::cmp_greater_equal(of.answer.size(), of.least));
     if (of.stream && of.stream->stopped_by())
       p.ended_by = "stop";
-    else if (std::cmp_greater_equal(of.answer.size(), of.most) || std::cmp_greater_equal(at + 1, model_.positions))
+    else if (is_full(of, of.answer.size()))
       p.ended_by = "length";
   }
   if (!p.ended_by.empty() && of.stream) p.text += of.stream->finish();
   return p;
+}
+
+/// Whether an answer of so many tokens is as long as it may be.
+bool engine::is_full(completion const& of, std::size_t tokens) const {
+  return std::cmp_greater_equal(tokens, of.most) || std::cmp_greater_equal(of.prompt.size() + tokens, model_.positions);
 }
 
 }  // namespace mtf::tools

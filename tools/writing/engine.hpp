@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -34,6 +35,10 @@ struct engine_counts {
 /// gets a token: a long prompt does not keep the others waiting. Rows come and go with the texts. What a text comes to
 /// does not depend on the others: a row's numbers do not, and its random numbers are of its own key and position.
 ///
+/// Where all texts that are written take their most likely token as it is (`found_by_ranks`), the ranks find it and go
+/// on from it by themselves: if the model is asynchronous, a step is asked for before the tokens of the one before it
+/// are read. What they find behind the end of a text is dropped.
+///
 /// One rank leads: it has the queue and draws the tokens. The others follow its messages.
 class engine {
  public:
@@ -59,10 +64,10 @@ class engine {
   void end();
 
  private:
-  enum class work : std::int32_t { end, idle, begin, read, arrange, keep, next };
+  enum class work : std::int32_t { end, idle, begin, read, arrange, keep, next, go_on };
   struct row {
-    std::shared_ptr<completion> who;  // null: nobody's
-    std::int32_t newest = 0, place = 0;
+    std::shared_ptr<completion> who;     // null: nobody's
+    std::int32_t newest = 0, place = 0;  // the next to be stepped, unless it is still being found; where
   };
 
   // What all ranks do, told by the leader.
@@ -71,6 +76,7 @@ class engine {
   void arrange(std::vector<std::int32_t> const& from, std::int64_t memory);
   void keep(std::int64_t at);
   std::vector<float> next(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places);
+  void go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places);
   void tell(work what, std::int64_t a = 0, std::int64_t b = 0, std::span<std::int32_t const> first = {},
             std::span<std::int32_t const> second = {});
 
@@ -78,6 +84,12 @@ class engine {
   void begin_next();
   void read_on();
   void write_on();
+  void draw_next(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places);
+  void find_next(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places);
+  [[nodiscard]] bool found_by_ranks(completion const& of) const;
+  [[nodiscard]] bool all_go_on() const;
+  void settle();
+  void take(std::vector<std::shared_ptr<completion>> const& of);
   void make_room(std::int64_t memory);
   void make_longer();
   void give_up_room();
@@ -86,6 +98,9 @@ class engine {
   [[nodiscard]] std::int64_t memory_for(std::int64_t tokens) const;
   bool draw(completion& of, std::span<float> logits);
   piece drawn(completion& of, std::span<float> logits);
+  bool tell_piece(completion& of, std::function<piece()> const& make) const;
+  piece with(completion& of, drawn_token token);
+  [[nodiscard]] bool is_full(completion const& of, std::size_t tokens) const;
   [[nodiscard]] std::vector<float> log_probabilities(std::span<float const> logits) const;
 
   model_on_ranks model_;
@@ -93,7 +108,8 @@ class engine {
   std::vector<std::int32_t> message_;
   sampler sampler_;  // the leader's
   std::vector<row> rows_;
-  std::int64_t memory_ = 0;  // of a row
+  std::vector<std::shared_ptr<completion>> asked_;  // whose token the ranks are finding in each row; empty: in none
+  std::int64_t memory_ = 0;                         // of a row
   std::shared_ptr<completion> reading_;
   std::int64_t prompt_memory_ = 0, read_ = 0;
 

@@ -18,6 +18,16 @@ constexpr float hidden = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
+void no_token_can_be_drawn() {
+  throw mtf::user_error(
+      "no token can be drawn: all logits are NaN or -infinity; the model's weights may not be finite");
+}
+
+bool sampler::takes_most_likely(sampling const& how) {
+  return static_cast<float>(how.temperature) == 0 && how.repetition_penalty == 1 && how.frequency_penalty == 0 &&
+         how.presence_penalty == 0;
+}
+
 void sampler::penalize(sampling const& how, std::span<float> logits, std::span<std::int32_t const> prompt,
                        std::span<std::int32_t const> answer) {
   auto const sorted = [&](std::span<std::int32_t const> of) {
@@ -52,9 +62,7 @@ std::int32_t sampler::operator()(sampling const& how, std::span<float> logits, s
   std::size_t best = logits.size();
   for (std::size_t v = 0; v < logits.size(); ++v)
     if (logits[v] > (best < logits.size() ? logits[best] : hidden)) best = v;
-  if (best == logits.size())
-    throw mtf::user_error(
-        "no token can be drawn: all logits are NaN or -infinity; the model's weights may not be finite");
+  if (best == logits.size()) no_token_can_be_drawn();
   auto const temperature = static_cast<float>(how.temperature);  // of 1e-50 it is 0
   if (temperature == 0 || std::isinf(logits[best])) return static_cast<std::int32_t>(best);
 

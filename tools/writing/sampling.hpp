@@ -23,9 +23,14 @@ struct sampling {
   double top_p = 1;
 };
 
+/// A user_error: all logits are NaN or -infinity.
+[[noreturn]] void no_token_can_be_drawn();
+
 /// Draws tokens. It keeps its memory from one to the next, of whatever texts they are.
 class sampler {
  public:
+  /// The token is that of the largest logit, as they come from the model, whatever else is asked for.
+  static bool takes_most_likely(sampling const& how);
   /// The token that a number of [0, 1) draws from `logits`, which are changed. `prompt`, `answer`: what is before it.
   /// Logits that are all NaN or -infinity: a user_error.
   std::int32_t operator()(sampling const& how, std::span<float> logits, std::span<std::int32_t const> prompt,

@@ -2,7 +2,6 @@
 // A function of tensors with a backward pass of the user's.
 #include <array>
 #include <cstddef>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -10,9 +9,7 @@
 #include <mtf/autodiff/gradient.hpp>
 #include <mtf/autodiff/recompute.hpp>
 #include <mtf/autodiff/value_and_grad.hpp>
-#include <mtf/backend/ref.hpp>
-#include <mtf/backend/scope.hpp>
-#include <mtf/core/element.hpp>
+#include <mtf/autodiff/vjp_node.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/partial.hpp>
 #include <mtf/core/refused.hpp>
@@ -21,14 +18,10 @@
 #include <mtf/detail/core/callable.hpp>
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/core/sentence.hpp>
-#include <mtf/detail/ops/derived.hpp>
 #include <mtf/detail/tape/tape.hpp>
 #include <mtf/detail/tape/value.hpp>
 #include <mtf/detail/tensor/placeholder.hpp>
 #include <mtf/detail/tensor/structure_slots.hpp>
-#include <mtf/detail/tensor/tensor_place.hpp>
-#include <mtf/ops/create/constants.hpp>
-#include <mtf/ops/movement/complete.hpp>
 #include <mtf/ops/movement/transpose.hpp>
 #include <mtf/tensor/stack.hpp>
 #include <mtf/tensor/tensor.hpp>
@@ -87,38 +80,6 @@ struct require<error_cotangent_differs<C, X>, By...> {
                              "its type; error_cotangent_differs<cotangent, operand>",
                              C, X));
 };
-
-/// What a forward returns: the result, and what it gives its backward.
-struct nothing_besides {};
-template <class Found>
-struct found_forward {
-  using result = Found;
-  using residuals = nothing_besides;
-};
-template <class Y, class R>
-struct found_forward<std::pair<Y, R>> {
-  using result = Y;
-  using residuals = R;
-};
-template <class Found>
-constexpr auto residuals_in(Found const&) {
-  return nothing_besides{};
-}
-template <class Y, class R>
-constexpr R residuals_in(std::pair<Y, R> const& found) {
-  return found.second;
-}
-
-/// Has an argument of this type a gradient?
-template <class A>
-constexpr bool is_differentiable() {
-  if constexpr (tensor_type<A>)
-    return is_floating<typename A::element_type>;
-  else
-    return (fields<A> || are_layers<A>) && !std::is_void_v<backend_in_t<A>>;
-}
-template <class... A>
-using differentiable_t = concat_t<list<>, std::conditional_t<is_differentiable<A>(), list<A>, list<>>...>;
 
 /// Is a tensor of a structure partial, as its type says?
 template <class X>
@@ -238,125 +199,18 @@ auto vjp_verdict() {
 }
 
 // Not constexpr: a plan of such a program ends here.
-[[noreturn]] inline void cotangent_lies_differently(dim_state const& d) {
-  throw user_error("custom_vjp: the cotangent of an operand is split along " + std::string(d.name) +
-                   " as the operand is not, or has another extent there: bring it into the operand's layout by "
-                   "mtf::relayout<Layout>(x)");
+[[noreturn]] inline void forward_captures_tracked() {
+  throw user_error(
+      "custom_vjp: its forward captures a tensor that has a gradient, and backward gives none for it: pass "
+      "it as an argument, or capture mtf::stop_gradient of it");
 }
 
-/// Where the sum of a tensor's terms lies.
-template <class X>
-constexpr tensor_place<whole_t<X>> whole_place_of(X const& x) {
-  if constexpr (by_value<X>)
-    return tensor_place<whole_t<X>>(*derived_for<complete_call>(nullptr, x).out);
+template <class A>
+constexpr A untracked_argument(A const& a) {
+  if constexpr (tensor_type<A> || fields<A> || are_layers<A>)
+    return untracked(a);
   else
-    return {};
-}
-
-/// A call on the tape with a backward of its own.
-template <class Back, class Residuals, class Backend, class Y, class Operands>
-class custom_vjp_node {
- public:
-  /// `like_y`: the result, in memory of no bytes.
-  constexpr custom_vjp_node(Back const& back, Residuals const& residuals, Y const& like_y, structure_slots<Backend> out,
-                            structure_slots<Backend> in)
-      : back_(back), residuals_(residuals), like_y_(like_y), out_(std::move(out)), in_(std::move(in)) {}
-  constexpr void run() {
-    bool wanted = false;
-    out_.each([&](auto const& slot) { slot->each([&](auto const&) { wanted = true; }); });
-    if (!wanted) return;
-    typename structure_slots<Backend>::reader from(out_), to(in_);
-    if constexpr (std::is_same_v<Residuals, nothing_besides>)
-      deliver_all(back_(gradient_of_result(from)), to);
-    else
-      deliver_all(back_(std::as_const(residuals_), gradient_of_result(from)), to);
-  }
-
- private:
-  using reader = typename structure_slots<Backend>::reader;
-
-  constexpr auto gradient_of_result(reader& from) const {
-    if constexpr (tensor_type<Y>) {
-      return gradient_of(like_y_, from);
-    } else {
-      Y g = like_y_;
-      each_tensor([&](auto& tensor) { tensor = gradient_of(tensor, from); }, g);
-      return g;
-    }
-  }
-  /// Reduced; zeros where none arrived, and of what has none.
-  template <class X>
-  static constexpr whole_t<X> gradient_of(X const& like_x, reader& from) {
-    using T = typename X::element_type;
-    auto& b = like_x.backend();
-    auto const place = whole_place_of(like_x);
-    operation<Backend> const here(b, "custom_vjp", place.spec());
-    if constexpr (is_floating<T>) {
-      auto g = from.template next<T>()->take(0);
-      if (g.memory) return place.tensor(value<Backend, T>(g.memory));
-    }
-    return filled(b, place, 0);
-  }
-
-  template <class Returned>
-  constexpr void deliver_all(Returned const& cotangents, reader& to) const {
-    if constexpr (is_tuple<Returned>)
-      std::apply([&](auto const&... one) { each(static_cast<Operands const*>(nullptr), to, one...); }, cotangents);
-    else
-      each(static_cast<Operands const*>(nullptr), to, cotangents);
-  }
-  template <class... X, class... C>
-  static constexpr void each(list<X...> const*, reader& to, C const&... cotangents) {
-    (deliver<X>(cotangents, to), ...);
-  }
-  template <class X, class C>
-  static constexpr void deliver(C const& cotangent, reader& to) {
-    if constexpr (tensor_type<X>) {
-      deliver_tensor<X>(cotangent, to);
-    } else {
-      each_tensor(
-          [&](auto const& tensor) {
-            using U = std::remove_cvref_t<decltype(tensor)>;
-            if constexpr (is_floating<typename U::element_type>) deliver_tensor<U>(tensor, to);
-          },
-          cotangent);
-    }
-  }
-  template <class X, class C>
-  static constexpr void deliver_tensor(C const& cotangent, reader& to) {
-    using T = typename X::element_type;
-    auto const& slot = to.template next<T>();
-    if (!slot || cotangent.empty()) return;
-    auto const g = transposed(static_cast<typename X::shape_type const*>(nullptr), cotangent);
-    auto const& lies = place_of(g).spec();
-    for (int d = 0; d < lies.ndim; ++d)
-      if (auto const& wanted = slot->where()[d]; !(wanted.split == lies[d].split) || wanted.extent != lies[d].extent)
-        cotangent_lies_differently(wanted);
-    if constexpr (!Backend::holds_data)
-      if (slot->parameter >= 0) g.backend().differentiated(slot->parameter, slot->where(), sizeof(T));
-    slot->add({g.value().memory, lies.partial});
-  }
-
-  Back back_;
-  Residuals residuals_;
-  Y like_y_;
-  structure_slots<Backend> out_, in_;
-};
-
-/// The slots of an argument's tensors, if it has a gradient.
-template <class Backend, class A>
-constexpr void push_slots([[maybe_unused]] structure_slots<Backend>& all, [[maybe_unused]] A const& a) {
-  if constexpr (is_differentiable<A>())
-    each_tensor(
-        [&](auto const& x) {
-          using T = typename std::remove_cvref_t<decltype(x)>::element_type;
-          if constexpr (is_floating<T>) {
-            ref<gradient_slot<Backend, T>> slot;
-            if (!x.empty()) slot = x.value().slot;
-            all.push(slot);
-          }
-        },
-        a);
+    return a;
 }
 
 template <class F, class Back, class Y, class Residuals, class... Args>
@@ -368,14 +222,12 @@ constexpr Y call_with_vjp(F const& forward, Back const& backward, Args const&...
     if (t != nullptr) on = t;
   };
   (look(tape_of_argument<backend_type>(args)), ...);
-  if (on == nullptr) return loss_in(forward(args...));
-  structure_slots<backend_type> in;
-  (push_slots(in, args), ...);
-  auto found = [&] {
-    pausing<backend_type> const alone(*on);
-    return forward(args...);
-  }();
-  Y y = untracked(loss_in(found));
+  auto const found = forward(untracked_argument(args)...);
+  Y y = loss_in(found);
+  if (tape_of_argument<backend_type>(y) != nullptr) forward_captures_tracked();
+  if (on == nullptr) return y;
+  vjp_operands<backend_type> in;
+  (push_operands(in, args), ...);
   auto residuals = residuals_in(found);
   detach(residuals);
   auto const out = tracked(*on, y);
@@ -399,7 +251,8 @@ constexpr Y call_with_vjp(F const& forward, Back const& backward, Args const&...
 /// terms of a gradient like others. One that holds nothing, `X()`, is zero. Sends what both functions send. Around and
 /// within it may stand recompute, scan, plans and other custom_vjp.
 ///
-/// Refused: a backward that captures (what it refers to may be gone by then); arguments that a function does not take;
+/// Refused: a backward that captures (what it refers to may be gone by then); a forward that captures a tensor with a
+/// gradient (a user_error: numbers may be captured); arguments that a function does not take;
 /// a partial tensor in a structure that forward returns; cotangents of another number, other dimensions or elements, or
 /// split otherwise than their operands (where layouts are values that is a user_error).
 template <class Forward, class Backward, class... Args>

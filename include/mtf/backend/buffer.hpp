@@ -101,8 +101,7 @@ constexpr buffer<Backend> part_of(buffer<Backend> const& whole, index offset) {
 template <class T, class Backend>
 constexpr buffer<Backend> copy_of(buffer<Backend> const& from, index elements) {
   auto copy = make_buffer<T>(*from->backend, elements);
-  loops<2> const flat{.ndim = 1, .extent = {elements}, .stride = {extents{1}, extents{1}}};
-  from->backend->run(primitives::copy<T, T>{flat, data_of<T>(copy), data_of<T>(from)});
+  from->backend->run(primitives::copy_dense<T>{data_of<T>(copy), data_of<T>(from), elements});
   return copy;
 }
 

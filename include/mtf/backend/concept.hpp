@@ -25,7 +25,8 @@ template <class B>
 inline constexpr bool memory_is_the_hosts<B> = B::memory_is_the_hosts;
 
 /// Memory of one rank. What `release` gets may be handed out again at once: work is done in the order in which it was
-/// asked for. `to_host` and `from_host` return when the data has arrived.
+/// asked for. `to_host` and `from_host` return when the data has arrived. A backend whose work goes on when calls have
+/// returned may have start_to_host(from, bytes) too: what that gives waits in `arrived()` (host_copy).
 template <class B>
 concept backend_memory = requires(B& b, void* p, void const* from, std::size_t bytes) {
   { b.allocate(bytes) } -> std::same_as<void*>;

@@ -13,7 +13,8 @@
 
 namespace mtf {
 
-/// A table of (operation, pass, limit), filled while it is given to a backend: `backend.profile(&table)`.
+/// A table of (operation, pass, limit), filled while it is given to a backend, `backend.profile(&table)`; whole when
+/// another is, or none.
 class profile_table : public operation_names {
  public:
   /// What was done in one pass of one operation, by what bounds it; in all calls together.
@@ -27,17 +28,19 @@ class profile_table : public operation_names {
     double bytes = 0;  // each input read once and each output written once; or sent
   };
 
-  /// Adds one call to the row of the operation in progress.
-  void add(pass when, limit bound, double seconds, double flops, double bytes) {
+  /// Adds one call to the row of the operation in progress, whose number is returned.
+  std::size_t add(pass when, limit bound, double flops, double bytes) {
     auto at = std::find_if(rows_.begin(), rows_.end(), [&](row const& r) {
       return r.when == when && r.bound == bound && std::strcmp(r.operation, name()) == 0;
     });
     if (at == rows_.end()) at = rows_.insert(at, {name(), when, bound});
     ++at->calls;
-    at->seconds += seconds;
     at->flops += flops;
     at->bytes += bytes;
+    return static_cast<std::size_t>(at - rows_.begin());
   }
+  /// A call of that row took so long.
+  void took(std::size_t row, double seconds) { rows_[row].seconds += seconds; }
 
   /// In the order of their first calls.
   [[nodiscard]] std::vector<row> const& rows() const { return rows_; }

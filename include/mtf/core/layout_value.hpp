@@ -120,29 +120,29 @@ struct layout_value {
 
 namespace detail {
 
-/// A sentence of the compiler's, and the names that it is about, as the text of a user_error.
+/// A sentence of sentence.hpp, and the names that it is about, as the text of a user_error.
 inline std::string refusal(char const* sentence, std::string const& here) {
   return std::string(sentence).substr(std::string_view("mtf: ").size()) + "; here: " + here;
 }
-/// "batch 6, 6, 4, [4, 8]": what error_not_divisible says.
+/// "batch 6 over 4 ranks, which divide 4 and 8"
 inline std::string not_divisible_text(std::string_view dim, std::int64_t extent, std::int64_t ranks) {
   auto const below = extent / ranks * ranks;
-  return std::string(dim) + " " + std::to_string(extent) + ", " + std::to_string(extent) + ", " +
-         std::to_string(ranks) + ", [" + std::to_string(below) + ", " + std::to_string(below + ranks) + "]";
+  return std::string(dim) + " " + std::to_string(extent) + " over " + std::to_string(ranks) + " ranks, which divide " +
+         (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + ranks);
 }
 constexpr std::string_view text_at(std::string_view text, piece p) { return text.substr(p.begin, p.end - p.begin); }
 
 }  // namespace detail
 
-/// The mesh that a text such as "data:2;model:4" names, in the notation of `mesh_of`. A user_error, in the compiler's
-/// words: an axis twice, or without a number of ranks; more than max_axes of them, or max_ranks ranks.
+/// The mesh that a text such as "data:2;model:4" names, in the notation of `mesh_of`. A user_error, in the words
+/// of sentence.hpp: an axis twice, or without a number of ranks; more than max_axes of them, or max_ranks ranks.
 constexpr mesh_value mesh_from(std::string_view text) {
   mesh_value m;
   for (std::size_t i = 0; i < detail::entry_count(text); ++i) {
     auto const e = detail::entry_at(text, i);
     auto const name = detail::text_at(text, e.key);
     int const ranks = detail::number_in(text, e.value);
-    if (ranks == 0) throw user_error(detail::refusal(MTF_SAYS_AXIS_WITHOUT_SIZE, std::string(name)));
+    if (ranks == 0) throw user_error(detail::refusal(MTF_TELLS_AXIS_WITHOUT_SIZE, std::string(name)));
     if (m.find(name) >= 0) throw user_error(detail::refusal(MTF_SAYS_AXIS_TWICE, std::string(name)));
     if (m.shape.ndim == max_axes)
       throw user_error("a mesh has at most " + std::to_string(max_axes) + " axes, but '" + std::string(text) +
@@ -159,7 +159,7 @@ constexpr mesh_value mesh_from(std::string_view text) {
 }
 
 /// The layout that rules such as "batch:data;hidden:model" name, in the notation of `layout_of`. A user_error, in the
-/// compiler's words: an axis that the mesh lacks, an axis twice in a rule, two rules for one dimension. Whether a
+/// words of sentence.hpp: an axis that the mesh lacks, an axis twice in a rule, two rules for one dimension. Whether a
 /// tensor can have it is asked where the tensor is made.
 constexpr layout_value layout_from(mesh_value const& mesh, std::string_view rules) {
   layout_value l{.mesh = mesh};
@@ -177,7 +177,7 @@ constexpr layout_value layout_from(mesh_value const& mesh, std::string_view rule
         throw user_error(detail::refusal(MTF_SAYS_AXIS_TWICE, std::string(name)));
       axes.push(axis);
     }
-    if (l.names(detail::hash_of(dim))) throw user_error(detail::refusal(MTF_SAYS_TWO_RULES, std::string(dim)));
+    if (l.names(detail::hash_of(dim))) throw user_error(detail::refusal(MTF_TELLS_TWO_RULES, std::string(dim)));
     l.split(dim, axes);
   }
   return l;
@@ -194,14 +194,14 @@ constexpr layout_value layout_from(mesh_value const& mesh, std::string_view rule
     if (!((Dims::id == rule.dim) || ...)) {
       std::string known;
       ((known += ", " + std::string(Dims::name)), ...);
-      throw user_error(detail::refusal(MTF_SAYS_UNKNOWN_NAME, std::string(rule.name.view()) + known));
+      throw user_error(detail::refusal(MTF_TELLS_UNKNOWN_NAME, std::string(rule.name.view()) + known));
     }
     int const ranks = mesh.shape.size(rule.axes.mask());
     std::int64_t extent = ranks;
     ((extent = Dims::id == rule.dim && detail::has_extent<Dims> ? detail::stored_in_type<Dims>() : extent), ...);
     if (extent % ranks != 0)
       throw user_error(
-          detail::refusal(MTF_SAYS_NOT_DIVISIBLE, detail::not_divisible_text(rule.name.view(), extent, ranks)));
+          detail::refusal(MTF_TELLS_NOT_DIVISIBLE, detail::not_divisible_text(rule.name.view(), extent, ranks)));
   }
   return l;
 }
@@ -236,7 +236,8 @@ struct as_given;
 /// In place of a layout: the I-th of those that the backend is given when the program runs (`backend.layouts()`). A
 /// program on `place<T, any_layout<>, Backend>` is compiled once and runs under any layout. To the compiler its tensors
 /// are whole: wrong names, extents and element types are refused as ever; what a layout makes wrong is a user_error in
-/// the compiler's words. (`Further` is the library's own: how an optimizer's state is split besides.)
+/// the compiler's words, or, where these speak of types, in others. (`Further` is the library's own: how an optimizer's
+/// state is split besides.)
 template <std::size_t I = 0, class Further = detail::as_given>
 struct any_layout {
   using checked = ok;

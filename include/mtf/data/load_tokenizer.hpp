@@ -7,11 +7,11 @@
 #include <system_error>
 
 #include <mtf/core/error.hpp>
+#include <mtf/core/file_text.hpp>
 #include <mtf/data/bpe.hpp>
 #include <mtf/data/sentencepiece.hpp>
 #include <mtf/data/tokenizer.hpp>
 #include <mtf/data/unigram.hpp>
-#include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/detail/data/json_tables.hpp>
 #include <mtf/detail/data/unigram_tables.hpp>
@@ -40,7 +40,7 @@ inline std::unique_ptr<tokenizer> load_tokenizer(std::string const& name,
     throw user_error(name + " has no tokenizer.json, vocab.json or tokenizer.model");
   }
   if (name.ends_with(".json"))
-    return tokenizer_of_text(detail::text_of_file(name, detail::json_tables::most_bytes), name, special);
+    return tokenizer_of_text(text_of_file(name, detail::json_tables::most_bytes), name, special);
   if (name.ends_with(".model")) return std::make_unique<sentencepiece_tokenizer>(name);
   throw user_error(
       "the tokenizer " + name +

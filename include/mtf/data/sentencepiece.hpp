@@ -13,8 +13,8 @@
 #include <sentencepiece_processor.h>
 
 #include <mtf/core/error.hpp>
+#include <mtf/core/file_text.hpp>
 #include <mtf/data/tokenizer.hpp>
-#include <mtf/detail/checkpoint/file.hpp>
 
 namespace mtf {
 
@@ -26,7 +26,7 @@ class sentencepiece_tokenizer final : public tokenizer {
   /// A file that the library does not take is a user_error.
   explicit sentencepiece_tokenizer(std::string const& path)
       : model_(std::make_shared<sentencepiece::SentencePieceProcessor>()) {
-    auto const bytes = detail::text_of_file(path, 256'000'000);
+    auto const bytes = text_of_file(path, 256'000'000);
     if (auto const status = model_->LoadFromSerializedProto(bytes); !status.ok())
       throw user_error(path + " is no model of sentencepiece: " + status.ToString());
   }

@@ -338,7 +338,8 @@ template <detail::number A, detail::number B>
 MTF_FUNCTION auto sigmoid_cross_entropy(A logit, B target) {
   using R = mixed_t<A, B>;
   R const x = static_cast<R>(logit), z = static_cast<R>(target);
-  return (x > R(0) ? R(1) - z : -z) * x + softplus(-abs(x));
+  R const wrong = x > R(0) ? R(1) - z : -z;
+  return bitwise_select(wrong == R(0), R(0), wrong * x) + softplus(-abs(x));  // of an infinite logit too
 }
 template <class A, class B>
 MTF_FUNCTION auto sigmoid_cross_entropy(A logit, B target) {

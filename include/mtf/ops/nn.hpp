@@ -13,6 +13,7 @@
 #include <mtf/ops/nn/norm.hpp>
 #include <mtf/ops/nn/positions.hpp>
 #include <mtf/ops/nn/ring_attention.hpp>
+#include <mtf/ops/nn/ring_work.hpp>
 #include <mtf/ops/nn/rotary.hpp>
 #include <mtf/ops/nn/sigmoid_cross_entropy.hpp>
 #include <mtf/ops/nn/whole_attention.hpp>

@@ -167,7 +167,7 @@ inline machine_description machine_from(nlohmann::json const& json) {
 /// The same from a file, such as benchmarks/machine writes. One that cannot be read is a user_error.
 inline machine_description read_machine(std::string const& path) {
   auto const name = "the machine's description " + path;
-  auto const json = detail::strict_json(text_of_file(path, name), name);
+  auto const json = detail::strict_json(text_of_file(path, std::uint64_t{1} << 28U, name), name);
   try {
     return machine_from(json);
   } catch (user_error const& e) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <mtf/backend/profile.hpp>
+#include <mtf/backend/step.hpp>
 #include <mtf/checkpoint/checkpoints.hpp>
 #include <mtf/checkpoint/part.hpp>
 #include <mtf/detail/checkpoint/stored_tensor.hpp>
@@ -55,11 +56,17 @@ class training_loop final : detail::training_run {
       auto const batch = data(n);
       data_is_there(n);
       std::function<void()> const passes = [&] {
+        backend::step<Backend> const here(*machine_);
         auto const found = step(std::as_const(*p_), batch, n);
         if (updates_with(static_cast<double>(item(found.value))))
           has_norm(optimizer_->update(*machine_, *p_, found.gradients, learning_rate()));
       };
-      passes();
+      try {
+        passes();
+      } catch (...) {
+        machine_->profile(nullptr);  // the table may be gone before the backend
+        throw;
+      }
       machine_->profile(nullptr);
       end_step(n, passes);
     });

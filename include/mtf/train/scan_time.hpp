@@ -38,16 +38,19 @@ template <class Carry, class Result>
 struct scanned {
   Carry carry;
   Result result;
-  /// Each a tensor, or a structure of tensors.
+  /// The state a tensor or a structure of tensors, the result a tensor.
   MTF_FIELDS(carry, result);
 };
 template <class Carry, class Result>
 scanned(Carry, Result) -> scanned<Carry, Result>;
 
-/// What is said of it, when a program is compiled or when it runs.
+/// What is said of it, when a program is compiled, and when it runs.
 #define MTF_SAYS_SCANNED_IS_SPLIT                                                                                 \
   "mtf: scan takes one position of a dimension after the other, so no axis may split it: bring it into a layout " \
   "that does not, by mtf::relayout<Layout>(x)"
+#define MTF_TELLS_SCANNED_IS_SPLIT                                                                                \
+  "mtf: scan takes one position of a dimension after the other, so no axis may split it: bring it into a layout " \
+  "that does not, by a relayout"  ///< when it runs
 
 namespace detail {
 
@@ -117,7 +120,7 @@ struct position_operation {
 };
 template <class D>
 struct position_rule {
-  using without_pads = any_of_shapes<shape<D>>;
+  static constexpr bool takes_pads = true;
   static constexpr position_work<1, 2> derive(mesh_shape const& mesh, sharding const& x) {
     position_work<1, 2> w;
     w.in = {x};
@@ -148,7 +151,7 @@ struct first_position_operation {
 };
 template <class D>
 struct first_position_rule {
-  using without_pads = any_of_shapes<shape<D>>;
+  static constexpr bool takes_pads = true;
   static constexpr finding wrong(auto const&...) { return {}; }
   static constexpr position_work<2> derive(mesh_shape const& mesh, sharding const& like, sharding const& x) {
     position_work<2> w;
@@ -183,8 +186,7 @@ struct next_position_operation {
 };
 template <class D>
 struct next_position_rule {
-  using without_pads = any_of_shapes<shape<D>>;
-  static constexpr finding wrong(auto const&...) { return {}; }
+  static constexpr bool takes_pads = true;
   static constexpr position_work<2> derive(mesh_shape const& mesh, sharding const& all, sharding const& x) {
     position_work<2> w;
     w.in = {all, x};
@@ -337,10 +339,10 @@ constexpr auto scan_positions(Carry const& from, Xs const& xs, Body const& body)
   read.each([&](auto const& x) {
     auto const& along = place_of(x).spec()[place_of(x).spec().find(D::id)];
     if constexpr (by_value<std::remove_cvref_t<decltype(x)>>)
-      if (along.split.size > 0) layout_is_wrong(MTF_SAYS_SCANNED_IS_SPLIT, named(along), "scan");
-    if (n >= 0 && n != along.extent)
+      if (along.split.size > 0) layout_is_wrong(MTF_TELLS_SCANNED_IS_SPLIT, named(along), "scan");
+    if (n >= 0 && n != along.logical())
       layout_is_wrong(MTF_SAYS_TWO_EXTENTS, named(along) + ", " + std::to_string(n), "scan");
-    n = along.extent;
+    n = along.logical();
   });
   positions_written<D, like, result> written;
   auto const step = [&](auto const&, Carry const& carry, std::size_t at) -> Carry {

@@ -26,7 +26,7 @@
 #define MTF_COMPILED_UNLESS_HIP(...) __VA_ARGS__
 #endif
 #define MTF_COMPILED_BACKEND_ON(EXEC)                                                       \
-  MTF_BACKEND_CODE class mtf::kokkos::timed<EXEC>;                                          \
+  MTF_BACKEND_CODE class mtf::kokkos::profiling<EXEC>;                                      \
   MTF_BACKEND_CODE class mtf::kokkos::kokkos_rank<EXEC>;                                    \
   MTF_BACKEND_CODE class mtf::kokkos_backend<EXEC>;                                         \
   MTF_COMPILED_UNLESS_HIP(MTF_COMPILED_TENSORS(MTF_BACKEND_CODE, mtf::kokkos_backend<EXEC>) \

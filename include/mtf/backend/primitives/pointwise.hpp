@@ -43,6 +43,17 @@ struct copy {
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<To>(of, 0) + bytes_moved<From>(of, 1); }
 };
 
+/// out[0, n) = in[0, n). (The element type is for its size alone, so that nothing is compiled for each.)
+template <class T>
+struct copy_dense {
+  static constexpr char const* name = "mtf::copy";
+  T* out;
+  T const* in;
+  index n;
+
+  [[nodiscard]] constexpr double bytes() const { return 2 * static_cast<double>(n) * static_cast<double>(sizeof(T)); }
+};
+
 /// out = f(in...); operands (out, in...). f sees compute types.
 template <class F, class R, class... T>
 struct map {

@@ -193,16 +193,6 @@ inline void sync_directory(std::string const& path) {
   if (failed) cannot(path, "written");
 }
 
-/// A whole file of text, of at most `most` bytes.
-inline std::string text_of_file(std::string const& path, std::uint64_t most) {
-  auto const f = file::to_read(path);
-  if (f.size() > most)
-    throw user_error(path + " has " + std::to_string(f.size()) + " bytes; at most " + std::to_string(most) +
-                     " are read");
-  std::string text(static_cast<std::size_t>(f.size()), '\0');
-  f.read(0, text.data(), text.size());
-  return text;
-}
 /// A file that is written and gets its name when it is whole, in the place of what had it. Until then it has none, so
 /// that nothing is left of it, whatever ends the process; or, where the system cannot, a name of the process' own.
 class file_to_be {

@@ -14,9 +14,9 @@
 
 #include <mtf/checkpoint/part.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/file_text.hpp>
 #include <mtf/detail/checkpoint/checksum.hpp>
 #include <mtf/detail/checkpoint/directory.hpp>
-#include <mtf/detail/checkpoint/file.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/version.hpp>
 
@@ -74,7 +74,7 @@ inline std::string name_beside(std::string const& name, std::string const& named
 /// The manifest in a directory; another one is a user_error.
 inline manifest read_manifest(std::string const& directory) {
   auto const path = directory + "/manifest.json";
-  auto all = strict_json(text_of_file(path, 1U << 28U), path);
+  auto all = strict_json(text_of_file(path), path);
   try {
     auto const checksum = whole_number<std::uint32_t>(all, "crc32c", path);
     all.erase("crc32c");
@@ -119,7 +119,7 @@ inline std::set<std::string> texts_of(std::string const& directory) {
     std::error_code none;
     auto const path = directory + "/" + name;
     if (!std::filesystem::is_regular_file(path, none)) continue;
-    auto const text = text_of_file(path, 1U << 28U);
+    auto const text = text_of_file(path);
     if (checksum_of(text.data(), text.size()) == checksum) names.insert(name);
   }
   return names;

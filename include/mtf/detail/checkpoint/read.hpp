@@ -25,6 +25,7 @@
 #include <mtf/checkpoint/safetensors.hpp>
 #include <mtf/core/element.hpp>
 #include <mtf/core/error.hpp>
+#include <mtf/core/file_text.hpp>
 #include <mtf/core/mesh_shape.hpp>
 #include <mtf/detail/checkpoint/agree.hpp>
 #include <mtf/detail/checkpoint/checksum.hpp>
@@ -172,7 +173,7 @@ class tensor_files {
     }
   }
   static std::set<std::string> files_in(std::string const& index) {
-    auto const json = strict_json(text_of_file(index, 1U << 28U), index);
+    auto const json = strict_json(text_of_file(index), index);
     std::set<std::string> names;
     try {
       for (auto const& [tensor, name] : json.at("weight_map").items())

@@ -1,5 +1,6 @@
 #pragma once
 // JSON that may come from anywhere.
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -11,6 +12,13 @@
 #include <mtf/core/error.hpp>
 
 namespace mtf::detail {
+
+/// Why a text is not JSON, from where on, without the parser's name for that error.
+inline std::string why_no_json(std::string const& what, nlohmann::json::exception const& e) {
+  std::string_view words = e.what();
+  if (words.starts_with("[json.")) words.remove_prefix(std::min(words.find("] ") + 2, words.size()));
+  return what + " is not JSON: " + std::string(words.substr(0, 300));
+}
 
 /// Builds a value of what nlohmann's parser reads. (Its own builder looks, if it is given a function to ask about each
 /// value, through an object again with each object that ends in it.)
@@ -39,7 +47,7 @@ class strict_json_builder final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool parse_error(std::size_t, std::string const&, nlohmann::json::exception const& e) override {
-    throw user_error(what_ + " is not JSON: " + std::string(e.what()).substr(0, 300));
+    throw user_error(why_no_json(what_, e));
   }
 
  private:
@@ -76,7 +84,7 @@ inline nlohmann::json strict_json(std::string_view text, std::string const& what
   try {
     nlohmann::json::sax_parse(text, &builder);
   } catch (nlohmann::json::exception const& e) {
-    throw user_error(what + " is not JSON: " + std::string(e.what()).substr(0, 300));
+    throw user_error(why_no_json(what, e));
   }
   return builder.take();
 }

@@ -48,6 +48,17 @@
 #define MTF_SAYS_UNUSED_RULE \
   "mtf: a layout splits a dimension that no tensor of the planned program has: drop the rule, or change the program"
 
+// Those of the above that speak of types, for layouts that are values, such as of a command line.
+#define MTF_TELLS_NOT_DIVISIBLE                                                                                      \
+  "mtf: the ranks that split a dimension do not divide its extent: take one that fits, or pad it, as vocab:50257/8 " \
+  "does"
+#define MTF_TELLS_TWO_RULES \
+  "mtf: a layout has two rules for one dimension; to split it over two axes write one, such as batch:data+model"
+#define MTF_TELLS_SPLIT_DIFFERENTLY \
+  "mtf: two operands split one dimension differently; bring one into the other's layout by a relayout"
+#define MTF_TELLS_AXIS_WITHOUT_SIZE "mtf: a textual mesh gives an axis no number of ranks: write data:2;model:4"
+#define MTF_TELLS_UNKNOWN_NAME "mtf: a textual layout names a dimension or an axis that is not in the list behind it"
+
 namespace mtf::detail {
 
 class sentence_text {  // of up to 1000 characters

@@ -13,7 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <mtf/detail/checkpoint/file.hpp>
+#include <mtf/core/file_text.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/detail/data/bpe_merges.hpp>
 #include <mtf/detail/data/byte_letters.hpp>

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <mtf/core/error.hpp>
-#include <mtf/detail/checkpoint/file.hpp>
+#include <mtf/core/file_text.hpp>
 #include <mtf/detail/checkpoint/strict_json.hpp>
 #include <mtf/detail/data/json_tables.hpp>
 #include <mtf/detail/data/text_steps.hpp>

@@ -149,7 +149,7 @@ class completion {
     index at = 0;
     each([&](waiting const& s) {
       if constexpr (!Backend::holds_data) backend_->begin_loop(static_cast<std::uint64_t>(s.times));
-      copy_all<T>(data_of<T>(message, at), data_of<T>(s.memory), s.elements);
+      backend_->run(primitives::copy_dense<T>{data_of<T>(message, at), data_of<T>(s.memory), s.elements});
       if constexpr (!Backend::holds_data) backend_->end_loop();
       at += s.elements;
     });
@@ -162,11 +162,6 @@ class completion {
       at += s.elements;
       s.memory = {};
     });
-  }
-  template <class T>
-  constexpr void copy_all(T* to, T const* from, index n) {
-    loops<2> const flat{.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}};
-    backend_->run(primitives::copy<T, T>{flat, to, from});
   }
 
   static constexpr sharding several{};

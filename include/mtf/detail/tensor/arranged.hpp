@@ -44,7 +44,7 @@ inline std::string named(mesh_value const& mesh, int axis) {
   auto const &di = i.spec[f.di], &dj = j.spec[f.dj];
   switch (f.what) {
     case finding::kind::splits:
-      layout_is_wrong(MTF_SAYS_SPLIT_DIFFERENTLY,
+      layout_is_wrong(MTF_TELLS_SPLIT_DIFFERENTLY,
                       named(di) + ", [" + i.layout->text() + "], [" + j.layout->text() + "]", by);
     case finding::kind::extents:
       layout_is_wrong(MTF_SAYS_TWO_EXTENTS, named(di) + ", " + named(dj), by);
@@ -66,7 +66,7 @@ constexpr sharding const& checked_sharding(sharding const& s, layout_value const
   }
   for (int d = 0; d < s.ndim; ++d)
     if (std::int64_t const ranks = mesh.size(s[d].split.mask()), extent = s[d].extent; extent % ranks != 0)
-      layout_is_wrong(MTF_SAYS_NOT_DIVISIBLE, not_divisible_text(s[d].name, extent, ranks), by);
+      layout_is_wrong(MTF_TELLS_NOT_DIVISIBLE, not_divisible_text(s[d].name, extent, ranks), by);
   return s;
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 // Tensors like another one: of its dimensions, elements and layout, and of its extents where these are values.
+#include <mtf/backend/primitives/random.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/ops/create/iota.hpp>
+#include <mtf/ops/create/random.hpp>
 #include <mtf/ops/movement/complete.hpp>
 
 namespace mtf {
@@ -31,6 +33,17 @@ struct full_like_call {
     return filled(x.backend(), place_like(x), number);
   }
 };
+struct uniform_like_call {
+  random_key key;
+  double low, high;
+
+  template <class X>
+  static auto verdict() -> floating_t<X>;
+  template <class X>
+  constexpr auto operator()(X const& x) const {
+    return drawn<primitives::random_uniform>(x.backend(), place_like(x), key, low, high);
+  }
+};
 template <class D>
 struct iota_like_call {
   template <class X>
@@ -57,6 +70,11 @@ constexpr auto zeros_like(X const& x) {
 template <operand X>
 constexpr auto ones_like(X const& x) {
   return full_like(x, 1);
+}
+/// Uniform in [low, high), as a tensor like x of floating elements: as `random_uniform` makes it.
+template <operand X>
+constexpr auto random_uniform_like(X const& x, random_key key, double low = 0, double high = 1) {
+  return detail::operate(detail::uniform_like_call{key, low, high}, x);
 }
 /// The position along Dim, as a tensor like x. Refused: a dimension that x lacks.
 template <dimension Dim, operand X>

@@ -35,35 +35,40 @@ class random_key {
   std::uint64_t bits_;
 };
 
+namespace detail {
+
+/// So many elements drawn as the primitive says, between or about two numbers. Pads are 0.
+template <class Primitive, class T, class Backend>
+constexpr value<Backend, T> drawn_elements(Backend& b, sharding const& where, std::int64_t n, random_key key,
+                                           double first, double second) {
+  auto const v = make_value<T>(b, n);
+  b.run(Primitive{placement_of(where, b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), first, second});
+  zero_pads(b, where, v.data());
+  return v;
+}
+template <template <class> class Draw, class X>
+constexpr X drawn(typename X::backend_type& b, tensor_place<X> const& place, random_key key, double first,
+                  double second) {
+  using T = typename X::element_type;
+  return place.tensor(drawn_elements<Draw<T>, T>(b, place.spec(), place.local_size(), key, first, second));
+}
+
+}  // namespace detail
+
 /// Uniform in [low, high). Nothing is sent, here and below.
 template <tensor_type X>
 constexpr X random_uniform(typename X::backend_type& b, random_key key, double low = 0, double high = 1) {
-  auto const place = detail::place_for<X>(b);
-  auto const v = detail::make_value<typename X::element_type>(b, place.local_size());
-  b.run(primitives::random_uniform<typename X::element_type>{
-      detail::placement_of(place.spec(), b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), low, high});
-  detail::zero_pads(b, place.spec(), v.data());
-  return place.tensor(v);
+  return detail::drawn<primitives::random_uniform>(b, detail::place_for<X>(b), key, low, high);
 }
 /// Normal (Box-Muller).
 template <tensor_type X>
 constexpr X random_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
-  auto const place = detail::place_for<X>(b);
-  auto const v = detail::make_value<typename X::element_type>(b, place.local_size());
-  b.run(primitives::random_normal<typename X::element_type>{
-      detail::placement_of(place.spec(), b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), mean, stddev});
-  detail::zero_pads(b, place.spec(), v.data());
-  return place.tensor(v);
+  return detail::drawn<primitives::random_normal>(b, detail::place_for<X>(b), key, mean, stddev);
 }
 /// Normal, drawn again beyond two standard deviations.
 template <tensor_type X>
 constexpr X random_truncated_normal(typename X::backend_type& b, random_key key, double mean = 0, double stddev = 1) {
-  auto const place = detail::place_for<X>(b);
-  auto const v = detail::make_value<typename X::element_type>(b, place.local_size());
-  b.run(primitives::random_truncated_normal<typename X::element_type>{
-      detail::placement_of(place.spec(), b.ranks().mesh(), b.ranks().rank()), key.bits(), v.data(), mean, stddev});
-  detail::zero_pads(b, place.spec(), v.data());
-  return place.tensor(v);
+  return detail::drawn<primitives::random_truncated_normal>(b, detail::place_for<X>(b), key, mean, stddev);
 }
 
 }  // namespace mtf

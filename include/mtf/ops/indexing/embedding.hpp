@@ -49,8 +49,8 @@ struct embedding_operation {
     auto const& w = *work;
     T* const dx = g.dx();
     g.run(primitives::fill<T>{dx, w.vocabulary * w.width, T(0)});
-    g.run(primitives::add_rows<T>{w.count, w.width, w.vocabulary, shard_offset(w.in[0], 0, g.mesh(), g.rank()), dx,
-                                  g.dy(), data_of<std::int32_t>(g.kept[0])});
+    g.run(primitives::add_rows<T>{w.count, w.width, w.vocabulary, shard_offset(w.in[0], 0, g.mesh(), g.rank()),
+                                  w.in[0][0].logical(), dx, g.dy(), data_of<std::int32_t>(g.kept[0])});
   }
 };
 

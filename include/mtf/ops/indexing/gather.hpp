@@ -55,7 +55,7 @@ struct gather_work : operation_work<2> {
   template <class T>
   constexpr void add(auto const& pass, T* to, T const* rows, std::int32_t const* ids) const {
     pass.run(primitives::fill<T>{to, batch * n * width, T(0)});
-    pass.run(primitives::add_rows<T>{count, width, n, offset(pass), to, rows, ids, batch});
+    pass.run(primitives::add_rows<T>{count, width, n, offset(pass), table[dim].logical(), to, rows, ids, batch});
   }
 
  private:

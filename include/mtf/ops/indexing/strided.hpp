@@ -45,8 +45,10 @@ struct strided_call {
     constexpr auto partial = work_in_types<rule, described>.out.partial;
     index const whole = extent<D>(x), n = extents_here{x.backend().layouts().extents()}.template of<Part>();
     // Counted from what is there, so that no product of large numbers is asked whether it is within.
-    index const room = step > 0 ? whole - 1 - start : start, apart = step > 0 ? step : -step;
-    if (step == 0 || start < 0 || start >= whole || (n - 1) > room / apart)
+    index const room = step > 0 ? whole - 1 - start : start;
+    auto const apart = step > 0 ? static_cast<std::uint64_t>(step) : -static_cast<std::uint64_t>(step);
+    if (step == 0 || start < 0 || start >= whole ||
+        static_cast<std::uint64_t>(n - 1) > static_cast<std::uint64_t>(room) / apart)
       steps_leave(Part::name, n, D::name, whole, start, step);
     moved_stretches<2> const parts{{{{.count = n, .from = start, .from_step = step}, 0}, {}}};
     return run_as<reshaped<described, part_of<X>, partial>, rule>(moving_operation<T>{nullptr, "slice", parts}, x);

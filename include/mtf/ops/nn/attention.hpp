@@ -51,7 +51,10 @@ constexpr auto attention_of(visible const& seen, double scale) {
 /// split something that the queries have and the keys lack (their own dimension, or several heads for one of keys and
 /// values), keys and values go round these p ranks while those that are there are worked on (Liu et al. 2023): each
 /// rank sends its part of k and v p - 1 times; what hides keys makes it fewer where nobody sees what would come last,
-/// and only what somebody still sees is moved. Backward they go round again, and as many gradients of them. Over axes
+/// and only what somebody still sees is moved. Backward they go round again, and as many gradients of them. Where one
+/// rank's queries would see more keys than another's, as with `causal`, ranks exchange half of them first, and half of
+/// the results at the end, so that all have as much to do (without a bias or segments; Query and Key split by the same
+/// axes in one order; of Query an even part and no pads; where it saves a quarter). Over axes
 /// that split the keys alone each rank has a term of the result, which is partial, and one all-reduce of the largest
 /// score of each query and one of the sum are made, backward one more: no gather, after which each rank would do the
 /// work of all. With a split Head, or a split dimension of the values' own, it is einsum, masked_softmax and einsum,

@@ -101,6 +101,7 @@ struct attention_with {
   };
   static constexpr bool lengths = (Has & with_lengths) != 0, bias = (Has & with_bias) != 0,
                         segments = (Has & with_segments) != 0;
+  static constexpr bool of_queries = bias || segments;                         // some of it may lie as queries do
   static constexpr std::size_t first_id = (lengths ? 1 : 0) + (bias ? 1 : 0);  // among those besides
   double soft_cap;
   double dropped;
@@ -112,13 +113,14 @@ struct attention_with {
     int const d = s.find(w.scores[w.scores.ndim - 1].id);
     return d >= 0 && s[d].split.size == 0 ? first_key : 0;
   }
-  /// Of keys from `first_key` on.
+  /// Of the rank's queries and all keys, from these on.
   constexpr void say(attention_shape& s, work const& w, mesh_shape const& mesh, int rank, auto const& kept,
-                     index first_key) const {
+                     index first_query, index first_key) const {
     s.soft_cap = soft_cap;
     s.dropped = dropped;
     s.drop_key = key;
-    if (dropped != 0) s.first_weight = placement_of(w.scores, mesh, rank).offset + first_key;
+    if (dropped != 0)
+      s.first_weight = placement_of(w.scores, mesh, rank).offset + first_query * s.weights_row + first_key;
     if constexpr (segments) {
       s.query_ids = data_of<std::int32_t>(kept[5 + first_id]);
       s.key_ids =
@@ -144,7 +146,7 @@ struct attention_with_rule {
     w.scores[w.scores.ndim - 1].split = {};
     auto& s = w.shape;
     constexpr std::size_t bias = with::lengths ? 4 : 3, ids = 3 + with::first_id;
-    std::array<sharding const*, 8> of{&q, &k, &v, &w.out, nullptr, nullptr, nullptr, &w.scores};
+    std::array<sharding const*, 8> of{&q, &k, &v, &w.out, &no_operand, &no_operand, &no_operand, &w.scores};
     auto const step = [&](sharding const& x, std::uint64_t id) {
       int const d = x.find(id);
       return d < 0 ? index{0} : x.local_stride(d, mesh);

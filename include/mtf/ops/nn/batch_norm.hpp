@@ -272,9 +272,8 @@ struct group_norm_call {
 /// epsilon) * gamma + beta, with the mean and the variance over the named dimensions (Ioffe & Szegedy 2015); gamma and
 /// beta are tensors over all others. Both statistics are returned as constants, in the type that x is computed in, for
 /// running averages: a state of the program, which its step returns. (The variance is divided by the number of
-/// elements; PyTorch's running one by one less.) With such averages, in evaluation, y is (x - mean) *
-/// mtf::rsqrt(variance
-/// + epsilon) * gamma + beta.
+/// elements; PyTorch's running one by one less.) With such averages, in evaluation, y is (x - mean) times
+/// rsqrt(variance + epsilon), times gamma, plus beta.
 ///
 /// Differences from the mean are squared, so nothing cancels. Axes that split the named dimensions: two all-reduces of
 /// the statistics forward, and one of both sums backward, which are the gradients of gamma and beta. Partial operands

@@ -23,7 +23,8 @@ namespace mtf {
 namespace detail {
 
 struct linear_cross_entropy_work : operation_work<3> {  // h [rows, features], table [classes, features], labels [rows]
-  index n = 0, features = 0, at_once = 0;               // rows here, and how many of them have their logits at one time
+  index n = 0, features = 0;                            // rows here
+  index at_once = 0, at_once_backward = 0;              // how many of them have their logits at one time
   rows classes;
   axis_mask exchange = 0;  // axes that split the classes
 };
@@ -32,6 +33,13 @@ struct linear_cross_entropy_work : operation_work<3> {  // h [rows, features], t
 constexpr index rows_at_once(index n, index features, index classes) {
   index const least = 128;
   return std::min(n, std::max(least, (n * features + classes - 1) / classes));
+}
+
+/// How far apart rows of that many logits lie: whole units of 16 bytes, as vectors and tensor cores take them.
+template <class T>
+constexpr index pitch_of_logits(index classes) {
+  constexpr index unit = 16 / static_cast<index>(sizeof(T));
+  return (classes + unit - 1) / unit * unit;
 }
 
 constexpr linear_cross_entropy_work derive_linear_cross_entropy(mesh_shape const& mesh, sharding const& h,
@@ -47,6 +55,8 @@ constexpr linear_cross_entropy_work derive_linear_cross_entropy(mesh_shape const
   w.features = table.local_extent(1, mesh);
   w.classes = rows_along(table, 0, mesh);
   w.at_once = rows_at_once(w.n, w.features, w.classes.n);
+  // As many as there are features: the table's gradient, which is gone through for each chunk, is no more than logits.
+  w.at_once_backward = std::min(w.n, std::max(w.at_once, w.features));
   w.exchange = table[0].split.mask();
   return w;
 }
@@ -62,6 +72,7 @@ struct linear_cross_entropy_operation {
   constexpr void forward(auto& f) const {
     auto const n = work->n;
     auto const [first_class, v] = classes_here(f);
+    index const pitch = pitch_of_logits<T>(v);
     bool const split = work->exchange != 0, smoothed = terms.smoothing != 0;
     index const lists = !split ? 1 : smoothed ? 3 : 2;
     auto statistics = make_buffer<A>(f.backend, (1 + lists) * n);
@@ -70,11 +81,11 @@ struct linear_cross_entropy_operation {
     std::int32_t const* const labels = f.template x<2>();
     A* const y = f.y();
     {
-      auto const logits = make_buffer<T>(f.backend, work->at_once * std::max<index>(v, 1));
+      auto const logits = make_buffer<T>(f.backend, work->at_once * std::max<index>(pitch, 1));
       T* const x = data_of<T>(logits);
       for (index first = 0; first < n; first += work->at_once) {
         index const m = std::min(work->at_once, n - first);
-        rows const r{m, v, 1};
+        rows const r{m, v, 1, pitch};
         make_logits(f, m, v, moved(f.x(), first * work->features), f.template x<1>(), x);
         if (!split) {
           f.run(primitives::cross_entropy<T>{r, moved(y, first), moved(max, first), moved(sums, first), x,
@@ -103,6 +114,7 @@ struct linear_cross_entropy_operation {
   constexpr void backward(auto& g) const {
     auto const n = work->n, features = work->features;
     auto const [first_class, v] = classes_here(g);
+    index const pitch = pitch_of_logits<T>(v);
     T const *const h = data_of<T>(g.kept[0]), *const table = data_of<T>(g.kept[1]);
     auto const* const labels = data_of<std::int32_t>(g.kept[2]);
     A const *const max = data_of<A>(g.kept[3]), *const sums = data_of<A>(g.kept[3], n);
@@ -110,13 +122,13 @@ struct linear_cross_entropy_operation {
     T* const dh = of_h ? g.template dx<0>() : nullptr;
     if (of_h && v == 0) g.run(primitives::fill<T>{dh, n * features, T(0)});
     table_gradient to(g, v * features, of_table);
-    auto const logits = make_buffer<T>(g.backend, work->at_once * std::max<index>(v, 1));
+    auto const logits = make_buffer<T>(g.backend, work->at_once_backward * std::max<index>(pitch, 1));
     T* const x = data_of<T>(logits);
-    for (index first = 0; first < n && v > 0; first += work->at_once) {
-      index const m = std::min(work->at_once, n - first);
+    for (index first = 0; first < n && v > 0; first += work->at_once_backward) {
+      index const m = std::min(work->at_once_backward, n - first);
       T const* const h_here = moved(h, first * features);
       make_logits(g, m, v, h_here, table, x);
-      g.run(primitives::cross_entropy_vjp<T>{rows{m, v, 1}, first_class, work->in[1][0].logical(), x, x,
+      g.run(primitives::cross_entropy_vjp<T>{rows{m, v, 1, pitch}, first_class, work->in[1][0].logical(), x, x,
                                              moved(labels, first), moved(max, first), moved(sums, first),
                                              moved(g.dy(), first), terms});
       if (of_h) {
@@ -124,7 +136,7 @@ struct linear_cross_entropy_operation {
                              .m = m,
                              .n = features,
                              .k = v,
-                             .a_m = v,
+                             .a_m = pitch,
                              .a_k = 1,
                              .b_k = features,
                              .b_n = 1,
@@ -138,7 +150,7 @@ struct linear_cross_entropy_operation {
                              .n = features,
                              .k = m,
                              .a_m = 1,
-                             .a_k = v,
+                             .a_k = pitch,
                              .b_k = features,
                              .b_n = 1,
                              .c_m = features,
@@ -197,8 +209,16 @@ struct linear_cross_entropy_operation {
   constexpr void make_logits(auto const& pass, index m, index v, T const* h, T const* table, T* logits) const {
     if (v == 0) return;
     index const k = work->features;
-    contraction const product{
-        .batch = {}, .m = m, .n = v, .k = k, .a_m = k, .a_k = 1, .b_k = 1, .b_n = k, .c_m = v, .c_n = 1};
+    contraction const product{.batch = {},
+                              .m = m,
+                              .n = v,
+                              .k = k,
+                              .a_m = k,
+                              .a_k = 1,
+                              .b_k = 1,
+                              .b_n = k,
+                              .c_m = pitch_of_logits<T>(v),
+                              .c_n = 1};
     pass.run(primitives::contract<T>{product, h, table, logits});
   }
 };
@@ -293,10 +313,12 @@ struct linear_cross_entropy_call {
 }  // namespace detail
 
 /// `cross_entropy<Classes>(einsum<..., Classes>(h, table), labels, options)`, with the same results and refusals, and
-/// without the logits: they are made for some rows at a time, about as many numbers as h has, and once more backward
-/// (a third product of their size more). h has the labels' dimensions and one more, which `table` has beside Classes.
-/// If Classes is split: the two all-reduces of `cross_entropy`. If the features are split, or `table` has further
-/// dimensions, it is those two operations, and the logits are stored.
+/// without the logits: they are made for some rows at a time, about as many numbers as h or the table has, and once
+/// more backward (a third product of their size more). Their rows lie whole units of 16 bytes apart. (In bfloat16 each
+/// chunk's part of the table's gradient is rounded before it is added, in float, to the others.) h has the labels'
+/// dimensions and one more, which `table` has beside Classes. If Classes is split: the two all-reduces of
+/// `cross_entropy`. If the features are split, or `table` has further dimensions, it is those two operations, and the
+/// logits are stored.
 template <dimension Classes, operand H, operand Table, operand Labels>
 constexpr auto linear_cross_entropy(H const& h, Table const& table, Labels const& labels,
                                     cross_entropy_options const& options = {}) {

@@ -1,6 +1,7 @@
 #pragma once
 // Attention of sequences that are split, without stored scores: keys and values go round a ring of ranks (Liu et al.
 // 2023), or each rank's results of its own keys are merged.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -10,76 +11,15 @@
 #include <mtf/backend/primitives/attention.hpp>
 #include <mtf/backend/primitives/pointwise.hpp>
 #include <mtf/backend/primitives/softmax.hpp>
-#include <mtf/core/host_device.hpp>
 #include <mtf/core/linearity.hpp>
 #include <mtf/core/visible.hpp>
 #include <mtf/detail/ops/frame.hpp>
 #include <mtf/detail/ops/ring.hpp>
 #include <mtf/detail/ops/softmax_parts.hpp>
+#include <mtf/ops/nn/ring_work.hpp>
 #include <mtf/ops/nn/whole_attention.hpp>
 
-namespace mtf {
-
-namespace detail {
-
-template <class Whole>
-struct ring_work : Whole {  // its shape: that of one rank's keys
-  int query = 0, key = 0;   // dimensions of q and k
-  axis_list ring{};         // axes round which keys and values go: they split what the queries have
-  axis_mask merged = 0;     // axes that split the keys alone
-  loops<5> merging;         // operands (the result, it again, a part of it, two numbers a query)
-  loops<4> terms;           // the same without the part
-  loops<2> of_rows;         // operands (one number a query: in attention's order, in that of q)
-};
-
-template <class Whole>
-constexpr ring_work<Whole> derive_ring(mesh_shape const& mesh, std::uint64_t query, std::uint64_t key,
-                                       Whole const& of) {
-  ring_work<Whole> w;
-  static_cast<Whole&>(w) = of;
-  auto const &q = w.in[0], &k = w.in[1];
-  w.query = q.find(query);
-  w.key = k.find(key);
-  axis_mask const of_keys = k[w.key].split.mask(), of_queries = q.split_axes();
-  for (int i = 0; i < k[w.key].split.size; ++i)
-    if (int const axis = k[w.key].split[i]; (of_queries >> static_cast<unsigned>(axis) & 1U) != 0) w.ring.push(axis);
-  w.merged = of_keys & ~of_queries;
-  w.out.partial = w.merged;
-  w.gradient_may_be_partial &= ~of_keys;
-  w.gradient_sums[0] = w.merged;
-  for (std::size_t i = 1; i < 3; ++i) w.gradient_sums[i] &= ~of_keys;
-  auto& s = w.shape;
-  s.queries = q.local_extent(w.query, mesh);
-
-  auto& l = w.merging;
-  auto const push = [&](index extent, index in_q, index in_rows) {
-    auto const at = static_cast<std::size_t>(l.ndim++);
-    l.extent[at] = extent;
-    for (std::size_t o = 0; o < 5; ++o) l.stride[o][at] = o < 3 ? in_q : in_rows;
-  };
-  index dense = s.queries * s.batch.size();
-  for (int d = 0; d < s.batch.ndim; ++d) {
-    auto const at = static_cast<std::size_t>(d);
-    push(s.batch.extent[at], s.batch.stride[of_out][at], dense /= s.batch.extent[at]);
-  }
-  push(s.queries, s.out_row, 1);
-  w.of_rows = {.ndim = l.ndim, .extent = l.extent, .stride = {l.stride[3], l.stride[0]}};
-  for (auto& stride : w.of_rows.stride[1]) stride /= s.values;
-  w.of_rows = collapsed(w.of_rows);
-  push(s.values, 1, 0);
-  l = collapsed(l);
-  w.terms = {.ndim = l.ndim, .extent = l.extent, .stride = {l.stride[0], l.stride[1], l.stride[3], l.stride[4]}};
-  return w;
-}
-
-/// Of a length, what is left of it from a position on.
-struct ring_left {
-  std::int32_t begin;
-  template <class I>
-  MTF_FUNCTION constexpr I operator()(I length) const {
-    return length < begin ? I(0) : length - begin;
-  }
-};
+namespace mtf::detail {
 
 template <class T, std::size_t N = 3, class More = plain_attention<N>>
 struct ring_operation {
@@ -97,21 +37,17 @@ struct ring_operation {
     auto const& w = *work;
     auto const here = ring_here(f);
     bool const some = has_some(here);
-    index const rows = row_count(), size = w.out.local_size(f.mesh());
+    index const rows = row_count(here), size = w.out.local_size(f.mesh());
     memory left, wide, part, of_part;
     T* const y = f.y();
-    auto const statistics = make_buffer<A>(f.backend, 2 * rows);
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      f.kept = {f.memory(), f.template memory<1>(),       f.template memory<2>(), f.out,
-                statistics, f.template memory<3 + I>()...};
-    }(std::make_index_sequence<N - 3>{});
-    if constexpr (More::lengths) {
-      f.kept[5] = make_buffer<std::int32_t>(f.backend, w.shape.batch.size());
-      f.run(primitives::copy<std::int32_t, std::int32_t>{w.of_lengths, data_of<std::int32_t>(f.kept[5]),
-                                                         f.template x<3>()});
-      left = make_buffer<std::int32_t>(f.backend, w.shape.batch.size());
+    auto const statistics = make_buffer<A>(f.backend, 2 * rows * here.pieces());
+    memory queries = f.memory();
+    if (here.pieces() > 1) {
+      queries = copy_of<T>(queries, w.in[0].local_size(f.mesh()));
+      exchange(f, here, w.packed_q, data_of<T>(queries, second_of_q(here)));
     }
-    A *const max = data_of<A>(statistics), *const sum = data_of<A>(statistics, rows);
+    keep_for_gradients<More, N>(f, queries, statistics, w);
+    if constexpr (More::lengths) left = make_buffer<std::int32_t>(f.backend, w.shape.batch.size());
     A* all = nullptr;  // the result so far, in what is computed in
     if constexpr (std::is_same_v<A, T>)
       all = y;
@@ -121,24 +57,32 @@ struct ring_operation {
       part = make_buffer<T>(f.backend, size);
       of_part = make_buffer<A>(f.backend, 4 * rows);
     }
-    bool begun = false;
+    std::array<char, 2> begun{};  // nvcc 13.0 writes another type for bool here, and does not compile it
     rounds(f, here, {f.template memory<1>(), f.template memory<2>()}, [&](int step, T const* k, T const* v) {
-      // Somebody must say that there is nothing.
-      if (!here.meets(step) && (begun || step < here.steps())) return;
-      bool const merges = std::exchange(begun, true);
-      T* const to = merges ? data_of<T>(part) : y;
-      A *const of_max = merges ? data_of<A>(of_part) : max, *const of_sum = merges ? data_of<A>(of_part, rows) : sum;
-      f.run(primitives::attention<T>{shape_of(f, here, step, left), scale, to, of_max, of_sum, f.x(), k, v,
-                                     of_bias(f, here, step), some});
-      if (merges) {
-        merge(f, all, to, max, sum, of_max, of_sum, data_of<A>(of_part, 2 * rows), data_of<A>(of_part, 3 * rows));
-      } else if constexpr (!std::is_same_v<A, T>) {
-        if (some) f.run(primitives::copy<A, T>{row_of(size), all, y});
+      for (int piece = 0; piece < here.pieces(); ++piece) {
+        // Somebody must say that there is nothing.
+        char& has_begun = begun[static_cast<std::size_t>(piece)];
+        if (!here.meets(step, piece) && (has_begun != 0 || step < here.steps())) continue;
+        bool const merges = std::exchange(has_begun, char{1}) != 0;
+        index const at = piece * second_of_out(here);
+        A *const max = data_of<A>(statistics, 2 * rows * piece), *const sum = moved(max, rows);
+        T* const to = merges ? data_of<T>(part, at) : moved(y, at);
+        A *const of_max = merges ? data_of<A>(of_part) : max, *const of_sum = merges ? data_of<A>(of_part, rows) : sum;
+        f.run(primitives::attention<T>{shape_of(f, here, step, piece, left), scale, to, of_max, of_sum,
+                                       data_of<T>(queries, piece * second_of_q(here)), k, v, of_bias(f, here, step),
+                                       some});
+        if (merges) {
+          merge(f, rows_of(here), moved(all, at), to, max, sum, of_max, of_sum, data_of<A>(of_part, 2 * rows),
+                data_of<A>(of_part, 3 * rows));
+        } else if constexpr (!std::is_same_v<A, T>) {
+          if (some) f.run(primitives::copy<A, T>{rows_of(here).of_out, moved(all, at), moved(y, at)});
+        }
       }
     });
-    if (w.merged != 0) merge_ranks(f, all, max, sum);
+    if (w.merged != 0) merge_ranks(f, all, data_of<A>(statistics), data_of<A>(statistics, rows));
     if constexpr (!std::is_same_v<A, T>)
       if (some) f.run(primitives::copy<T, A>{row_of(size), y, all});
+    if (here.pieces() > 1) exchange(f, here, w.packed_out, moved(y, second_of_out(here)));
   }
 
   constexpr void backward(auto& g) const {
@@ -148,9 +92,16 @@ struct ring_operation {
     auto const here = ring_here(g);
     index const size = w.in[0].local_size(g.mesh());
     T *const dq = g.dx(), *const dk = g.template dx<1>(), *const dv = g.template dx<2>();
-    memory left, dots, part, wide;
+    memory left, dots, part, wide, gradients;
     if constexpr (More::lengths) left = make_buffer<std::int32_t>(g.backend, w.shape.batch.size());
-    if (has_some(here)) dots = dots_of(g);
+    if (has_some(here)) dots = dots_of(g, here);
+    T const* dy = g.dy();
+    if (here.pieces() > 1) {
+      gradients = make_buffer<T>(g.backend, w.out.local_size(g.mesh()));
+      g.run(primitives::copy<T, T>{row_of(w.out.local_size(g.mesh())), data_of<T>(gradients), dy});
+      exchange(g, here, w.packed_out, data_of<T>(gradients, second_of_out(here)));
+      dy = data_of<T>(gradients);
+    }
     A* all = nullptr;  // dq so far
     if constexpr (std::is_same_v<A, T>)
       all = dq;
@@ -158,23 +109,34 @@ struct ring_operation {
       all = data_of<A>(wide = make_buffer<A>(g.backend, size));
     if (here.steps() > 0) part = make_buffer<T>(g.backend, size);
     auto to_bias = bias_gradient(g, here);
+    auto way = way_of(g);
     auto const one = [&](int step, T const* k, T const* v, T* to_k, T* to_v) {
-      T* const to = step == 0 ? dq : data_of<T>(part);
-      auto const s = shape_of(g, here, step, left);
-      differentiate(g, s, dots, to, to_k, to_v, k, v, of_bias(g, here, step));
-      differentiate_bias(g, s, dots, to_bias, k, v, here, step);
-      if (step > 0)
-        g.run(primitives::add<A, T>{size, all, to});
-      else if constexpr (!std::is_same_v<A, T>)
-        if (here.steps() > 0) g.run(primitives::copy<A, T>{row_of(size), all, dq});
+      bool begun = false;
+      decltype(way.fresh()) adds;  // as a plan has it: whether a rank needs it or not
+      if (here.pieces() > 1) adds = way.fresh();
+      for (int piece = 0; piece < here.pieces(); ++piece) {
+        if (step > 0 && !here.meets(step, piece)) continue;
+        index const at = piece * second_of_q(here);
+        T* const to = step == 0 ? moved(dq, at) : data_of<T>(part, at);
+        auto const s = shape_of(g, here, step, piece, left);
+        bool const again = std::exchange(begun, true);
+        differentiate(g, s, here, piece, dots, to, again ? adds.keys() : to_k, again ? adds.values() : to_v, k, v, dy,
+                      of_bias(g, here, step));
+        if (again) way.add(to_k, to_v, adds);
+        differentiate_bias(g, s, dots, to_bias, k, v, here, step);
+        if (step > 0)
+          g.run(primitives::map_of(part_plus{}, rows_of(here).of_q, moved(all, at),
+                                   static_cast<A const*>(moved(all, at)), static_cast<T const*>(to)));
+      }
+      if constexpr (!std::is_same_v<A, T>)
+        if (step == 0 && here.steps() > 0) g.run(primitives::copy<A, T>{row_of(size), all, dq});
     };
     // Gradients of keys go with them, from the first rank that they come to; the last sends them home.
-    auto way = way_of(g);
     rounds(g, here, {kept[1], kept[2]}, [&](int step, T const* k, T const* v) {
       if (step == 0) return one(step, k, v, dk, dv);
       bool const meets = here.meets(step), last = step == here.steps();
       auto mine = way.fresh();
-      if (meets) one(step, k, v, mine.keys(), mine.values());
+      one(step, k, v, mine.keys(), mine.values());
       if (step > 1) {
         auto const before = way.arrived();
         if (meets) way.add(before.keys(), before.values(), mine);
@@ -188,16 +150,34 @@ struct ring_operation {
     if (here.steps() > 0) way.add(dk, dv, way.arrived());
     if constexpr (!std::is_same_v<A, T>)
       if (here.steps() > 0) g.run(primitives::copy<T, A>{row_of(size), dq, all});
+    if (here.pieces() > 1) exchange(g, here, w.packed_q, moved(dq, second_of_q(here)));
   }
 
  private:
   template <class Pass>
   using backend_of = std::remove_cvref_t<decltype(std::declval<Pass&>().backend)>;
 
-  [[nodiscard]] constexpr index row_count() const { return work->shape.batch.size() * work->shape.queries; }
+  /// Of one piece of the queries.
+  [[nodiscard]] constexpr ring_rows const& rows_of(ring_of const& here) const {
+    return here.pieces() > 1 ? work->half : work->all;
+  }
+  [[nodiscard]] constexpr index row_count(ring_of const& here) const {
+    return work->shape.batch.size() * rows_of(here).queries;
+  }
+  /// Where the second half of the queries, and of their results, begins.
+  [[nodiscard]] constexpr index second_of_q(ring_of const& here) const {
+    return rows_of(here).queries * work->shape.q_row;
+  }
+  [[nodiscard]] constexpr index second_of_out(ring_of const& here) const {
+    return rows_of(here).queries * work->shape.out_row;
+  }
+  template <class X>
+  constexpr void exchange(auto& pass, ring_of const& here, loops<2> const& half, X* second) const {
+    exchange_halves(pass.backend, here, work->ring.mask(), half, second);
+  }
   static constexpr loops<2> row_of(index n) { return {.ndim = 1, .extent = {n}, .stride = {extents{1}, extents{1}}}; }
   template <int Operands>
-  static constexpr loops<Operands> rows_of(index n) {
+  static constexpr loops<Operands> row_of_each(index n) {
     loops<Operands> l{.ndim = 1, .extent = {n}, .stride = {}};
     for (auto& stride : l.stride) stride[0] = 1;
     return l;
@@ -207,8 +187,10 @@ struct ring_operation {
   static constexpr bool goes(bool needed) {
     return needed || !backend_of<Pass>::holds_data;
   }
-  /// Whether a query's keys are met some by some.
-  [[nodiscard]] constexpr bool has_some(ring_of const& r) const { return r.steps() > 0 || work->merged != 0; }
+  /// Whether a query's keys are met some by some, or its result is not where it is worked on.
+  [[nodiscard]] constexpr bool has_some(ring_of const& r) const {
+    return r.steps() > 0 || r.pieces() > 1 || work->merged != 0;
+  }
   template <class Pass>
   [[nodiscard]] constexpr auto way_of(Pass& pass) const {
     return ring_way<T, backend_of<Pass>>(pass.backend, work->ring.mask(),
@@ -217,7 +199,8 @@ struct ring_operation {
   template <class Pass>
   [[nodiscard]] constexpr ring_of ring_here(Pass const& pass) const {
     auto const& w = *work;
-    ring_of const r(w.in[0], w.query, w.in[1], w.key, w.ring, seen, pass.mesh(), pass.rank());
+    ring_of const r(w.in[0], w.query, w.in[1], w.key, w.ring, seen, pass.mesh(), pass.rank(),
+                    !More::of_queries && w.half.queries > 0);
     if constexpr (backend_of<Pass const>::holds_data)
       return r;
     else
@@ -236,21 +219,22 @@ struct ring_operation {
     }
     body(here.steps(), now.keys(), now.values());
   }
-  /// The keys that a rank has in a step.
+  /// A piece of the queries, and the keys that the rank has in a step.
   template <class Memory>
-  constexpr attention_shape shape_of(auto& pass, ring_of const& here, int step,
+  constexpr attention_shape shape_of(auto& pass, ring_of const& here, int step, int piece,
                                      [[maybe_unused]] Memory const& left) const {
     auto s = work->shape;
+    s.queries = here.queries();
     s.keys = here.keys(step);
-    s.seen = here.seen(step);
+    s.seen = here.seen(step, piece);
     if (s.keys == 0) s.keys = 1, s.seen = visible::window(0);
     if constexpr (More::lengths) {
       s.lengths = data_of<std::int32_t>(left);
       pass.run(primitives::map_of(ring_left{static_cast<std::int32_t>(here.first_key(step))},
-                                  rows_of<2>(s.batch.size()), data_of<std::int32_t>(left),
+                                  row_of_each<2>(s.batch.size()), data_of<std::int32_t>(left),
                                   static_cast<std::int32_t const*>(data_of<std::int32_t>(pass.kept[5]))));
     }
-    more.say(s, *work, pass.mesh(), pass.rank(), pass.kept, here.first_key(step));
+    more.say(s, *work, pass.mesh(), here.owner(piece), pass.kept, here.first_query(piece), here.first_key(step));
     return s;
   }
   /// The bias, or its gradient, from a step's keys on.
@@ -267,22 +251,23 @@ struct ring_operation {
       return nullptr;
   }
   /// Adds to the result so far that of other keys.
-  constexpr void merge(auto& f, A* all, T const* part, A* max, A* sum, A const* of_max, A const* of_sum, A* mine,
-                       A* its) const {
+  constexpr void merge(auto& f, ring_rows const& rows, A* all, T const* part, A* max, A* sum, A const* of_max,
+                       A const* of_sum, A* mine, A* its) const {
     auto const read = [](A const* x) { return x; };
-    auto const three = rows_of<4>(row_count());
-    auto const two = rows_of<3>(row_count());
+    index const n = work->shape.batch.size() * rows.queries;
+    auto const three = row_of_each<4>(n);
+    auto const two = row_of_each<3>(n);
     f.run(primitives::map_of(part_sum{}, three, mine, read(max), read(sum), of_max));
     f.run(primitives::map_of(part_sum{}, three, its, of_max, of_sum, read(max)));
     f.run(primitives::map_of(part_plus{}, two, sum, read(mine), read(its)));
     f.run(primitives::map_of(part_larger{}, two, max, read(max), of_max));
     f.run(primitives::map_of(part_share{}, two, mine, read(mine), read(sum)));
     f.run(primitives::map_of(part_share{}, two, its, read(its), read(sum)));
-    f.run(primitives::map_of(part_merged{}, work->merging, all, read(all), part, read(mine), read(its)));
+    f.run(primitives::map_of(part_merged{}, rows.merging, all, read(all), part, read(mine), read(its)));
   }
   /// From the results of the rank's keys to the rank's terms of that of all, and what is kept of all.
   constexpr void merge_ranks(auto& f, A* all, A* max, A* sum) const {
-    index const n = row_count();
+    index const n = work->shape.batch.size() * work->all.queries;
     auto const memory = make_buffer<A>(f.backend, 2 * n);
     A *const largest = data_of<A>(memory), *const mine = data_of<A>(memory, n);
     auto const read = [](A const* x) { return x; };
@@ -291,20 +276,24 @@ struct ring_operation {
                             out);
     };
     reduce(combine::max, max, largest);
-    f.run(primitives::map_of(part_sum{}, rows_of<4>(n), mine, read(max), read(sum), read(largest)));
+    f.run(primitives::map_of(part_sum{}, row_of_each<4>(n), mine, read(max), read(sum), read(largest)));
     reduce(combine::sum, mine, sum);
-    f.run(primitives::map_of(part_share{}, rows_of<3>(n), mine, read(mine), read(sum)));
-    f.run(primitives::map_of(part_term{}, work->terms, all, read(all), read(mine), read(sum)));
+    f.run(primitives::map_of(part_share{}, row_of_each<3>(n), mine, read(mine), read(sum)));
+    f.run(primitives::map_of(part_term{}, work->all.terms, all, read(all), read(mine), read(sum)));
     f.run(primitives::copy<A, A>{row_of(n), max, largest});
   }
   /// Of each query the sum of weights times their gradients, over all keys.
-  constexpr auto dots_of(auto& g) const {
-    index const n = row_count();
+  constexpr auto dots_of(auto& g, ring_of const& here) const {
+    index const n = work->shape.batch.size() * work->shape.queries, each = row_count(here);
     auto dots = make_buffer<A>(g.backend, n);
     auto const in_order = make_buffer<A>(g.backend, n);
     g.run(primitives::row_dot<T>{
         {.outer = n, .n = work->shape.values}, data_of<A>(in_order), data_of<T>(g.kept[3]), g.dy()});
-    g.run(primitives::copy<A, A>{work->of_rows, data_of<A>(dots), data_of<A>(in_order)});
+    for (int piece = 0; piece < here.pieces(); ++piece)
+      g.run(primitives::copy<A, A>{
+          rows_of(here).of_rows, data_of<A>(dots, each * piece),
+          data_of<A>(in_order, here.first_query(piece) * (work->shape.out_row / work->shape.values))});
+    if (here.pieces() > 1) exchange(g, here, row_of(each), data_of<A>(dots, each));
     if (work->merged != 0)
       g.backend.communicate(
           collective::all_reduce(work->merged, combine::sum, element_of<A>, static_cast<std::size_t>(n)),
@@ -313,16 +302,18 @@ struct ring_operation {
   }
   /// What some keys contribute to the gradients.
   template <class Memory>
-  constexpr void differentiate(auto& g, attention_shape const& s, Memory const& dots, T* dq, T* dk, T* dv, T const* k,
-                               T const* v, T const* b) const {
+  constexpr void differentiate(auto& g, attention_shape const& s, ring_of const& here, int piece, Memory const& dots,
+                               T* dq, T* dk, T* dv, T const* k, T const* v, T const* dy, T const* b) const {
     auto const& kept = g.kept;
-    g.run(primitives::attention_vjp<T>{s, scale, dq, dk, dv, data_of<T>(kept[0]), k, v, data_of<T>(kept[3]),
-                                       data_of<A>(kept[4]), data_of<A>(kept[4], row_count()), g.dy(), b,
-                                       numbers_of(dots)});
+    index const rows = row_count(here), at = piece * second_of_out(here);
+    A const* const max = data_of<A>(kept[4], 2 * rows * piece);
+    g.run(primitives::attention_vjp<T>{s, scale, dq, dk, dv, data_of<T>(kept[0], piece * second_of_q(here)), k, v,
+                                       data_of<T>(kept[3], at), max, moved(max, rows), moved(dy, at), b,
+                                       numbers_of(dots, rows * piece)});
   }
   template <class Memory>
-  static constexpr A const* numbers_of(Memory const& m) {
-    return m ? data_of<A>(m) : nullptr;
+  static constexpr A const* numbers_of(Memory const& m, index at = 0) {
+    return m ? data_of<A>(m, at) : nullptr;
   }
   /// The bias' gradient is that of some keys after the other: beside each other, or, where the bias is the same for all
   /// keys, in a sum.
@@ -335,7 +326,8 @@ struct ring_operation {
     using memory = std::remove_cvref_t<decltype(g.g.memory)>;
     of_bias_gradient<memory> to;
     if constexpr (More::bias)
-      if ((to.wanted = g.template wants<bias - 2>())) {
+      if (g.template wants<bias - 2>()) {
+        to.wanted = true;
         index const n = work->in[bias - 2].local_size(g.mesh());
         to.all = make_buffer<T>(g.backend, n);
         g.run(primitives::fill<T>{data_of<T>(to.all), n, T(0)});
@@ -356,7 +348,7 @@ struct ring_operation {
       bool const adds = step > 0 && to.part;
       g.run(primitives::attention_bias_vjp<T>{s, scale, data_of<T>(adds ? to.part : to.all, first_of_bias(here, step)),
                                               data_of<T>(kept[0]), k, v, data_of<T>(kept[3]), data_of<A>(kept[4]),
-                                              data_of<A>(kept[4], row_count()), g.dy(), of_bias(g, here, step),
+                                              data_of<A>(kept[4], row_count(here)), g.dy(), of_bias(g, here, step),
                                               numbers_of(dots)});
       if (adds)
         g.run(primitives::add<T>{work->in[bias - 2].local_size(g.mesh()), data_of<T>(to.all),
@@ -445,6 +437,4 @@ struct ring_call : attention_call<Query, Key, Head> {
   }
 };
 
-}  // namespace detail
-
-}  // namespace mtf
+}  // namespace mtf::detail

@@ -17,15 +17,17 @@
 #include <mtf/ops/movement/transpose.hpp>
 #include <mtf/ops/reduction/masked_softmax.hpp>
 
-namespace mtf {
-
-namespace detail {
+namespace mtf::detail {
 
 template <std::size_t N>
 struct attention_work : operation_work<N> {  // rows of Head, or of what values have, which is their last dimension
   attention_shape shape;
   loops<2> of_lengths;  // operands (one number for each of the batch, the lengths)
 };
+
+/// In place of an operand that there is not. (A null pointer would do, but for GCC bug 71962: with its sanitizers the
+/// address of a static sharding is no constant where it is compared with one.)
+inline constexpr sharding no_operand{};
 
 /// The loops over what queries have besides Query and Head. Of the weights: strides in the global tensor.
 constexpr loops<8> attention_batch(mesh_shape const& mesh, std::uint64_t query, sharding const& q,
@@ -36,7 +38,7 @@ constexpr loops<8> attention_batch(mesh_shape const& mesh, std::uint64_t query, 
     auto const at = static_cast<std::size_t>(l.ndim++);
     l.extent[at] = q.local_extent(d, mesh);
     for (std::size_t o = 0; o < of.size(); ++o)
-      if (int const e = of[o] == nullptr ? -1 : of[o]->find(q[d].id); e >= 0)
+      if (int const e = of[o]->find(q[d].id); e >= 0)
         l.stride[o][at] = o == of_weights ? of[o]->global_stride(e) : of[o]->local_stride(e, mesh);
   }
   return collapsed(l);
@@ -56,7 +58,7 @@ constexpr auto derive_attention(mesh_shape const& mesh, std::uint64_t query, std
   w.gradient_sums[1] = axes_of_others(k, q);
   w.gradient_sums[2] = axes_of_others(v, q);
   auto& s = w.shape;
-  s.batch = attention_batch(mesh, query, q, {&q, &k, &v, &w.out});
+  s.batch = attention_batch(mesh, query, q, {&q, &k, &v, &w.out, &no_operand, &no_operand, &no_operand, &no_operand});
   // None of these is split where this work is done: pads come last.
   s.queries = q[q.find(query)].logical();
   s.keys = k[k.find(key)].logical();
@@ -78,9 +80,25 @@ constexpr auto derive_attention(mesh_shape const& mesh, std::uint64_t query, std
 template <std::size_t N>
 struct plain_attention {
   using work = attention_work<N>;
-  static constexpr bool lengths = N > 3, bias = false;
-  static constexpr void say(attention_shape&, work const&, mesh_shape const&, int, auto const&, index) {}
+  static constexpr bool lengths = N > 3, bias = false, of_queries = false;
+  static constexpr void say(attention_shape&, work const&, mesh_shape const&, int, auto const&, index, index) {}
 };
+
+/// For the backward pass: queries, keys, values, the result, what is known of rows, and other operands; lengths in an
+/// order of their own.
+template <class More, std::size_t N>
+constexpr void keep_for_gradients(auto& f, auto const& queries, auto const& statistics,
+                                  typename More::work const& work) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    f.kept = {queries,    f.template memory<1>(),       f.template memory<2>(), f.out,
+              statistics, f.template memory<3 + I>()...};
+  }(std::make_index_sequence<N - 3>{});
+  if constexpr (More::lengths) {
+    f.kept[5] = make_buffer<std::int32_t>(f.backend, work.shape.batch.size());
+    f.run(primitives::copy<std::int32_t, std::int32_t>{work.of_lengths, data_of<std::int32_t>(f.kept[5]),
+                                                       f.template x<3>()});
+  }
+}
 
 template <class T, std::size_t N = 3, class More = plain_attention<N>>
 struct attention_operation {
@@ -98,15 +116,7 @@ struct attention_operation {
     auto const rows = work->shape.batch.size() * work->shape.queries;
     auto statistics = make_buffer<A>(f.backend, 2 * rows);
     T* const y = f.y();
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      f.kept = {f.memory(), f.template memory<1>(),       f.template memory<2>(), f.out,
-                statistics, f.template memory<3 + I>()...};
-    }(std::make_index_sequence<N - 3>{});
-    if constexpr (More::lengths) {
-      f.kept[5] = make_buffer<std::int32_t>(f.backend, work->shape.batch.size());
-      f.run(primitives::copy<std::int32_t, std::int32_t>{work->of_lengths, data_of<std::int32_t>(f.kept[5]),
-                                                         f.template x<3>()});
-    }
+    keep_for_gradients<More, N>(f, f.memory(), statistics, *work);
     f.run(primitives::attention<T>{shape(f), scale, y, data_of<A>(statistics), data_of<A>(statistics, rows), f.x(),
                                    f.template x<1>(), f.template x<2>(), of_bias(f)});
   }
@@ -131,7 +141,7 @@ struct attention_operation {
     auto s = work->shape;
     s.seen = seen;
     if constexpr (More::lengths) s.lengths = data_of<std::int32_t>(pass.kept[5]);
-    more.say(s, *work, pass.mesh(), pass.rank(), pass.kept, 0);
+    more.say(s, *work, pass.mesh(), pass.rank(), pass.kept, 0, 0);
     return s;
   }
   [[nodiscard]] static constexpr T const* of_bias([[maybe_unused]] auto const& pass) {
@@ -321,6 +331,4 @@ struct attention_call {
   }
 };
 
-}  // namespace detail
-
-}  // namespace mtf
+}  // namespace mtf::detail

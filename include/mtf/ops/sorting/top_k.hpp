@@ -32,9 +32,11 @@ constexpr void find_largest(auto& f, auto const& w, T* largest, std::int32_t* id
   index const offset = shard_offset(w.in[0], w.dim, f.mesh(), f.rank());
   T const* x = f.x();
   std::remove_cvref_t<decltype(f.out)> copied;  // pads come last
+  index const size = w.in[0].local_size(f.mesh());
+  // Also where none are here, so that a plan's memory is every rank's.
+  if (w.in[0].padded) copied = make_buffer<T>(f.backend, size);
   if (has_pads(w.in[0], f.mesh(), f.rank())) {
-    index const size = w.in[0].local_size(f.mesh());
-    T* const to = data_of<T>(copied = make_buffer<T>(f.backend, size));
+    T* const to = data_of<T>(copied);
     f.run(primitives::fill<T>{to, size, neutral<T>(w.smallest ? combine::min : combine::max)});
     auto const owned = owned_elements_of(w.in[0], f.mesh(), f.rank());
     auto where = owned.where;

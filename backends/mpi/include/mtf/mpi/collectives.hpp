@@ -59,10 +59,14 @@ class mpi_collectives final : public collectives {
   MTF_MPI_CODE bool any(bool mine) override;
   [[nodiscard]] MTF_MPI_CODE bool takes_device_memory() const override;
 
+  /// Whether calls are compared, the same on all ranks.
+  [[nodiscard]] bool compares() const { return compares_; }
+  /// Compares a call with those of its group, also one that another library makes.
+  MTF_MPI_CODE void check(collective const& c) override;
+
  protected:
   MTF_MPI_CODE void do_communicate(collective const& c, void const* in, void* out) override;
   MTF_MPI_CODE handle do_start(collective const& c, void const* in, void* out) override;
-  MTF_MPI_CODE void check(collective const& c) override;
 
  private:
   /// The ranks of a group make this call, in the same operation: else an exception that says what others call, or where

@@ -29,6 +29,12 @@ namespace mtf {
 
 namespace mpi {
 
+/// The collectives between a backend's ranks. (mtf/nccl.hpp says others for GPUs.)
+template <class Backend>
+struct ranks_for {
+  using type = mpi_collectives;
+};
+
 /// What run() does, for a mesh as a value. `prepare(backend)` comes before f.
 template <class Backend, class Prepare, class F>
 int run_on(mpi_environment& mpi, int& argc, char**& argv, mesh_shape const& mesh, std::string const& mesh_text,
@@ -37,7 +43,7 @@ int run_on(mpi_environment& mpi, int& argc, char**& argv, mesh_shape const& mesh
     return mpi.report(wrong_rank_count(mesh_text, needed, mpi.size()));
   return mpi.guard([&] {
     [[maybe_unused]] typename Backend::session session(argc, argv);
-    mpi_collectives ranks(mesh, mesh_text);
+    typename ranks_for<Backend>::type ranks(mesh, mesh_text);
     return mpi.guard([&] {
       Backend backend(ranks);
       return mpi.guard([&] {

@@ -1,13 +1,11 @@
 #pragma once
-// Attention. On the host in blocks (blocks.hpp). On devices through the vendor's products and the row
-// kernels, with the scores of the whole batch as a workspace, computed again for the backward pass.
+// Attention. On the host in blocks (blocks.hpp); on devices as on_devices.hpp says.
 #include <mtf/backend/primitives/attention.hpp>
-#include <mtf/kokkos/attention/whole_scores.hpp>
 #include <mtf/kokkos/gemm/contract.hpp>
-#include <mtf/kokkos/kernels/reduce.hpp>
-#include <mtf/kokkos/kernels/softmax.hpp>
-#include <mtf/kokkos/launch/row_kernels.hpp>
 
+#if MTF_HAS_DEVICES
+#include <mtf/kokkos/attention/on_devices.hpp>
+#endif
 #if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
 #include <mtf/kokkos/attention/bias.hpp>
 #include <mtf/kokkos/attention/blocks.hpp>
@@ -16,58 +14,6 @@
 #endif
 
 namespace mtf::kokkos {
-
-template <class Exec, class Body>
-void for_scores(char const* label, resources<Exec>& on, index n, Body const& body) {
-  Kokkos::parallel_for(label, range_policy<Exec>(on.exec, 0, n), body);
-}
-
-/// The scores, as far as they are more than products also times `scale`.
-template <class Exec, class T, class A>
-void attention_scores_of(resources<Exec>& on, attention_products const& w, A scale, T* p, T const* q, T const* k,
-                         T const* bias) {
-  on.products.contract(on, w.scores(of_k), q, k, p, false);
-  if (w.of.has_more())
-    for_scores("mtf::attention, scores", on, w.rows() * w.of.keys,
-               attention_scores<T>{attention_elements<T>(w.of, scale, bias), p});
-}
-/// What they are still to be multiplied by.
-template <class A>
-A left_of_scale(attention_products const& w, A scale) {
-  return w.of.has_more() ? A(1) : scale;
-}
-
-/// p = the softmax of the scores, which it has, 0 where a query does not see a key; before dropout. max and sum: of
-/// rows of which these keys are a part; null: of these.
-template <class Exec, class T, class A>
-void attention_weights_of(resources<Exec>& on, attention_products const& w, A scale, T* p, T const* bias, A const* max,
-                          A const* sum) {
-  using body = rows_body<softmax_row<T>, T, 1>;
-  for_rows("mtf::attention", on.exec, w.rows(), w.of.keys,
-           body{{left_of_scale(w, scale), w.seen(), max, sum}, p, {w.of.keys, {p}}});
-  if (w.of.query_ids != nullptr)
-    for_scores("mtf::attention, ids", on, w.rows() * w.of.keys,
-               attention_own_weights<T>{attention_elements<T>(w.of, scale, bias), p});
-}
-template <class Exec, class T, class A>
-void attention_weights(resources<Exec>& on, attention_products const& w, A scale, T* p, T const* q, T const* k,
-                       T const* bias, A const* max = nullptr, A const* sum = nullptr) {
-  attention_scores_of(on, w, scale, p, q, k, bias);
-  attention_weights_of(on, w, scale, p, bias, max, sum);
-}
-
-/// g = the gradient of the scores, of which p are the weights before dropout. `dot`: as attention_vjp has it.
-template <class Exec, class T, class A>
-void attention_score_gradients(resources<Exec>& on, attention_products const& w, A scale, T* g, T const* p,
-                               T const* dout, T const* v, A const* dot = nullptr) {
-  using body = rows_body<softmax_vjp_row<T>, T, 2>;
-  on.products.contract(on, w.scores(of_v), dout, v, g, false);
-  if (w.of.dropped != 0)
-    for_scores("mtf::attention_vjp, dropout", on, w.rows() * w.of.keys,
-               attention_dropped<T>{{w.of, scale, nullptr}, g, g});
-  for_rows("mtf::attention_vjp", on.exec, w.rows(), w.of.keys,
-           body{{left_of_scale(w, scale), dot, w.seen()}, g, {w.of.keys, {p, g}}});
-}
 
 /// On devices max and sum are written where they are asked for.
 template <class Exec, class T>
@@ -83,22 +29,7 @@ void compute(resources<Exec>& on, primitives::attention<T> const& x) {
 #endif
     with(attention_forward_in_blocks<T>(x.of, x.scale, workers, x.out, x.max, x.sum, x.q, x.k, x.v, x.bias));
   } else {
-    attention_products const w{x.of};
-    index const n = w.rows() * x.of.keys;
-    workspace<T, Exec> const weights(on, n);
-    T* const p = weights.get();
-    attention_scores_of(on, w, x.scale, p, x.q, x.k, x.bias);
-    if (x.of_some) {
-      rows const scores{.outer = w.rows(), .n = x.of.keys};
-      auto const scale = left_of_scale(w, x.scale);
-      compute(on, primitives::row_max<T>{scores, scale, x.max, p, w.seen()});
-      compute(on, primitives::row_exp_sum<T>{scores, scale, w.seen(), x.max, x.sum, p});
-    }
-    attention_weights_of<Exec, T, compute_t<T>>(on, w, x.scale, p, x.bias, x.of_some ? x.max : nullptr,
-                                                x.of_some ? x.sum : nullptr);
-    if (x.of.dropped != 0)
-      for_scores("mtf::attention, dropout", on, n, attention_dropped<T>{{x.of, x.scale, nullptr}, p, p});
-    on.products.contract(on, w.weighted(of_v), static_cast<T const*>(p), x.v, x.out, false);
+    attention_on_device(on, x);
   }
 }
 
@@ -116,30 +47,7 @@ void compute(resources<Exec>& on, primitives::attention_vjp<T> const& x) {
     with(attention_backward_in_blocks<T>(x.of, x.scale, workers, x.dq, x.dk, x.dv, x.q, x.k, x.v, x.out, x.max, x.sum,
                                          x.dout, x.bias, x.dot));
   } else {
-    attention_products const w{x.of};
-    index const n = w.rows() * x.of.keys;
-    // Where queries' heads share keys, each has a gradient of its own first.
-    auto const to_keys = [&](std::size_t operand, index width, T const* scores, T const* b, T* to) {
-      if (!w.shares_keys()) return on.products.contract(on, w.transposed_weighted(operand), scores, b, to, false);
-      workspace<T, Exec> const apart(on, x.of.batch.size() * x.of.keys * width);
-      on.products.contract(on, w.apart(operand), scores, b, apart.get(), false);
-      compute(on, primitives::reduce<T>{combine::sum, w.joined(operand), to, apart.get()});
-    };
-    bool const drops = x.of.dropped != 0, more = x.of.has_more();
-    workspace<T, Exec> const weights(on, n), gradient(on, n), further(on, more ? n : 0);
-    T *const p = weights.get(), *const g = gradient.get(), *const f = further.get();
-    bool const some = x.dot != nullptr;
-    attention_weights<Exec, T, compute_t<T>>(on, w, x.scale, p, x.q, x.k, x.bias, some ? x.max : nullptr,
-                                             some ? x.sum : nullptr);
-    if (drops) for_scores("mtf::attention_vjp, dropout", on, n, attention_dropped<T>{{x.of, x.scale, nullptr}, f, p});
-    to_keys(of_v, x.of.values, drops ? f : p, x.dout, x.dv);
-    attention_score_gradients(on, w, x.scale, g, static_cast<T const*>(p), x.dout, x.v, x.dot);
-    if (more) {
-      on.products.contract(on, w.scores(of_k), x.q, x.k, f, false);
-      for_scores("mtf::attention_vjp, slopes", on, n, attention_slopes<T>{{x.of, x.scale, nullptr}, g, f});
-    }
-    on.products.contract(on, w.weighted(of_k), static_cast<T const*>(g), x.k, x.dq, false);
-    to_keys(of_k, x.of.head, g, x.q, x.dk);
+    attention_on_device(on, x);
   }
 }
 
@@ -148,14 +56,7 @@ void compute(resources<Exec>& on, primitives::attention_bias_vjp<T> const& x) {
   if constexpr (runs_on_host<Exec>) {
     do_attention_tasks(x.name, on, attention_bias_backward<T>(on.exec.concurrency(), x));
   } else {
-    attention_products const w{x.of};
-    index const n = w.rows() * x.of.keys;
-    workspace<T, Exec> const weights(on, n), gradient(on, n);
-    bool const some = x.dot != nullptr;
-    attention_weights<Exec, T, compute_t<T>>(on, w, x.scale, weights.get(), x.q, x.k, x.bias, some ? x.max : nullptr,
-                                             some ? x.sum : nullptr);
-    attention_score_gradients(on, w, x.scale, gradient.get(), static_cast<T const*>(weights.get()), x.dout, x.v, x.dot);
-    compute(on, primitives::reduce<T>{combine::sum, w.of_the_bias(), x.dbias, gradient.get()});
+    attention_on_device(on, x);
   }
 }
 

@@ -1,20 +1,27 @@
 #pragma once
-// Attention on devices: the products that it is made of, and what is done to the elements of the whole batch's scores,
-// which lie dense, [batch, query, key].
+// Attention on devices: the products that it is made of, and what is done to the elements of the scores, which lie
+// dense, [batch, query, key].
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include <mtf/backend/work.hpp>
 #include <mtf/kokkos/attention/places.hpp>
+#include <mtf/kokkos/attention/score_blocks.hpp>
 #include <mtf/kokkos/kernels/random.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
 #include <mtf/math/fast_math.hpp>
 
 namespace mtf::kokkos {
 
-/// The products that attention is made of, for the whole batch. Each is of keys, of_k, with queries, or of values,
-/// of_v, with what the results have.
+/// A product, of operands that begin at these elements.
+struct product_at {
+  contraction what;
+  index a = 0, b = 0, c = 0;
+};
+
+/// The products that attention is made of. Each is of keys, of_k, with queries, or of values, of_v, with what the
+/// results have; of a block of queries and keys.
 struct attention_products {
   attention_shape of;
 
@@ -23,49 +30,59 @@ struct attention_products {
     return {.seen = of.seen, .queries = of.queries, .lengths = of.lengths, .rows_a_length = of.queries};
   }
   /// scores = a b^T: of queries and keys, or of the result's gradient and values.
-  [[nodiscard]] contraction scores(std::size_t b) const {
-    return {.batch = batch({beside(b), b, dense}, of.queries * of.keys),
-            .m = of.queries,
-            .n = of.keys,
-            .k = width(b),
-            .a_m = row(beside(b)),
-            .a_k = 1,
-            .b_k = 1,
-            .b_n = row(b),
-            .c_m = of.keys,
-            .c_n = 1};
+  [[nodiscard]] product_at scores(std::size_t b, score_block const& in) const {
+    return {{.batch = batch({beside(b), b, dense}, of.queries * of.keys),
+             .m = in.query_end - in.query,
+             .n = in.key_end - in.key,
+             .k = width(b),
+             .a_m = row(beside(b)),
+             .a_k = 1,
+             .b_k = 1,
+             .b_n = row(b),
+             .c_m = of.keys,
+             .c_n = 1},
+            in.query * row(beside(b)),
+            in.key * row(b),
+            in.query * of.keys + in.key};
   }
   /// scores b; the result has the strides of what is beside b.
-  [[nodiscard]] contraction weighted(std::size_t b) const {
-    return {.batch = batch({dense, b, beside(b)}, of.queries * of.keys),
-            .m = of.queries,
-            .n = width(b),
-            .k = of.keys,
-            .a_m = of.keys,
-            .a_k = 1,
-            .b_k = row(b),
-            .b_n = 1,
-            .c_m = row(beside(b)),
-            .c_n = 1};
+  [[nodiscard]] product_at weighted(std::size_t b, score_block const& in) const {
+    return {{.batch = batch({dense, b, beside(b)}, of.queries * of.keys),
+             .m = in.query_end - in.query,
+             .n = width(b),
+             .k = in.key_end - in.key,
+             .a_m = of.keys,
+             .a_k = 1,
+             .b_k = row(b),
+             .b_n = 1,
+             .c_m = row(beside(b)),
+             .c_n = 1},
+            in.query * of.keys + in.key,
+            in.key * row(b),
+            in.query * row(beside(b))};
   }
   /// scores^T b, where b is what is beside c, and the result has the strides of operand c.
-  [[nodiscard]] contraction transposed_weighted(std::size_t c) const {
-    return {.batch = batch({dense, beside(c), c}, of.queries * of.keys),
-            .m = of.keys,
-            .n = width(c),
-            .k = of.queries,
-            .a_m = 1,
-            .a_k = of.keys,
-            .b_k = row(beside(c)),
-            .b_n = 1,
-            .c_m = row(c),
-            .c_n = 1};
+  [[nodiscard]] product_at transposed_weighted(std::size_t c, score_block const& in) const {
+    return {{.batch = batch({dense, beside(c), c}, of.queries * of.keys),
+             .m = in.key_end - in.key,
+             .n = width(c),
+             .k = in.query_end - in.query,
+             .a_m = 1,
+             .a_k = of.keys,
+             .b_k = row(beside(c)),
+             .b_n = 1,
+             .c_m = row(c),
+             .c_n = 1},
+            in.query * of.keys + in.key,
+            in.query * row(beside(c)),
+            in.key * row(c)};
   }
   /// The same for each of the batch, as dense rows, and what they are summed to where several share what c is.
-  [[nodiscard]] contraction apart(std::size_t c) const {
-    auto to = transposed_weighted(c);
-    to.batch.stride[2] = batch({dense, dense, dense}, of.keys * width(c)).stride[0];
-    to.c_m = width(c);
+  [[nodiscard]] product_at apart(std::size_t c, score_block const& in) const {
+    auto to = transposed_weighted(c, in);
+    to.what.batch.stride[2] = batch({dense, dense, dense}, of.keys * width(c)).stride[0];
+    to.what.c_m = width(c);
+    to.c = in.key * width(c);
     return to;
   }
   [[nodiscard]] reduction joined(std::size_t c) const {
@@ -227,11 +244,14 @@ struct attention_dropped {
 /// Gradients of scores to those of products, which are given.
 template <class T>
 struct attention_slopes {
+  using A = compute_t<T>;
   attention_elements<T> of;
   T* gradient;
   T const* products;
+  /// (What is hidden has no product.)
   KOKKOS_FUNCTION void operator()(index e) const {
-    gradient[e] = convert<T>(load(gradient[e]) * of.slope(load(products[e])));
+    A const g = load(gradient[e]);
+    if (g != A(0)) gradient[e] = convert<T>(g * of.slope(load(products[e])));
   }
 };
 

@@ -13,8 +13,12 @@
 #include <mtf/backend/layout_table.hpp>
 #include <mtf/backend/object_pool.hpp>
 #include <mtf/kokkos/backend/rank.hpp>
+#include <mtf/kokkos/runtime/device.hpp>
 #include <mtf/kokkos/runtime/lifetime.hpp>
 #include <mtf/kokkos/runtime/staging.hpp>
+#if MTF_HAS_DEVICES
+#include <mtf/kokkos/runtime/host_copy.hpp>
+#endif
 
 namespace mtf {
 
@@ -44,9 +48,18 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
     throw;  // never reached
   }
   /// Its tensors are gone before it. One that is not would give its memory back to nobody: the program ends here, with
-  /// a sentence and exit code 2.
+  /// a sentence and exit code 2. So it does if a part of a step's work is lost that nothing has asked for since.
   ~kokkos_backend() {
-    if (on_.memory.use().live > 0 && std::uncaught_exceptions() == 0) kokkos::tensors_outlive();
+    bool const unwinding = std::uncaught_exceptions() > 0;
+    try {
+      this->launch_all();
+    } catch (std::exception const& e) {
+      if (!unwinding) kokkos::ends_at(e.what());
+    }
+    if (on_.memory.use().live > 0 && !unwinding)
+      kokkos::ends_at(
+          "mtf: a tensor outlives the backend that it was made on: declare it inside of what mtf::run calls, behind "
+          "the backend");
   }
 #if defined(KOKKOS_ENABLE_SERIAL)
   /// The backend of a rank that is one of many threads of a process, made by that thread: with an execution space
@@ -93,8 +106,23 @@ class kokkos_backend : public kokkos::kokkos_rank<Exec> {
   void reset_peak() { on_.memory.reset_peak(); }
 
   /// Both return when the data has arrived.
-  void to_host(void* host, void const* from, std::size_t bytes) { kokkos::to_host(on_.exec, host, from, bytes); }
-  void from_host(void* to, void const* host, std::size_t bytes) { kokkos::from_host(on_.exec, to, host, bytes); }
+  void to_host(void* host, void const* from, std::size_t bytes) {
+    this->launch_all();
+    kokkos::to_host(on_.exec, host, from, bytes);
+  }
+  void from_host(void* to, void const* host, std::size_t bytes) {
+    this->launch_all();
+    kokkos::from_host(on_.exec, to, host, bytes);
+  }
+#if MTF_HAS_DEVICES
+  /// A copy that is under way when this returns; it is done before work that is asked for later.
+  auto start_to_host(void const* from, std::size_t bytes)
+    requires kokkos::has_events<Exec>
+  {
+    this->launch_all();
+    return kokkos::host_copy<Exec>(on_.exec, rank::staging_, from, bytes);
+  }
+#endif
 
  private:
   backend::object_pool objects_;

@@ -1,7 +1,8 @@
 #pragma once
 // Matrices of bfloat16 as tensor cores take them: rows (of matrices by columns, columns) whose starts and lengths are
-// multiples of 16 bytes. Other operands of a large product, such as logits of a vocabulary of 50257, are copied, a part
-// of the product at a time; the library's kernels for rows that begin anywhere take eight times as long.
+// multiples of 16 bytes. Where only lengths are not, what is left over is a product of its own. Other operands of a
+// large product, such as dense logits of a vocabulary of 50257, are copied, a part of the product at a time; the
+// library's kernels for rows that begin anywhere take eight times as long.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -61,6 +62,39 @@ struct copied_operands {
         c(n != w.n || !c_of(w).is_aligned(at_c)) {}
   [[nodiscard]] bool any() const { return a || b || c; }
 };
+
+/// Whether all rows begin at multiples of 16 bytes, and nothing need be copied to make their lengths such, as of logits
+/// with pads between rows.
+inline bool all_rows_begin_whole(contraction const& w, void const* a, void const* b, void const* c) {
+  return a_of(w).is_aligned(a) && b_of(w).is_aligned(b) && c_of(w).is_aligned(c);
+}
+
+/// c = a b, or c + a b, or a b + bias, of such matrices by `multiply`, which takes the same arguments: whole units of
+/// columns, and along k where k is within rows; and what is left over of both. Elements are rounded once more where
+/// something is left over of k, before the others are added, so by what a few terms come to.
+template <class Multiply>
+void multiply_with_rests(contraction const& what, bfloat16 const* a, bfloat16 const* b, bfloat16* c, bool accumulate,
+                         bfloat16 const* bias, Multiply const& multiply) {
+  constexpr index unit = whole_row / sizeof(bfloat16);
+  contraction part = what;
+  part.n = what.n / unit * unit;
+  if (index const n = part.n; n != what.n) {
+    contraction rest = what;
+    rest.n = what.n - n;
+    multiply(rest, a, b + n * what.b_n, c + n, accumulate, bias == nullptr ? bias : bias + n);
+  }
+  if (part.n == 0) return;
+  index const k = what.a_k == 1 || what.b_k == 1 ? what.k / unit * unit : what.k;
+  if (k != what.k) {
+    contraction rest = part;
+    rest.k = what.k - k;
+    multiply(rest, a + k * what.a_k, b + k * what.b_k, c, accumulate, bias);
+    accumulate = true;
+    bias = nullptr;
+    part.k = k;
+  }
+  if (part.k > 0) multiply(part, a, b, c, accumulate, bias);
+}
 
 /// A matrix where it is, or a copy of it with zeros around.
 template <class Exec>

@@ -1,5 +1,5 @@
 #pragma once
-// Cross entropy of dense rows of logits with one integer label per row: loss = logsumexp(logits) - logits[label], from
+// Cross entropy of rows of logits with one integer label per row: loss = logsumexp(logits) - logits[label], from
 // differences to the row's maximum alone, so that what all logits of a row have in common goes away exactly. A row
 // whose label is negative is ignored: loss and gradient are 0. A label beyond the classes makes both NaN: a kernel
 // cannot stop.
@@ -34,13 +34,13 @@ KOKKOS_FORCEINLINE_FUNCTION A cross_entropy_of(index label, index classes, A max
 /// How far a row's logits are below its maximum, together.
 template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION A below_max_of(Team const& team, index n, T const* in, A max) {
-  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return load(in[j]) - max; });
+  return team.template reduce_row<sum_op, A>(n, in, [=](A x) MTF_INLINE_LAMBDA { return x - max; });
 }
 
 template <class T>
 struct cross_entropy_body {
   using A = compute_t<T>;
-  index n;
+  index n, step;
   A* loss;
   A* max;
   A* sum;
@@ -50,8 +50,8 @@ struct cross_entropy_body {
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = logits + r * n;
-    A const largest = max_of(team, n, in), total = exp_sum_of(team, n, in, largest, A(1), in + n);
+    T const* const in = logits + r * step;
+    A const largest = max_of(team, n, in), total = exp_sum_of(team, n, in, largest, A(1), in + step);
     A const below = terms.smoothing != 0 ? below_max_of(team, n, in, largest) : A(0);
     team.once([&] {
       auto const label = static_cast<index>(labels[r]);
@@ -85,13 +85,17 @@ struct cross_entropy_vjp_row {
     if constexpr (std::is_same_v<Team, host_team>) {
       bool const here = label >= 0 && label < n;
       A const of_label = here ? factor * fast_exp_down(load(in[label]) - shift) - to_label - to_all : A(0);
-      team.each(n, [=](index j) { out[j] = convert<T>(factor * fast_exp_down(load(in[j]) - shift) - to_all); });
+      team.write_row(
+          n, out, [=](index, A x) MTF_INLINE_LAMBDA { return factor * fast_exp_down(x - shift) - to_all; }, in);
       if (here) out[label] = convert<T>(of_label);
     } else {
-      team.each(n, [=](index j) {
-        A const p = factor * fast_exp_down(load(in[j]) - shift) - to_all;
-        out[j] = convert<T>(j == label ? p - to_label : p);
-      });
+      team.write_row(
+          n, out,
+          [=](index j, A x) {
+            A const p = factor * fast_exp_down(x - shift) - to_all;
+            return j == label ? p - to_label : p;
+          },
+          in);
     }
   }
 };
@@ -99,7 +103,7 @@ struct cross_entropy_vjp_row {
 template <class T>
 struct cross_entropy_local_body {
   using A = compute_t<T>;
-  index n, apart, class_offset;
+  index n, step, apart, class_offset;
   A const* max;
   A* sum_and_picked;
   T const* logits;
@@ -108,8 +112,8 @@ struct cross_entropy_local_body {
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    T const* const in = logits + r * n;
-    A const sum = exp_sum_of(team, n, in, max[r], A(1), in + n);
+    T const* const in = logits + r * step;
+    A const sum = exp_sum_of(team, n, in, max[r], A(1), in + step);
     A const below = smoothed ? below_max_of(team, n, in, max[r]) : A(0);
     team.once([&] {
       auto const label = static_cast<index>(labels[r]) - class_offset;
@@ -156,8 +160,9 @@ struct cross_entropy_finish_body {
 
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::cross_entropy<T> const& p) {
-  row_operand<T, Exec> const in(on, p.of, p.logits);
-  cross_entropy_body<T> const body{p.of.n, p.loss, p.max, p.sum, in.get(), p.labels, p.terms};
+  rows const all = with_pads(p.of);
+  row_operand<T, Exec> const in(on, all, p.logits);
+  cross_entropy_body<T> const body{p.of.n, all.n, p.loss, p.max, p.sum, in.get(), p.labels, p.terms};
   for_rows(p.name, on.exec, p.of.count(), p.of.n, body);
 }
 template <class Exec, class T>
@@ -168,10 +173,11 @@ void compute(device<Exec>& on, primitives::cross_entropy_vjp<T> const& p) {
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::cross_entropy_local<T> const& p) {
-  row_operand<T, Exec> const in(on, p.of, p.logits);
-  cross_entropy_local_body<T> const body{
-      p.of.n,    p.apart != 0 ? p.apart : p.of.count(), p.class_offset, p.max, p.sum_and_picked, in.get(), p.labels,
-      p.smoothed};
+  rows const all = with_pads(p.of);
+  row_operand<T, Exec> const in(on, all, p.logits);
+  cross_entropy_local_body<T> const body{p.of.n,         all.n,    p.apart != 0 ? p.apart : p.of.count(),
+                                         p.class_offset, p.max,    p.sum_and_picked,
+                                         in.get(),       p.labels, p.smoothed};
   for_rows(p.name, on.exec, p.of.count(), p.of.n, body);
 }
 template <class Exec, class A>

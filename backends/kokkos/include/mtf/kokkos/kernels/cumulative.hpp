@@ -324,7 +324,7 @@ class run_launcher {
     if constexpr (runs_on_host<Exec>)
       launch_on_host(label_, on_.exec, s.items(), of_.count() * of_.n, body);
     else if (of_.inner == 1)
-      for_rows_on_device<true>(label_, on_.exec, s.items(), 8, 32, warp_run_body<strip, Run, Totals>{s, totals});
+      for_rows_on_device<true>(label_, on_.exec, s.items(), 8, warp_run_body<strip, Run, Totals>{s, totals});
     else
       Kokkos::parallel_for(label_, range_policy<Exec>(on_.exec, 0, s.items()), body);
   }

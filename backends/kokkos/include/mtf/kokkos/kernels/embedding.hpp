@@ -1,5 +1,6 @@
 #pragma once
 // Rows of a table by integer ids, and the sum of gradients back into the table.
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -10,17 +11,21 @@
 
 namespace mtf::kokkos {
 
-/// Which rows global ids mean: each table here holds rows [vocab_offset, vocab_offset + vocab) of the global one, and
-/// `count` ids are for it.
+/// Which rows global ids mean: each table here holds rows [vocab_offset, vocab_offset + vocab) of the global one, of
+/// which the first `rows` are no pads, and `count` ids are for it.
 struct table_ids {
-  index width, vocab, vocab_offset, count;
+  index width, vocab, rows, vocab_offset, count;
   std::int32_t const* id;
 
+  template <class P>
+  static table_ids of(P const& p) {
+    return {p.width, p.vocab, std::min(p.vocab, p.vocab_global - p.vocab_offset), p.vocab_offset, p.count, p.ids};
+  }
   /// Where row id[r] begins, of the tables here; negative if it is elsewhere.
   [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index begin(index r) const { return begin(r, r / count); }
   [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index begin(index r, index table) const {
     index const row = static_cast<index>(id[r]) - vocab_offset;
-    return row >= 0 && row < vocab ? (table * vocab + row) * width : -1;
+    return row >= 0 && row < rows ? (table * vocab + row) * width : -1;
   }
 };
 
@@ -74,7 +79,7 @@ struct add_rows_by_columns {
 struct link_rows_body {
   index count;  // for one table
   std::int32_t const* id;
-  std::int32_t* link;
+  index* link;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
@@ -85,9 +90,9 @@ struct link_rows_body {
         rows - later, [=](index j) { return ids[later + j] == mine ? rows - later - j : index(0); });
     index const before =
         team.template max<index>(r - first, [=](index j) { return index(ids[first + j] == mine ? 1 : 0); });
-    std::int32_t* const to = link + r;
+    index* const to = link + r;
     team.once([=] {
-      auto const next = static_cast<std::int32_t>(from_end > 0 ? rows - from_end : 0);
+      index const next = from_end > 0 ? rows - from_end : 0;
       *to = before > 0 ? ~next : next;
     });
   }
@@ -98,14 +103,14 @@ struct link_rows_body {
 template <class A, class T>
 struct add_linked_rows {
   table_ids ids;
-  std::int32_t const* link;
+  index const* link;
   A* table;
   T const* dy;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
     index const begin = ids.begin(r), width = ids.width;
-    std::int32_t const *const linked = link, next = linked[r];
+    index const *const linked = link, next = linked[r];
     if (begin < 0 || next < 0) return;
     A* const to = table + begin;
     T const *const all = dy, *const first = all + r * width;
@@ -113,7 +118,7 @@ struct add_linked_rows {
       A sum = to[j] + load(first[j]);
       for (index s = next; s > 0;) {
         sum += load(all[s * width + j]);
-        std::int32_t const after = linked[s];
+        index const after = linked[s];
         s = after < 0 ? ~after : after;
       }
       to[j] = sum;
@@ -129,7 +134,7 @@ void add_rows_computed(device<Exec>& on, table_ids const& ids, index batch, A* t
     add_rows_by_columns<A, T> const body{ids, table, dy};
     launch_on_host("mtf::add_rows", on.exec, batch * body.strips(), count * ids.width, body);
   } else {
-    workspace<std::int32_t, Exec> const link(on, count);
+    workspace<index, Exec> const link(on, count);
     for_rows("mtf::add_rows", on.exec, count, ids.count, link_rows_body{ids.count, ids.id, link.get()});
     for_rows("mtf::add_rows", on.exec, count, ids.width, add_linked_rows<A, T>{ids, link.get(), table, dy});
   }
@@ -154,11 +159,11 @@ void add_rows(device<Exec>& on, table_ids const& ids, index batch, T* table, T c
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::take_rows<T> const& p) {
   for_rows(p.name, on.exec, p.batch * p.count, p.width,
-           take_rows_body<T>{{p.width, p.vocab, p.vocab_offset, p.count, p.ids}, p.vocab_global, p.out, p.table});
+           take_rows_body<T>{table_ids::of(p), p.vocab_global, p.out, p.table});
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::add_rows<T> const& p) {
-  add_rows(on, {p.width, p.vocab, p.vocab_offset, p.count, p.ids}, p.batch, p.table_gradient, p.dy);
+  add_rows(on, table_ids::of(p), p.batch, p.table_gradient, p.dy);
 }
 
 MTF_COMPILED(device, take_rows)

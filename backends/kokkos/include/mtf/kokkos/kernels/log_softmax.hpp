@@ -20,7 +20,7 @@ struct log_softmax_row {
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
     A const m = max != nullptr ? max[r] : max_of(team, n, in);
     A const log_sum = fast_log(sum != nullptr ? sum[r] : exp_sum_of(team, n, in, m, A(1), in + n, out));
-    team.each(n, [=](index j) { out[j] = convert<T>(load(in[j]) - m - log_sum); });
+    team.write_row(n, out, [=](index, A x) MTF_INLINE_LAMBDA { return x - m - log_sum; }, in);
   }
 };
 
@@ -33,7 +33,7 @@ struct log_softmax_vjp_row {
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* y, T const* dy) const {
     A const s = sum != nullptr ? sum[r] : sum_of(team, n, dy);
-    team.each(n, [=](index j) { out[j] = convert<T>(load(dy[j]) - fast_exp_down(load(y[j])) * s); });
+    team.write_row(n, out, [=](index, A g, A y_j) MTF_INLINE_LAMBDA { return g - fast_exp_down(y_j) * s; }, dy, y);
   }
 };
 
@@ -69,7 +69,7 @@ struct logsumexp_vjp_row {
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r, index n, T* out, T const* in) const {
     A const shift = shift_of(max[r]), factor = load(dy[r]) / sum[r];
-    team.each(n, [=](index j) { out[j] = convert<T>(factor * fast_exp_down(load(in[j]) - shift)); });
+    team.write_row(n, out, [=](index, A x) MTF_INLINE_LAMBDA { return factor * fast_exp_down(x - shift); }, in);
   }
 };
 

@@ -65,10 +65,23 @@ struct map_kernel<std::index_sequence<I...>, F, R, T...> {
   R* out;
   void const* in[sizeof...(T)];
 
-  KOKKOS_FORCEINLINE_FUNCTION R value(index /*i*/, index const (&at)[operands]) const {
-    return convert<R>(f(load(static_cast<T const*>(in[I])[at[I + 1]])...));
+#if MTF_HAS_DEVICES
+  static constexpr int width = pack_width<R, T...>;
+  [[nodiscard]] bool has_packs() const {
+    return has_whole_packs<width>(where, 0, out) &&
+           (has_whole_packs<width>(where, int(I) + 1, static_cast<T const*>(in[I])) && ...);
   }
-  KOKKOS_FORCEINLINE_FUNCTION void put(index /*i*/, index const (&at)[operands], R x) const { out[at[0]] = x; }
+  KOKKOS_FORCEINLINE_FUNCTION void neighbours(index const (&at)[operands], index left, bool whole) const {
+    auto const y = of_packs(
+        load_pack<width>(static_cast<T const*>(in[I]) + at[I + 1], where.inner_stride(int(I) + 1), left, whole)...);
+    store_pack<width>(out + at[0], where.inner_stride(0), left, whole, y);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION pack<R, width> of_packs(pack<T, width> const&... x) const {
+    pack<R, width> y;
+    for (int k = 0; k < width; ++k) y.x[k] = convert<R>(f(load(x.x[k])...));
+    return y;
+  }
+#endif
 
   /// One block of elements: what a host thread does.
   void block(index b) const {
@@ -94,6 +107,7 @@ struct map_kernel<std::index_sequence<I...>, F, R, T...> {
   }
 };
 
+#if MTF_HAS_DEVICES
 /// What map_vjp_kernel::term gives for the J-th operand, and for all.
 template <std::size_t J, class A>
 struct map_term {
@@ -101,6 +115,7 @@ struct map_term {
 };
 template <class... Terms>
 struct map_terms : Terms... {};
+#endif
 
 template <class Indices, class F, class R, class... T>
 struct map_vjp_kernel;
@@ -115,17 +130,37 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
   void* dx[sizeof...(T)];
   void const* in[sizeof...(T)];
   index block_elements = host_grain;
-  void* row_sums[sizeof...(T)] = {};  // where the sum over rows is wanted: of each block; on devices its terms
+  void* row_sums[sizeof...(T)] = {};  // where the sum over rows is wanted: of each block
 
+#if MTF_HAS_DEVICES
+  static constexpr int width = pack_width<R, T...>;
   using terms = map_terms<map_term<I, compute_t<T>>...>;
-  KOKKOS_FORCEINLINE_FUNCTION terms value(index /*i*/, index const (&at)[operands]) const {
-    auto const g = load(dy[at[0]]);
-    return terms_of(g, load(static_cast<T const*>(in[I])[at[I + 1]])...);
+
+  [[nodiscard]] bool has_packs() const {
+    return has_whole_packs<width>(where, 0, dy) &&
+           (has_whole_packs<width>(where, int(I) + 1, static_cast<T const*>(in[I])) && ...) &&
+           (has_whole_packs<width>(where, 0, static_cast<T const*>(dx[I])) && ...);
   }
-  KOKKOS_FORCEINLINE_FUNCTION void put(index i, index const (&at)[operands], terms const& x) const {
-    (put_one<I>(static_cast<T*>(row_sums[I] == nullptr ? dx[I] : row_sums[I]), row_sums[I] == nullptr ? at[0] : i, x),
-     ...);
+  KOKKOS_FORCEINLINE_FUNCTION void neighbours(index const (&at)[operands], index left, bool whole) const {
+    terms x[width];
+    gradients(x, at, left, whole);
   }
+  /// Stores the gradients that are wanted of neighbours; x: their terms, those of sums too.
+  KOKKOS_FORCEINLINE_FUNCTION void gradients(terms (&x)[width], index const (&at)[operands], index left,
+                                             bool whole) const {
+    of_packs(
+        x, load_pack<width>(dy + at[0], where.inner_stride(0), left, whole),
+        load_pack<width>(static_cast<T const*>(in[I]) + at[I + 1], where.inner_stride(int(I) + 1), left, whole)...);
+    (put_pack<I>(static_cast<T*>(dx[I]), x, at[0], left, whole), ...);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void add_to_sums(terms (&sums)[width], terms const (&x)[width]) const {
+    (add_one_up<I, T>(sums, x), ...);
+  }
+  /// Writes neighbours' sums from element `at` on.
+  KOKKOS_FORCEINLINE_FUNCTION void put_sums(terms const (&sums)[width], index at, index left) const {
+    (put_sum<I, T>(sums, at, left), ...);
+  }
+#endif
 
   void block(index b) const {
     chunk_source<R> gradient;
@@ -176,15 +211,46 @@ struct map_vjp_kernel<std::index_sequence<I...>, F, R, T...> {
       return {};
     }
   }
+#if MTF_HAS_DEVICES
+  KOKKOS_FORCEINLINE_FUNCTION void of_packs(terms (&t)[width], pack<R, width> const& g,
+                                            pack<T, width> const&... x) const {
+    for (int k = 0; k < width; ++k) t[k] = terms_of(load(g.x[k]), load(x.x[k])...);
+  }
   template <class G, class... X>
   KOKKOS_FORCEINLINE_FUNCTION terms terms_of(G g, X... x) const {
     return {{dx[I] != nullptr || row_sums[I] != nullptr ? term<I, T>(f, g, x...) : compute_t<T>{}}...};
   }
   template <std::size_t J, class D>
-  KOKKOS_FORCEINLINE_FUNCTION static void put_one(D* d, index at, map_term<J, compute_t<D>> const& x) {
-    if constexpr (is_floating<D>)
-      if (d != nullptr) d[at] = convert<D>(x.of);
+  KOKKOS_FORCEINLINE_FUNCTION static compute_t<D>& of(terms& x) {
+    return static_cast<map_term<J, compute_t<D>>&>(x).of;
   }
+  template <std::size_t J, class D>
+  KOKKOS_FORCEINLINE_FUNCTION static compute_t<D> of(terms const& x) {
+    return static_cast<map_term<J, compute_t<D>> const&>(x).of;
+  }
+  template <std::size_t J, class D>
+  KOKKOS_FORCEINLINE_FUNCTION void put_pack(D* d, terms const (&x)[width], index at, index left, bool whole) const {
+    if constexpr (is_floating<D>)
+      if (d != nullptr) {
+        pack<D, width> y;
+        for (int k = 0; k < width; ++k) y.x[k] = convert<D>(of<J, D>(x[k]));
+        store_pack<width>(d + at, where.inner_stride(0), left, whole, y);
+      }
+  }
+  template <std::size_t J, class D>
+  KOKKOS_FORCEINLINE_FUNCTION void add_one_up(terms (&sums)[width], terms const (&x)[width]) const {
+    if constexpr (is_floating<D>)
+      if (row_sums[J] != nullptr)
+        for (int k = 0; k < width; ++k) of<J, D>(sums[k]) += of<J, D>(x[k]);
+  }
+  template <std::size_t J, class D>
+  KOKKOS_FORCEINLINE_FUNCTION void put_sum(terms const (&sums)[width], index at, index left) const {
+    if constexpr (is_floating<D>)
+      if (auto* const to = static_cast<compute_t<D>*>(row_sums[J]); to != nullptr)
+        for (int k = 0; k < width; ++k)
+          if (k < left) to[at + k] = of<J, D>(sums[k]);
+  }
+#endif
 
   // A single gradient is computed right where it is stored.
   template <std::size_t J, class D>
@@ -245,24 +311,50 @@ void map(device<Exec>& on, F f, loops<1 + static_cast<int>(sizeof...(T))> const&
   launch_nest("mtf::map", on.exec, kernel{nest_of(l), l.size(), f, out, {in...}});
 }
 
-/// A map's backward pass with sums over rows. On the host each block of rows adds up its own; on devices the gradients
-/// are computed in full, and added up afterwards.
+#if MTF_HAS_DEVICES
+/// A map's backward pass on a device of blocks of rows: a thread takes a few neighbouring columns of a block, and keeps
+/// their sums in registers.
+template <class Kernel>
+struct map_vjp_columns {
+  static constexpr int width = Kernel::width;
+  Kernel kernel;
+  index inner, rows, of_block;
+  bool whole;
+
+  KOKKOS_FUNCTION void operator()(index item) const {
+    index const groups = (inner + width - 1) / width, group = item % groups, block = item / groups;
+    index const first = group * width, left = inner - first;
+    index const begin = block * of_block, end = begin + of_block < rows ? begin + of_block : rows;
+    typename Kernel::terms sums[width] = {};
+    for (index r = begin; r < end; ++r) {
+      index at[Kernel::operands];
+      kernel.where.template locate<width>(r * groups + group, at);
+      typename Kernel::terms x[width];
+      kernel.gradients(x, at, left, whole);
+      kernel.add_to_sums(sums, x);
+    }
+    kernel.put_sums(sums, block * inner + first, left);
+  }
+};
+#endif
+
+/// A map's backward pass with sums over rows: each block of rows adds up its own.
 template <class Exec, std::size_t... I, class F, class R, class... T>
 void map_vjp_with_rows(device<Exec>& on, map_vjp_kernel<std::index_sequence<I...>, F, R, T...> k,
                        std::array<map_gradient, sizeof...(T)> const& dx) {
+  using kernel = decltype(k);
+  constexpr bool host = runs_on_host<Exec>;
   index const n = k.where.l.extent[static_cast<std::size_t>(k.where.l.ndim - 1)], all_rows = k.n / n;
-  index rows = all_rows;
-  if constexpr (runs_on_host<Exec>) {
-    index const of_block = std::min(rows_added_up, ceil_div(all_rows, std::clamp<index>(all_rows / 8, 1, 64)));
-    k.block_elements = of_block * n;
-    rows = ceil_div(all_rows, of_block);
-  }
+  index of_block = 0;
+  if constexpr (host)
+    of_block = std::min(rows_added_up, ceil_div(all_rows, std::clamp<index>(all_rows / 8, 1, 64)));
+  else  // enough threads for a device, and sums that are few beside what they are of
+    of_block = std::clamp<index>(ceil_div(all_rows * ceil_div(n, kernel::width), 131072), 8, rows_added_up);
+  index const blocks = ceil_div(all_rows, of_block);
   auto const each = [&](auto const& f) {
     auto const one = [&]<class Ti>(std::size_t i, Ti const*) {
       if constexpr (is_floating<Ti>)
-        if (dx[i].row && dx[i].at != nullptr)
-          f(i, static_cast<Ti*>(dx[i].at),
-            static_cast<std::conditional_t<runs_on_host<Exec>, compute_t<Ti>, Ti>*>(nullptr));
+        if (dx[i].row && dx[i].at != nullptr) f(i, static_cast<Ti*>(dx[i].at), static_cast<compute_t<Ti>*>(nullptr));
     };
     (one(I, static_cast<T const*>(nullptr)), ...);
   };
@@ -270,16 +362,22 @@ void map_vjp_with_rows(device<Exec>& on, map_vjp_kernel<std::index_sequence<I...
   std::array<index, sizeof...(T)> begin{};
   each([&]<class Number>(std::size_t i, auto*, Number*) {
     begin[i] = bytes;
-    bytes += ceil_div(rows * n * static_cast<index>(sizeof(Number)), 64) * 64;
+    bytes += ceil_div(blocks * n * static_cast<index>(sizeof(Number)), 64) * 64;
   });
   workspace<std::byte, Exec> const sums(on, bytes);
   each([&](std::size_t i, auto*, auto*) { k.row_sums[i] = sums.get() + begin[i]; });
-  if constexpr (runs_on_host<Exec>)
-    launch_on_host("mtf::map_vjp", on.exec, rows, k.n, by_block<decltype(k)>{k});
-  else
-    launch_nest("mtf::map_vjp", on.exec, k);
+  if constexpr (host) {
+    k.block_elements = of_block * n;
+    launch_on_host("mtf::map_vjp", on.exec, blocks, k.n, by_block<kernel>{k});
+  }
+#if MTF_HAS_DEVICES
+  else {
+    map_vjp_columns<kernel> const all{k, n, all_rows, of_block, k.has_packs()};
+    Kokkos::parallel_for("mtf::map_vjp", range_policy<Exec>(on.exec, 0, blocks * ceil_div(n, kernel::width)), all);
+  }
+#endif
   each([&]<class Number>(std::size_t i, auto* to, Number*) {
-    add_rows_up(on, rows, n, n, to, reinterpret_cast<Number const*>(sums.get() + begin[i]));
+    add_rows_up(on, blocks, n, n, to, reinterpret_cast<Number const*>(sums.get() + begin[i]));
   });
 }
 

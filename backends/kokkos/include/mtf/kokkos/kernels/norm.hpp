@@ -13,10 +13,7 @@ namespace mtf::kokkos {
 /// The sum of (x - center)^2 over a row.
 template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION A square_sum_of(Team const& team, index n, T const* in, A center) {
-  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA {
-    A const d = load(in[j]) - center;
-    return d * d;
-  });
+  return team.template reduce_row<sum_op, A>(n, in, [=](A x) MTF_INLINE_LAMBDA { return (x - center) * (x - center); });
 }
 
 /// y = (x - center) * factor * gamma + beta over a row; beta may be null.
@@ -24,12 +21,12 @@ template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION void write_norm(Team const& team, index n, T* y, T const* x, T const* gamma, T const* beta, A center,
                              A factor) {
   if (beta != nullptr)
-    team.each(n, [=](index j) MTF_INLINE_LAMBDA {
-      y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j]) + load(beta[j]));
-    });
+    team.write_row(
+        n, y, [=](index, A x_j, A scale, A shift) MTF_INLINE_LAMBDA { return (x_j - center) * factor * scale + shift; },
+        x, gamma, beta);
   else
-    team.each(n,
-              [=](index j) MTF_INLINE_LAMBDA { y[j] = convert<T>((load(x[j]) - center) * factor * load(gamma[j])); });
+    team.write_row(
+        n, y, [=](index, A x_j, A scale) MTF_INLINE_LAMBDA { return (x_j - center) * factor * scale; }, x, gamma);
 }
 
 template <bool Centered, class T>
@@ -185,17 +182,96 @@ struct norm_vjp_body {
   }
 };
 
+#if MTF_HAS_DEVICES
+/// The same by a device's team of which each thread keeps, of at most K packs of columns, what it read and its sums.
+template <bool Centered, class T, int K>
+struct norm_vjp_in_registers {
+  using A = compute_t<T>;
+  static constexpr int width = pack_width<T>;
+  norm_vjp_body<Centered, T> all;
+  bool whole;  // packs may be accessed at once
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index block) const {
+    index const n = all.n, begin = block * all.block_rows,
+                end = begin + all.block_rows < all.count ? begin + all.block_rows : all.count;
+    pack<A, width> weight[K], dgamma[K], dbeta[K];
+    team.template each_own<K, width>(n, [&](int k, index j) {
+      auto const from = load_pack<width>(all.of.gamma + j, 1, n - j, whole);
+      for (int v = 0; v < width; ++v) {
+        weight[k].x[v] = load(from.x[v]);
+        dgamma[k].x[v] = dbeta[k].x[v] = A(0);
+      }
+    });
+    for (index r = begin; r < end; ++r) {
+      A const center = all.of.center(r), factor = all.of.rstd[r];
+      T const *const g = all.of.dy + r * n, *const in = all.of.x + r * n;
+      T* const out = all.dx + r * n;
+      pack<A, width> d[K], xhat[K];
+      two<A> s{A(0), A(0)};
+      team.template each_own<K, width>(n, [&](int k, index j) {
+        auto const gradient = load_pack<width>(g + j, 1, n - j, whole), x = load_pack<width>(in + j, 1, n - j, whole);
+        for (int v = 0; v < width; ++v) {
+          d[k].x[v] = load(gradient.x[v]);
+          xhat[k].x[v] = (load(x.x[v]) - center) * factor;
+          A const weighted = d[k].x[v] * weight[k].x[v];
+          if (j + v < n) s += two<A>{weighted, weighted * xhat[k].x[v]};
+        }
+      });
+      s = all.s1 != nullptr ? two<A>{all.s1[r], all.s2[r]} : team.sum_of_threads(s);
+      A const mean1 = Centered ? s.first / static_cast<A>(all.n_global) : A(0),
+              mean2 = s.second / static_cast<A>(all.n_global);
+      team.template each_own<K, width>(n, [&](int k, index j) {
+        pack<T, width> y{};
+        if (all.accumulate) y = load_pack<width>(out + j, 1, n - j, whole);
+        for (int v = 0; v < width; ++v) {
+          A const before = all.accumulate ? load(y.x[v]) : A(0);
+          y.x[v] = convert<T>(before + factor * (d[k].x[v] * weight[k].x[v] - mean1 - xhat[k].x[v] * mean2));
+          dgamma[k].x[v] += d[k].x[v] * xhat[k].x[v];
+          dbeta[k].x[v] += d[k].x[v];
+        }
+        store_pack<width>(out + j, 1, n - j, whole, y);
+      });
+    }
+    team.template each_own<K, width>(n, [&](int k, index j) {
+      store_pack<width>(all.partial + block * 2 * n + j, 1, n - j, whole, dgamma[k]);
+      store_pack<width>(all.partial + (block * 2 + 1) * n + j, 1, n - j, whole, dbeta[k]);
+    });
+  }
+};
+/// A thread has 8 columns, or 16 of the longest rows. False: the rows are too long.
+template <bool Centered, class Exec, class T>
+bool norm_backward_in_registers(device<Exec>& on, norm_vjp_body<Centered, T> const& body, index blocks) {
+  constexpr int width = pack_width<T>;
+  bool const whole = has_whole_packs<width>(body.n, body.of.dy) && has_whole_packs<width>(body.n, body.of.x) &&
+                     has_whole_packs<width>(body.n, body.of.gamma) && has_whole_packs<width>(body.n, body.dx) &&
+                     has_whole_packs<width>(body.n, body.partial);
+  auto const by = [&]<int K>(std::integral_constant<int, K>, int threads) {
+    if constexpr (host_accessible<Exec>) threads = 1;  // a team of the host's, in tests
+    return body.n <= K * width * threads && for_blocks_by_teams_of(threads, "mtf::norm_vjp", on.exec, blocks,
+                                                                   norm_vjp_in_registers<Centered, T, K>{body, whole});
+  };
+  constexpr std::integral_constant<int, 8 / width> eight{};
+  return by(eight, 128) || by(eight, 256) || by(std::integral_constant<int, 16 / width>{}, 256);
+}
+#endif
+
 /// Launches norm_vjp_body over blocks of rows, then adds up the blocks.
 template <bool Centered, class Exec, class T>
 void norm_backward(device<Exec>& on, norm_vjp_body<Centered, T> body, T* dgamma, T* dbeta) {
   using A = compute_t<T>;
+  // On a device two blocks for each of its processors, of which there are about 132; more of short rows, while one of
+  // which waits for its sums another loads.
+  index const on_device = 264 * std::clamp<index>(4096 / std::max<index>(body.n, 1), 1, 4);
   index const blocks = std::max(
-      runs_on_host<Exec> ? std::clamp<index>(body.count / 8, 1, 64) : std::clamp<index>(body.count / 4, 1, 2048),
+      runs_on_host<Exec> ? std::clamp<index>(body.count / 8, 1, 64) : std::clamp<index>(body.count / 4, 1, on_device),
       ceil_div(body.count, rows_added_up));
   body.block_rows = std::max<index>(1, ceil_div(body.count, blocks));
   workspace<A, Exec> partial(on, blocks * 2 * body.n);
   body.partial = partial.get();
-  for_blocks_of_rows("mtf::norm_vjp", on.exec, blocks, body.n, body);
+  bool done = false;
+  if constexpr (!runs_on_host<Exec>) done = norm_backward_in_registers(on, body, blocks);
+  if (!done) for_blocks_of_rows("mtf::norm_vjp", on.exec, blocks, body.n, body);
 
   if (dgamma != nullptr) add_rows_up(on, blocks, 2 * body.n, body.n, dgamma, static_cast<A const*>(partial.get()));
   if constexpr (Centered)

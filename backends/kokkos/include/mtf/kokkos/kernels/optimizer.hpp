@@ -1,7 +1,9 @@
 #pragma once
 // One step of an optimizer over the elements of a parameter, in the parameter's compute type.
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include <mtf/backend/primitives/optimizer.hpp>
 #include <mtf/kokkos/kernels/random.hpp>
@@ -10,6 +12,9 @@
 #include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/math/fast_math.hpp>
 #include <mtf/math/updates.hpp>
+#if MTF_HAS_DEVICES
+#include <mtf/kokkos/launch/batch.hpp>
+#endif
 
 namespace mtf::kokkos {
 
@@ -62,16 +67,31 @@ struct update_at_random {
   }
 };
 
-template <class Exec, class Formula, class P, class G, class S>
-void compute(device<Exec>& on, primitives::update<Formula, P, G, S> const& p) {
+template <class Formula, class P, class G, class S>
+auto body_of(primitives::update<Formula, P, G, S> const& p) {
   update_body<Formula, P, G, S> body{p.p, p.g, {}, p.with, p.grad_scale};
   for (int k = 0; k < Formula::kept; ++k) body.state[k] = p.state[k];
   if constexpr (std::is_same_v<S, bfloat16> && Formula::kept > 0)
-    for_elements(p.name, on.exec, p.n,
-                 update_at_random<Formula, P, G>{body, nest_of(p.random.of.local), p.random.of.offset, p.random.key});
+    return update_at_random<Formula, P, G>{body, nest_of(p.random.of.local), p.random.of.offset, p.random.key};
   else
-    for_elements(p.name, on.exec, p.n, body);
+    return body;
 }
+template <class Exec, class Formula, class P, class G, class S>
+void compute(device<Exec>& on, primitives::update<Formula, P, G, S> const& p) {
+  for_elements(p.name, on.exec, p.n, body_of(p));
+}
+#if MTF_HAS_DEVICES
+/// Noted, for a batch of them.
+template <class Exec, class Formula, class P, class G, class S>
+bool note(batch<Exec>& to, device<Exec>& on, primitives::update<Formula, P, G, S> const& p) {
+  using body = decltype(body_of(p));
+  [&]<std::size_t... K>(std::index_sequence<K...>) {
+    to.note(on, batched_elements<body>{body_of(p)}, p.n, nullptr, writes(p.p, p.n), reads(p.g, p.n),
+            writes(p.state[K], p.n)...);
+  }(std::make_index_sequence<static_cast<std::size_t>(Formula::kept)>{});
+  return true;
+}
+#endif
 
 // --- Adafactor -------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@
 #endif
 #include <Random123/philox.h>
 #include <mtf/backend/primitives/random.hpp>
+#include <mtf/kokkos/launch/elements.hpp>
 #include <mtf/kokkos/launch/fill.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
@@ -348,13 +349,64 @@ struct dropout_kernel {
   }
 };
 
+#if MTF_HAS_DEVICES
+/// The same by a device's threads, of which each has the elements that share a counter, where neighbours in the shard
+/// are neighbours in the global order: `run` at a time, which `groups` of such elements may reach into.
+template <class T>
+struct dropout_groups_body {
+  static constexpr int width = 8;
+  dropout_kernel<T> of;
+  index run, groups;
+
+  KOKKOS_FUNCTION void operator()(index item) const {
+    index const i = item / groups * run;
+    index at[1];
+    of.where.locate(i, at);
+    index const g = of.offset + at[0], begin = item % groups * width - g % width;
+    if (begin >= run) return;
+    auto const words = philox(of.key, static_cast<std::uint64_t>((g + begin) / width), 0);
+    T const* const from = of.x + i + begin;
+    T* const to = of.y + i + begin;
+    auto const kept = [&](int v, T x) {
+      return (words.word[v / 2] >> (v % 2 == 0 ? 0U : 16U) & 0xffffU) >= of.threshold ? convert<T>(load(x) * of.factor)
+                                                                                      : T(0);
+    };
+    if (begin >= 0 && begin + width <= run) {
+      bool const whole = begins_whole<width>(from) && begins_whole<width>(to);
+      auto all = load_pack<width>(from, 1, width, whole);
+      for (int v = 0; v < width; ++v) all.x[v] = kept(v, all.x[v]);
+      store_pack<width>(to, 1, width, whole, all);
+    } else {
+      for (int v = 0; v < width; ++v)
+        if (begin + v >= 0 && begin + v < run) to[v] = kept(v, from[v]);
+    }
+  }
+};
+#endif
+
 template <class Exec, class T>
 void dropout(device<Exec>& on, placement const& p, std::uint64_t key, double rate, T* y, T const* x) {
   dropout_rate const r(rate);
-  if (r.threshold == dropout_rate::all) return compute(on, primitives::fill<T>{y, p.local.size(), T(0)});
-  launch_nest("mtf::dropout", on.exec,
-              dropout_kernel<T>{nest_of(p.local), p.local.size(), p.offset, key,
-                                static_cast<std::uint16_t>(r.threshold), static_cast<compute_t<T>>(r.factor), y, x});
+  index const n = p.local.size();
+  if (r.threshold == dropout_rate::all) return compute(on, primitives::fill<T>{y, n, T(0)});
+  dropout_kernel<T> const kernel{nest_of(p.local),
+                                 n,
+                                 p.offset,
+                                 key,
+                                 static_cast<std::uint16_t>(r.threshold),
+                                 static_cast<compute_t<T>>(r.factor),
+                                 y,
+                                 x};
+#if MTF_HAS_DEVICES
+  if constexpr (!runs_on_host<Exec>)
+    if (n > 0 && kernel.where.inner_stride(0) == 1) {
+      using body = dropout_groups_body<T>;
+      index const run = kernel.where.l.extent[static_cast<std::size_t>(kernel.where.l.ndim - 1)],
+                  groups = ceil_div(run + body::width - 1, body::width);
+      return for_elements("mtf::dropout", on.exec, n / run * groups, body{kernel, run, groups});
+    }
+#endif
+  launch_nest("mtf::dropout", on.exec, kernel);
 }
 
 template <class Exec, class T>

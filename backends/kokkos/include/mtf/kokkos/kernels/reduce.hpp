@@ -11,9 +11,13 @@
 #include <mtf/backend/primitives/reduction.hpp>
 #include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/launch/nest.hpp>
+#include <mtf/kokkos/launch/row_kernels.hpp>
 #include <mtf/kokkos/launch/team.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/math/order.hpp>
+#if MTF_HAS_DEVICES
+#include <mtf/kokkos/launch/batch.hpp>
+#endif
 
 namespace mtf::kokkos {
 
@@ -196,42 +200,67 @@ struct reduce_strips {
   }
 };
 
-/// The device's column kernel: a thread for each result and slice.
+#if MTF_HAS_DEVICES
+/// The device's column kernel: a thread for a few neighbouring results, of each slice.
 template <class By, class T, class R>
 struct reduce_columns {
   using job_type = reduce_job<By, T, R>;
   using op = typename job_type::op;
   using term = typename job_type::term;
+  static constexpr int width = pack_width<T>;
   job_type job;
+  bool whole;
+
+  explicit reduce_columns(job_type const& j) : job(j), whole(has_whole_packs<width>(j.kept, 1, j.in)) {
+    for (int d = 0; d < j.reduced.l.ndim; ++d)
+      whole = whole && j.reduced.stride(0, d) * static_cast<index>(sizeof(T)) % pack_alignment<T, width> == 0;
+  }
 
   KOKKOS_FUNCTION void operator()(index item) const {
-    index const k = item % job.results, s = item / job.results;
+    index const inner = job.kept.l.extent[static_cast<std::size_t>(job.kept.l.ndim - 1)];
+    index const of_inner = (inner + width - 1) / width, groups = job.results / inner * of_inner;
+    index const group = item % groups, s = item / groups;
     index at[2];
-    job.kept.locate(k, at);
+    index const place = job.kept.template locate<width>(group, at), left = inner - place;
     index const begin = s * job.slice_terms;
     index const end = begin + job.slice_terms < job.terms ? begin + job.slice_terms : job.terms;
-    term value = op::template neutral<term>();
+    terms value;
     constexpr index block = 512;
     for (index j = begin; j < end;) {
       index const stop = j + block < end ? j + block : end;
-      term part = op::template neutral<term>();
+      terms part;
       for (; j + 4 <= stop; j += 4) {  // four loads at a time
-        term const x[] = {term_at(at[1], j), term_at(at[1], j + 1), term_at(at[1], j + 2), term_at(at[1], j + 3)};
-        part = op::of(part, op::of(op::of(x[0], x[1]), op::of(x[2], x[3])));
+        auto const a = at_term(at[1], j, left), b = at_term(at[1], j + 1, left), c = at_term(at[1], j + 2, left),
+                   d = at_term(at[1], j + 3, left);
+        for (int k = 0; k < width; ++k)
+          part.of[k] = op::of(part.of[k], op::of(op::of(job_type::term_of(a.x[k]), job_type::term_of(b.x[k])),
+                                                 op::of(job_type::term_of(c.x[k]), job_type::term_of(d.x[k]))));
       }
-      for (; j < stop; ++j) part = op::of(part, term_at(at[1], j));
-      value = op::of(value, part);
+      for (; j < stop; ++j) {
+        auto const a = at_term(at[1], j, left);
+        for (int k = 0; k < width; ++k) part.of[k] = op::of(part.of[k], job_type::term_of(a.x[k]));
+      }
+      for (int k = 0; k < width; ++k) value.of[k] = op::of(value.of[k], part.of[k]);
     }
-    job.finish(k, at[0], s, value);
+    index const first = group / of_inner * inner + place, out_stride = job.kept.inner_stride(0);
+    for (int k = 0; k < width; ++k)
+      if (k < left) job.finish(first + k, at[0] + k * out_stride, s, value.of[k]);
   }
 
  private:
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION term term_at(index from, index j) const {
+  struct terms {
+    term of[width];
+    KOKKOS_FORCEINLINE_FUNCTION terms() {
+      for (term& t : of) t = op::template neutral<term>();
+    }
+  };
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION pack<T, width> at_term(index from, index j, index left) const {
     index offset[1];
     job.reduced.locate(j, offset);
-    return job_type::term_of(job.in[from + offset[0]]);
+    return load_pack<width>(job.in + from + offset[0], 1, left, whole);
   }
 };
+#endif
 
 /// Combines the slices.
 template <class By, class T, class R>
@@ -269,10 +298,16 @@ void reduce_with(device<Exec>& on, reduction const& r, R* out, T const* in, bool
   bool const by_rows = job.kept.inner_stride(1) != 1 || inner_kept < 4 ||
                        (job.reduced.inner_stride(0) == 1 && inner_reduced >= inner_kept);
 
-  // Enough independent pieces for all threads, but none too short. On a device a row has a team, a column one thread.
+  // Enough independent pieces for all threads, but none too short. On a device a row has a team, a few columns one
+  // thread.
   constexpr bool host = runs_on_host<Exec>;
-  index const pieces = host ? 64 : by_rows ? 4096 : 131072, least_terms = host ? 16384 : by_rows ? 1024 : 16;
-  index const strips = host ? reduce_strips<By, T, R>::strips(job.kept) : inner_kept;
+  index const pieces = host ? 64 : by_rows ? 4096 : 32768, least_terms = host ? 16384 : by_rows ? 1024 : 16;
+  index strips = 0;
+  if constexpr (host) strips = reduce_strips<By, T, R>::strips(job.kept);
+#if MTF_HAS_DEVICES
+  else
+    strips = ceil_div(inner_kept, reduce_columns<By, T, R>::width);
+#endif
   index const items = by_rows ? job.results : job.results / inner_kept * strips;
   index const item_terms = by_rows || !host ? job.terms : job.terms * std::min(inner_kept, index(512));
   job.slices = std::clamp<index>(std::min(pieces / items, item_terms / least_terms), 1, std::max<index>(job.terms, 1));
@@ -285,9 +320,11 @@ void reduce_with(device<Exec>& on, reduction const& r, R* out, T const* in, bool
   else if constexpr (host)
     launch_on_host("mtf::reduce_columns", on.exec, items * job.slices, job.results * job.terms,
                    reduce_strips<By, T, R>{job});
+#if MTF_HAS_DEVICES
   else
     Kokkos::parallel_for("mtf::reduce_columns", range_policy<Exec>(on.exec, 0, items * job.slices),
-                         reduce_columns<By, T, R>{job});
+                         reduce_columns<By, T, R>(job));
+#endif
   if (job.slices > 1) {
     index const slices = std::exchange(job.slices, 1);
     for_rows("mtf::reduce_slices", on.exec, job.results, slices, reduce_slices<By, T, R>{job, slices});
@@ -350,19 +387,6 @@ struct square_sum_body {
   }
 };
 
-struct add_partials_body {
-  double const* partial;
-  double* out;
-  index n;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team, index) const {
-    double const* const from = partial;
-    double const sum = team.template sum<double>(n, [=](index j) { return from[j]; });
-    team.once([&] { *out += sum; });
-  }
-};
-
 /// *out += the sum of squares of x.
 template <class Exec, class T>
 void square_sum(device<Exec>& on, index n, double* out, T const* x) {
@@ -381,6 +405,23 @@ template <class Exec, class T>
 void compute(device<Exec>& on, primitives::square_sum<T> const& p) {
   square_sum(on, p.n, p.out, p.x);
 }
+
+#if MTF_HAS_DEVICES
+template <class T>
+struct batched_squares {
+  T const* x;
+  template <class Team>
+  KOKKOS_FUNCTION void chunk(Team const& team, index first, index n, double* partial) const {
+    square_sum_body<T>{x + first, partial, n, n}(team, 0);
+  }
+};
+/// Noted, for a batch of them.
+template <class Exec, class T>
+bool note(batch<Exec>& to, device<Exec>& on, primitives::square_sum<T> const& p) {
+  to.note(on, batched_squares<T>{p.x}, p.n, p.out, reads(p.x, p.n));
+  return true;
+}
+#endif
 
 MTF_COMPILED(device, reduce)
 MTF_COMPILED(device, square_sum)

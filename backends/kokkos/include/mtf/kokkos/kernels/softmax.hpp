@@ -108,10 +108,9 @@ struct softmax_row {
           return exp_sum_of(team, count, in + begin, shift, s, in + begin + n, out + begin);
         }));
     each_run(range, [=](index begin, index count) MTF_INLINE_LAMBDA {
-      T const* const x = in + begin;
-      T* const y = out + begin;
-      team.each(count,
-                [=](index j) MTF_INLINE_LAMBDA { y[j] = convert<T>(factor * fast_exp_down(s * load(x[j]) - shift)); });
+      team.write_row(
+          count, out + begin, [=](index, A x) MTF_INLINE_LAMBDA { return factor * fast_exp_down(s * x - shift); },
+          in + begin);
     });
   }
 };
@@ -143,9 +142,9 @@ struct softmax_vjp_row {
     A const s = scale;
     A const d = dot != nullptr ? dot[r] : dot_row{seen}(team, r, n, y, dy);
     each_run(range, [=](index begin, index count) MTF_INLINE_LAMBDA {
-      T* const to = out + begin;
-      T const *const p = y + begin, *const g = dy + begin;
-      team.each(count, [=](index j) MTF_INLINE_LAMBDA { to[j] = convert<T>(s * load(p[j]) * (load(g[j]) - d)); });
+      team.write_row(
+          count, out + begin, [=](index, A p, A g) MTF_INLINE_LAMBDA { return s * p * (g - d); }, y + begin,
+          dy + begin);
     });
   }
 };

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <mtf/backend/primitives/top.hpp>
+#include <mtf/kokkos/launch/team.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 #include <mtf/math/order.hpp>
@@ -53,6 +54,48 @@ struct top_of_rows_body {
   }
 };
 
+#if MTF_HAS_DEVICES
+/// One of a row: its place in the order, its id, and where it lies.
+template <class T>
+struct candidate {
+  decltype(top_order(T{})) order;
+  std::int32_t id;
+  index at;
+};
+/// The larger, of equal ones that with the lower id.
+struct first_of_largest {
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr A neutral() {
+    return {std::numeric_limits<decltype(A::order)>::lowest(), std::numeric_limits<std::int32_t>::max(), -1};
+  }
+  template <class A>
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr A of(A a, A b) {
+    return b.order > a.order || (b.order == a.order && b.id < a.id) ? b : a;
+  }
+};
+/// The largest alone, as argmax needs it: the team's threads look at a row together.
+template <class T>
+struct largest_of_rows_body {
+  primitives::top_of_rows<T> p;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index row) const {
+    auto const& q = p;
+    index const o = row / q.inner, i = row % q.inner;
+    auto const largest = team.template reduce<first_of_largest, candidate<T>>(q.blocks * q.n, [&q, o, i](index e) {
+      index const j = e % q.n, at = ((e / q.n * q.outer + o) * q.n + j) * q.inner + i;
+      auto const id = q.ids != nullptr ? q.ids[at] : static_cast<std::int32_t>(q.offset + j);
+      return candidate<T>{top_order(q.x[at], q.smallest), id, at};
+    });
+    team.once([&] {
+      if (largest.at < 0) return;
+      q.out[row] = q.x[largest.at];
+      q.out_ids[row] = largest.id;
+    });
+  }
+};
+#endif
+
 template <class T>
 struct top_of_rows_vjp_body {
   primitives::top_of_rows_vjp<T> p;
@@ -78,6 +121,10 @@ void for_each_row(char const* label, Exec const& exec, index rows, index length,
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::top_of_rows<T> const& p) {
+#if MTF_HAS_DEVICES
+  if constexpr (!runs_on_host<Exec>)
+    if (p.k == 1) return for_rows(p.name, on.exec, p.outer * p.inner, p.blocks * p.n, largest_of_rows_body<T>{p});
+#endif
   for_each_row(p.name, on.exec, p.outer * p.inner, p.blocks * p.n, top_of_rows_body<T>{p});
 }
 template <class Exec, class T>

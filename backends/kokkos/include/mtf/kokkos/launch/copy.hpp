@@ -9,6 +9,10 @@
 #include <mtf/kokkos/launch/transpose_block.hpp>
 #include <mtf/kokkos/launch/vectors.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
+#include <mtf/kokkos/runtime/staging.hpp>
+#if MTF_HAS_DEVICES
+#include <mtf/kokkos/launch/batch.hpp>
+#endif
 
 namespace mtf::kokkos {
 
@@ -20,8 +24,18 @@ struct copy_kernel {
   To* out;
   From const* in;
 
-  KOKKOS_FORCEINLINE_FUNCTION To value(index /*i*/, index const (&at)[2]) const { return convert<To>(in[at[1]]); }
-  KOKKOS_FORCEINLINE_FUNCTION void put(index /*i*/, index const (&at)[2], To x) const { out[at[0]] = x; }
+#if MTF_HAS_DEVICES
+  static constexpr int width = pack_width<To, From>;
+  [[nodiscard]] bool has_packs() const {
+    return has_whole_packs<width>(where, 0, out) && has_whole_packs<width>(where, 1, in);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void neighbours(index const (&at)[2], index left, bool whole) const {
+    auto const x = load_pack<width>(in + at[1], where.inner_stride(1), left, whole);
+    pack<To, width> y;
+    for (int k = 0; k < width; ++k) y.x[k] = convert<To>(x.x[k]);
+    store_pack<width>(out + at[0], where.inner_stride(0), left, whole, y);
+  }
+#endif
   void block(index b) const {
     index const to_stride = where.inner_stride(0), from_stride = where.inner_stride(1);
     bool const streams = exceeds_caches<To>(n);
@@ -210,6 +224,31 @@ template <class Exec, class To, class From>
 void compute(device<Exec>& on, primitives::copy<To, From> const& p) {
   copy(on, p.of, p.out, p.in);
 }
+
+template <class Exec, class T>
+void compute(device<Exec>& on, primitives::copy_dense<T> const& p) {
+  copy_bytes(on.exec, p.out, p.in, static_cast<std::size_t>(p.n) * sizeof(T));
+}
+
+#if MTF_HAS_DEVICES
+template <class To, class From>
+struct cast_body {
+  To* out;
+  From const* in;
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(index j) const { out[j] = convert<To>(in[j]); }
+};
+/// Casts of dense elements are noted, for a batch of them.
+template <class Exec, class To, class From>
+  requires(!std::is_same_v<To, From>)
+bool note(batch<Exec>& to, device<Exec>& on, primitives::copy<To, From> const& p) {
+  auto const flat = collapsed(p.of);
+  if (flat.ndim != 1 || flat.stride[0][0] != 1 || flat.stride[1][0] != 1) return false;
+  index const n = flat.extent[0];
+  if (n > index{1} << 22) return false;  // worth a launch of its own, with four elements a thread
+  to.note(on, batched_elements<cast_body<To, From>>{{p.out, p.in}}, n, nullptr, writes(p.out, n), reads(p.in, n));
+  return true;
+}
+#endif
 
 MTF_COMPILED_COPY(device, copy)
 

@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <mtf/kokkos/launch/packed.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 
 namespace mtf::kokkos {
@@ -104,13 +105,24 @@ loops<Operands> ordered_by(std::size_t operand, loops<Operands> l) {
   return collapsed(l);
 }
 
+#if MTF_HAS_DEVICES
 /// A few neighbours of the innermost loop: what a device's thread does. All are computed before the first is stored, so
-/// that none waits for what another loads.
+/// that none waits for what another loads. A kernel that says how many (`width`) does them itself, by packs.
 template <class Kernel>
 struct by_neighbours {
-  static constexpr int operands = Kernel::operands, width = 4;
+  static constexpr bool by_packs = requires { Kernel::width; };
+  static constexpr int operands = Kernel::operands, width = [] {
+    if constexpr (by_packs)
+      return Kernel::width;
+    else
+      return 4;
+  }();
   Kernel kernel;
+  bool whole = false;  // packs may be accessed at once
 
+  explicit by_neighbours(Kernel const& k) : kernel(k) {
+    if constexpr (by_packs) whole = k.has_packs();
+  }
   [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index inner() const {
     return kernel.where.l.extent[static_cast<std::size_t>(kernel.where.l.ndim - 1)];
   }
@@ -119,20 +131,25 @@ struct by_neighbours {
   KOKKOS_FUNCTION void operator()(index group) const {
     index at[operands];
     index const place = kernel.where.template locate<width>(group, at), length = inner(), left = length - place;
-    index const first =
-        length % width == 0 ? group * width : (group - place / width) / ((length + width - 1) / width) * length + place;
-    std::remove_cvref_t<decltype(kernel.value(first, at))> value[width];
-    for (int j = 0; j < width; ++j)
-      if (j < left) {
-        value[j] = kernel.value(first + j, at);
-        step(at, 1);
-      }
-    step(at, -(left < width ? left : width));
-    for (int j = 0; j < width; ++j)
-      if (j < left) {
-        kernel.put(first + j, at, value[j]);
-        step(at, 1);
-      }
+    if constexpr (by_packs) {
+      kernel.neighbours(at, left, whole);
+    } else {
+      index const first = length % width == 0
+                              ? group * width
+                              : (group - place / width) / ((length + width - 1) / width) * length + place;
+      std::remove_cvref_t<decltype(kernel.value(first, at))> value[width];
+      for (int j = 0; j < width; ++j)
+        if (j < left) {
+          value[j] = kernel.value(first + j, at);
+          step(at, 1);
+        }
+      step(at, -(left < width ? left : width));
+      for (int j = 0; j < width; ++j)
+        if (j < left) {
+          kernel.put(first + j, at, value[j]);
+          step(at, 1);
+        }
+    }
   }
 
  private:
@@ -140,6 +157,7 @@ struct by_neighbours {
     for (int o = 0; o < operands; ++o) at[o] += by * kernel.where.inner_stride(o);
   }
 };
+#endif
 template <class Kernel>
 struct by_block {
   Kernel kernel;
@@ -147,16 +165,19 @@ struct by_block {
 };
 
 /// Runs a kernel over its n elements. On the host by `block(b)`, host_grain elements each. On devices by `value(i, at)`
-/// and `put(i, at, value)` of element i, whose operands are `at` in `where`.
+/// and `put(i, at, value)` of element i, whose operands are `at` in `where`; or by `neighbours(at, left, whole)` of
+/// `width` elements in the innermost loop, `left` if there are fewer, where `whole` is what `has_packs()` says.
 template <class Exec, class Kernel>
 void launch_nest(char const* label, Exec const& exec, Kernel const& kernel) {
   if (kernel.n == 0) return;
   if constexpr (runs_on_host<Exec>)
     launch_on_host(label, exec, ceil_div(kernel.n, host_grain), kernel.n, by_block<Kernel>{kernel});
+#if MTF_HAS_DEVICES
   else {
-    by_neighbours<Kernel> const all{kernel};
+    by_neighbours<Kernel> const all(kernel);
     Kokkos::parallel_for(label, range_policy<Exec>(exec, 0, all.groups()), all);
   }
+#endif
 }
 
 }  // namespace mtf::kokkos

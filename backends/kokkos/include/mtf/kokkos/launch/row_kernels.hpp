@@ -1,6 +1,6 @@
 #pragma once
 // Row kernels that share one shape: each row of the result, or one number for each row, from the same rows of one or
-// two operands, all dense rows of n elements. A policy says what is computed:
+// two operands, all rows of n elements that lie equally far apart. A policy says what is computed:
 //   row(team, r, n, out, in...)   writes the elements of row r            (rows_body)
 //   row(team, r, n, in...)        returns the number of row r             (row_numbers_body)
 // `out` and `in` point to the row's first element. Numbers of which there is one per row are members of the policy.
@@ -14,14 +14,15 @@ struct row_operands {
   static_assert(Count == 1 || Count == 2);
   index n;
   T const* of[Count];
+  index step = n;  // from row to row, of the result too
 
   /// row(before..., in...) with the rows r of the operands.
   template <class Row, class... Before>
   KOKKOS_FORCEINLINE_FUNCTION auto pass(Row const& row, index r, Before const&... before) const {
     if constexpr (Count == 1)
-      return row(before..., of[0] + r * n);
+      return row(before..., of[0] + r * step);
     else
-      return row(before..., of[0] + r * n, of[1] + r * n);
+      return row(before..., of[0] + r * step, of[1] + r * step);
   }
 };
 
@@ -33,7 +34,7 @@ struct rows_body {
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index r) const {
-    in.pass(row, r, team, r, in.n, out + r * in.n);
+    in.pass(row, r, team, r, in.n, out + r * in.step);
   }
 };
 
@@ -55,21 +56,35 @@ struct row_numbers_body {
 
 template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION A max_of(Team const& team, index n, T const* in, A scale = 1) {
-  return team.template max<A>(n, [=](index j) MTF_INLINE_LAMBDA { return scale * load(in[j]); });
+  return team.template reduce_row<max_op, A>(n, in, [=](A x) MTF_INLINE_LAMBDA { return scale * x; });
 }
 template <class Team, class T, class A = compute_t<T>, class... Next>
 MTF_FUNCTION A exp_sum_of(Team const& team, index n, T const* in, A shift, A scale, Next const*... next) {
-  return team.template sum<A>(
-      n, [=](index j) MTF_INLINE_LAMBDA { return fast_exp_down(scale * load(in[j]) - shift); }, next...);
+  return team.template reduce_row<sum_op, A>(
+      n, in, [=](A x) MTF_INLINE_LAMBDA { return fast_exp_down(scale * x - shift); }, next...);
 }
 template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION A sum_of(Team const& team, index n, T const* in) {
-  return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return load(in[j]); });
+  return team.template reduce_row<sum_op, A>(n, in, [](A x) MTF_INLINE_LAMBDA { return x; });
 }
 template <class Team, class T, class A = compute_t<T>>
 MTF_FUNCTION A dot_of(Team const& team, index n, T const* a, T const* b) {
   return team.template sum<A>(n, [=](index j) MTF_INLINE_LAMBDA { return load(a[j]) * load(b[j]); });
 }
+
+/// *out += the numbers.
+struct add_partials_body {
+  double const* partial;
+  double* out;
+  index n;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team, index) const {
+    double const* const from = partial;
+    double const sum = team.template sum<double>(n, [=](index j) { return from[j]; });
+    team.once([&] { *out += sum; });
+  }
+};
 
 struct sum_row {
   template <class Team, class T>

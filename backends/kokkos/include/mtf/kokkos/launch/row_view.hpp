@@ -1,6 +1,6 @@
 #pragma once
-// Tensors [outer, n, inner] as dense rows [outer, inner, n]: themselves if inner is 1 and there are no pads, else
-// copies. So row kernels are written, compiled and tuned for dense rows only.
+// Tensors [outer, n, inner] as dense rows [outer, inner, n]: themselves if inner is 1 and there are no pads, or the
+// kernel passes over them (with_pads), else copies. So row kernels are written, compiled and tuned for such rows only.
 #include <mtf/kokkos/launch/copy.hpp>
 #include <mtf/kokkos/launch/row_kernels.hpp>
 
@@ -16,6 +16,10 @@ inline loops<2> from_dense_rows(rows const& r) {
 }
 
 inline index copied_size(rows const& r) { return r.inner == 1 && r.step() == r.n ? 0 : r.outer * r.n * r.inner; }
+
+/// Rows of which the pads are a part, for kernels that get n apart and pass over what is behind: so pads alone are no
+/// reason for a copy. The n of the result is how far apart rows are, also of copies.
+inline rows with_pads(rows const& r) { return r.inner == 1 ? rows{r.outer, r.step(), 1} : r; }
 
 /// What a row kernel reads.
 template <class T, class Exec>
@@ -56,16 +60,18 @@ template <class Exec, class Row, class T, class... Operands>
 void write_rows(device<Exec>& on, char const* label, rows const& r, Row const& row, T* out, Operands const*... in) {
   using body = rows_body<Row, T, sizeof...(in)>;
   using operand = row_operand<T, Exec>;
-  row_result<T, Exec> dense(on, r, out);
-  for_rows(label, on.exec, r.count(), r.n, body{row, dense.get(), {r.n, {operand(on, r, in).get()...}}});
+  rows const all = with_pads(r);
+  row_result<T, Exec> dense(on, all, out);
+  for_rows(label, on.exec, r.count(), r.n, body{row, dense.get(), {r.n, {operand(on, all, in).get()...}, all.n}});
 }
 template <class Exec, class Row, class Number, class T, class... Operands>
 void number_rows(device<Exec>& on, char const* label, rows const& r, Row const& row, Number* out, T const* x,
                  Operands const*... more) {
   using body = row_numbers_body<Row, Number, T, 1 + sizeof...(more)>;
   using operand = row_operand<T, Exec>;
+  rows const all = with_pads(r);
   for_rows(label, on.exec, r.count(), r.n,
-           body{row, out, {r.n, {operand(on, r, x).get(), operand(on, r, more).get()...}}});
+           body{row, out, {r.n, {operand(on, all, x).get(), operand(on, all, more).get()...}, all.n}});
 }
 
 }  // namespace mtf::kokkos

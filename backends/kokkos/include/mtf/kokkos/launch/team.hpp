@@ -10,6 +10,7 @@
 // can otherwise not be written at once.
 #include <limits>
 
+#include <mtf/kokkos/launch/packed.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 #include <mtf/math/fast_math.hpp>
 
@@ -130,6 +131,16 @@ struct host_team {
     for (; j < n; ++j) rest += f(j);
     return {first.result(rest.first), second.result(rest.second)};
   }
+  /// Op over f(x) of a row's elements x.
+  template <class Op, class A, class T, class F, class... Next>
+  [[nodiscard]] MTF_FUNCTION A reduce_row(index n, T const* in, F f, Next*... next) const {
+    return reduce<Op, A>(n, [=](index j) MTF_INLINE_LAMBDA { return f(load(in[j])); }, next...);
+  }
+  /// out[j] = f(j, x...) of the elements x that rows have at j. `out` may be one of them.
+  template <class T, class F, class... In>
+  MTF_FUNCTION void write_row(index n, T* out, F f, In const*... in) const {
+    each(n, [=](index j) MTF_INLINE_LAMBDA { out[j] = convert<T>(f(j, load(in[j])...)); });
+  }
   /// f(), by one thread of the team.
   template <class F>
   MTF_FUNCTION void once(F f) const {
@@ -214,6 +225,52 @@ struct device_team {
   [[nodiscard]] KOKKOS_FUNCTION two<A> sum2(index n, F const& f, T*... /*next*/) const {
     return reduce<sum_op, two<A>>(n, f);
   }
+#if MTF_HAS_DEVICES
+  /// In packs, which are loaded at once where the row begins as packs do; so its place in memory does not change how
+  /// its elements are added up.
+  template <class Op, class A, class T, class F, class... Next>
+  [[nodiscard]] KOKKOS_FUNCTION A reduce_row(index n, T const* in, F const& f, Next*... /*next*/) const {
+    constexpr int width = pack_width<T>;
+    index const packs = n / width, rest = n - packs * width;
+    bool const whole = begins_whole<width>(in);
+    A all = Op::template neutral<A>();
+    if (packs > 0)
+      all = reduce<Op, A>(packs, [&](index p) {
+        auto const x = load_pack<width>(in + p * width, 1, width, whole);
+        A part[width];
+        for (int v = 0; v < width; ++v) part[v] = f(load(x.x[v]));
+        for (int half = width / 2; half > 0; half /= 2)
+          for (int v = 0; v < half; ++v) part[v] = Op::of(part[v], part[v + half]);
+        return part[0];
+      });
+    if (rest > 0) all = Op::of(all, reduce<Op, A>(rest, [&](index j) { return f(load(in[packs * width + j])); }));
+    return all;
+  }
+  template <class T, class F, class... In>
+  KOKKOS_FUNCTION void write_row(index n, T* out, F const& f, In const*... in) const {
+    constexpr int width = pack_width<T, In...>;
+    index const packs = begins_whole<width>(out) && (begins_whole<width>(in) && ...) ? n / width : 0;
+    each(packs,
+         [&](index p) { write_pack<width>(p * width, out, f, load_pack<width>(in + p * width, 1, width, true)...); });
+    each(n - packs * width, [&](index rest) {
+      index const j = packs * width + rest;
+      out[j] = convert<T>(f(j, load(in[j])...));
+    });
+  }
+#endif
+  /// f(k, j) for the packs of V of n elements that this thread has, of at most K; j is a pack's first element. They are
+  /// the same in every call, so that what is known of the k-th stays in registers.
+  template <int K, int V, class F>
+  KOKKOS_FORCEINLINE_FUNCTION void each_own(index n, F const& f) const {
+    for (int k = 0; k < K; ++k)
+      if (index const j = (member.team_rank() + index{k} * member.team_size()) * V; j < n) f(k, j);
+  }
+  /// The sum of what all threads have.
+  template <class A>
+  [[nodiscard]] KOKKOS_FUNCTION A sum_of_threads(A part) const {
+    member.team_reduce(combined_by<sum_op, A>(part));
+    return part;
+  }
   template <class F>
   KOKKOS_FUNCTION void once(F const& f) const {
     if constexpr (Lanes)
@@ -221,6 +278,16 @@ struct device_team {
     else
       Kokkos::single(Kokkos::PerTeam(member), f);
   }
+
+#if MTF_HAS_DEVICES
+ private:
+  template <int V, class T, class F, class... In>
+  KOKKOS_FORCEINLINE_FUNCTION static void write_pack(index j, T* out, F const& f, pack<In, V> const&... x) {
+    pack<T, V> y;
+    for (int v = 0; v < V; ++v) y.x[v] = convert<T>(f(j + v, load(x.x[v])...));
+    store_pack<V>(out + j, 1, V, true, y);
+  }
+#endif
 };
 
 template <class Exec, class Body>
@@ -242,15 +309,42 @@ struct device_row_kernel {
   }
 };
 
-/// Calls a body for `count` rows on a device, by teams of `threads` with `lanes` vector lanes each, or as many as fit.
+/// The most threads that a team of a kernel has, with so many lanes each: what a kernel's registers leave room for. A
+/// device is asked once for a kernel: that takes longer than a launch. A host's partitions differ.
+template <int Lanes, class Exec, class Kernel>
+int most_threads(Exec const& exec, Kernel const& kernel) {
+  auto const ask = [&] {
+    return Kokkos::TeamPolicy<Exec>(exec, 1, 1, Lanes).team_size_max(kernel, Kokkos::ParallelForTag{});
+  };
+  if constexpr (host_accessible<Exec>) {
+    return ask();
+  } else {
+    static int const most = ask();
+    return most;
+  }
+}
+
+/// Calls a body for `count` rows on a device, by teams of `threads`, or as many as fit; with Lanes, each with the lanes
+/// of a warp.
 template <bool Lanes, class Exec, class Body>
-void for_rows_on_device(char const* label, Exec const& exec, index count, int threads, int lanes, Body const& body) {
+void for_rows_on_device(char const* label, Exec const& exec, index count, int threads, Body const& body) {
   using policy = Kokkos::TeamPolicy<Exec>;
+  constexpr int lanes = Lanes ? 32 : 1;
   device_row_kernel<Exec, Body, Lanes> const kernel{body, count};
-  int const most = policy(exec, 1, 1, lanes).team_size_max(kernel, Kokkos::ParallelForTag{});
+  int const most = most_threads<lanes>(exec, kernel);
   while (threads > most) threads /= 2;
   auto const teams = static_cast<int>(Lanes ? ceil_div(count, threads) : count);
   Kokkos::parallel_for(label, policy(exec, teams, threads, lanes), kernel);
+}
+
+/// Calls a body for `count` blocks by teams of so many threads; false: a team has not so many.
+template <class Exec, class Body>
+bool for_blocks_by_teams_of(int threads, char const* label, Exec const& exec, index count, Body const& body) {
+  using policy = Kokkos::TeamPolicy<Exec>;
+  device_row_kernel<Exec, Body, false> const kernel{body, count};
+  if (most_threads<1>(exec, kernel) < threads) return false;
+  Kokkos::parallel_for(label, policy(exec, static_cast<int>(count), threads), kernel);
+  return true;
 }
 
 /// Calls body(team, row) for `count` rows whose inner loops run to about n. The body is a class with a templated
@@ -263,9 +357,9 @@ void for_rows(char const* label, Exec const& exec, index count, index n, Body co
   } else {
     // A warp for each row, unless few rows are long.
     if (n <= 256 || (n <= 4096 && count >= 1024))
-      for_rows_on_device<true>(label, exec, count, 8, 32, body);
+      for_rows_on_device<true>(label, exec, count, 8, body);
     else
-      for_rows_on_device<false>(label, exec, count, n <= 1024 ? 256 : 512, 1, body);
+      for_rows_on_device<false>(label, exec, count, n <= 1024 ? 256 : 512, body);
   }
 }
 
@@ -275,7 +369,7 @@ void for_blocks_of_rows(char const* label, Exec const& exec, index count, index 
   if constexpr (runs_on_host<Exec>)
     for_rows(label, exec, count, n, body);
   else if (count > 0)
-    for_rows_on_device<false>(label, exec, count, n <= 512 ? 128 : 256, 1, body);
+    for_rows_on_device<false>(label, exec, count, n <= 512 ? 128 : 256, body);
 }
 
 }  // namespace mtf::kokkos

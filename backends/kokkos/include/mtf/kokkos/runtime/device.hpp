@@ -27,6 +27,13 @@ namespace mtf::kokkos {
 using namespace backend;  // NOLINT: the words of the contract
 using namespace math;     // NOLINT
 
+// Where there are devices, or kernels that are meant for them: what is for these alone is compiled.
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP) || defined(MTF_DEVICE_KERNELS)
+#define MTF_HAS_DEVICES 1  ///< 1 or 0
+#else
+#define MTF_HAS_DEVICES 0  ///< 1 or 0
+#endif
+
 /// True where the host may read device pointers.
 template <class Exec>
 inline constexpr bool host_accessible =

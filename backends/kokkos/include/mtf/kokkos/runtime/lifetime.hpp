@@ -54,11 +54,9 @@ Exec initialized() {
       "one thread; make a backend in each thread, as mtf::run_threads does");
 }
 
-[[noreturn]] inline void tensors_outlive() {
-  std::fputs(
-      "mtf: a tensor outlives the backend that it was made on: declare it inside of what mtf::run calls, behind the "
-      "backend\n",
-      stderr);
+/// Where nothing may be thrown.
+[[noreturn]] inline void ends_at(char const* sentence) {
+  std::fprintf(stderr, "%s\n", sentence);
   std::fflush(nullptr);
   std::_Exit(2);
 }

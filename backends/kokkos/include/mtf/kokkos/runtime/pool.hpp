@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <type_traits>
 #include <utility>
@@ -98,6 +99,12 @@ class memory_pool {
     use_.live -= rounded(bytes);
   }
 
+  /// Called before memory is taken from the system, or given back: work that is to be launched goes before.
+  void before_giving_back(void (*f)(void*), void* with) {
+    launch_all_ = f;
+    with_ = with;
+  }
+
   [[nodiscard]] memory_use use() const { return use_; }
   void reset_peak() { use_.peak = use_.live; }
 
@@ -125,6 +132,8 @@ class memory_pool {
   void* take(std::size_t block) {
     if constexpr (on_host)
       if (in_slab(block)) return slabs_.take(block);
+    // (Kokkos writes its header into the memory by the stream, and waits: no graph can have that.)
+    if (launch_all_ != nullptr) launch_all_(with_);
     try {
       return Kokkos::kokkos_malloc<MemorySpace>("mtf::pool", block);
     } catch (std::exception const&) {
@@ -147,6 +156,8 @@ class memory_pool {
   std::map<std::size_t, std::vector<void*>> free_;
   [[no_unique_address]] std::conditional_t<on_host, host_slabs, std::monostate> slabs_;
   memory_use use_;
+  void (*launch_all_)(void*) = nullptr;
+  void* with_ = nullptr;
 };
 
 }  // namespace kokkos
