@@ -17,6 +17,17 @@ packages=(
   libbenchmark-dev libisal-dev libpcre2-dev libsentencepiece-dev libabsl-dev procps libjs-chart.js
 )
 
+builds=("$@")
+((${#builds[@]} > 0)) || builds=(hip gcc clang)
+for name in "${builds[@]}"; do
+  case "$name" in
+    hip | gcc | clang) ;;
+    *)
+      echo "usage: scripts/check-hip.sh [hip] [gcc] [clang]" >&2
+      exit 2
+      ;;
+  esac
+done
 ((EUID == 0)) || { echo "check-hip: a chroot needs root" >&2; exit 2; }
 
 # The chroot, from the mirror that this machine's apt uses.
@@ -67,26 +78,20 @@ build() {
   inside cmake --build "/mtf/build/$name" --target "$target" --parallel "$jobs"
 }
 
-for what in "${@:-hip gcc clang}"; do
-  for name in $what; do
-    case "$name" in
-      hip)
-        # Debian has no rocThrust that fits; ROCm lives in /usr.
-        build hip mtf_device_programs -DCMAKE_CXX_COMPILER=hipcc -DKokkos_ENABLE_HIP=ON -DKokkos_ARCH_AMD_GFX90A=ON \
-          -DKokkos_ENABLE_ROCTHRUST=OFF -DKokkos_ENABLE_OPENMP=OFF -DROCM_PATH=/usr
-        ;;
-      gcc)
-        build gcc all -DCMAKE_CXX_COMPILER=g++-16
-        inside ctest --test-dir /mtf/build/gcc --output-on-failure -j "$jobs"
-        ;;
-      clang)
-        build clang all -DCMAKE_CXX_COMPILER=clang++-21
-        inside ctest --test-dir /mtf/build/clang --output-on-failure -j "$jobs"
-        ;;
-      *)
-        echo "usage: scripts/check-hip.sh [hip] [gcc] [clang]" >&2
-        exit 2
-        ;;
-    esac
-  done
+for name in "${builds[@]}"; do
+  case "$name" in
+    hip)
+      # Debian has no rocThrust that fits; ROCm lives in /usr.
+      build hip mtf_device_programs -DCMAKE_CXX_COMPILER=hipcc -DKokkos_ENABLE_HIP=ON -DKokkos_ARCH_AMD_GFX90A=ON \
+        -DKokkos_ENABLE_ROCTHRUST=OFF -DKokkos_ENABLE_OPENMP=OFF -DROCM_PATH=/usr
+      ;;
+    gcc)
+      build gcc all -DCMAKE_CXX_COMPILER=g++-16
+      inside ctest --test-dir /mtf/build/gcc --output-on-failure -j "$jobs"
+      ;;
+    clang)
+      build clang all -DCMAKE_CXX_COMPILER=clang++-21
+      inside ctest --test-dir /mtf/build/clang --output-on-failure -j "$jobs"
+      ;;
+  esac
 done
