@@ -86,11 +86,11 @@ for name in "${builds[@]}"; do
         -DKokkos_ENABLE_ROCTHRUST=OFF -DKokkos_ENABLE_OPENMP=OFF -DROCM_PATH=/usr
       ;;
     gcc)
-      build gcc all -DCMAKE_CXX_COMPILER=g++-16
+      build gcc all -DMTF_OPTIMIZE_PROGRAMS=OFF -DCMAKE_CXX_COMPILER=g++-16
       inside ctest --test-dir /mtf/build/gcc --output-on-failure -j "$jobs"
       ;;
     clang)
-      build clang all -DCMAKE_CXX_COMPILER=clang++-21
+      build clang all -DMTF_OPTIMIZE_PROGRAMS=OFF -DCMAKE_CXX_COMPILER=clang++-21
       inside ctest --test-dir /mtf/build/clang --output-on-failure -j "$jobs"
       ;;
   esac

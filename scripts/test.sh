@@ -58,8 +58,8 @@ if $quick; then
   preset quick gcc
 else
   stage "tidy" scripts/check-tidy.sh
-  preset gcc
-  preset clang
+  preset gcc-tests
+  preset clang-tests
   preset sanitize
   preset tsan
   preset mpich
