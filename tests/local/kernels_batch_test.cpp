@@ -107,7 +107,7 @@ TEST_CASE("a moving average, which keeps nothing") {
 
 TEST_CASE("the factor by which gradients are clipped is the host's, and NaN where the norm is not finite") {
   constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  array<double> found(1);
+  array<double> found(index{1});
   auto const of = [&](double sum, double limit) {
     array<double> const squares(vec{sum});
     device().run(primitives::clip_factor{squares.get(), found.get(), limit});

@@ -75,11 +75,12 @@ void clips_and_skips(Backend& machine, Options options) {
     CAPTURE(by);
     auto const before = bits_of(p, clipped);
     auto const where = optimizer_checks::addresses(p);
-    CHECK_FALSE(std::isfinite(clipped.update(machine, p, gradients_of(p, by, which), rate)));
+    auto const gradients = gradients_of(p, by, which);
+    CHECK_FALSE(std::isfinite(clipped.update(machine, p, gradients, rate)));
     CHECK(bits_of(p, clipped) == before);
     if (std::is_same_v<Split, mtf::state_split_over<>>) CHECK(optimizer_checks::addresses(p) == where);
     auto const held = p;
-    clipped.update(machine, p, gradients_of(p, by, which), rate);
+    clipped.update(machine, p, gradients, rate);
     CHECK(bits_of(p, clipped) == before);
     CHECK(bits_of(held, clipped) == before);
   };
