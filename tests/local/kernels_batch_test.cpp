@@ -151,6 +151,22 @@ TEST_CASE("the factor comes from memory, and without one nothing is written") {
   }
 }
 
+TEST_CASE("state that is rounded at random, with a factor and without one") {
+  index const n = 20000;
+  array<double> const quarter(vec{0.25}), none(vec{std::numeric_limits<double>::quiet_NaN()});
+  array<float> p(vec(size(n), 1));
+  array<float> const g(vec(size(n), 2));
+  array<bfloat16> kept(vec(size(n), 3));
+  primitives::draws const random{{.local = {.ndim = 1, .extent = {n}, .stride = {{{1}}}}}, 7};
+  using update = primitives::update<mtf::updates::momentum<float>, float, float, bfloat16>;
+  device().run(update{n, p.get(), g.get(), {kept.get()}, {1, 1, 0}, none.get(), random});
+  CHECK(p.host() == vec(size(n), 1));
+  CHECK(kept.host() == vec(size(n), 3));
+  device().run(update{n, p.get(), g.get(), {kept.get()}, {1, 1, 0}, quarter.get(), random});
+  CHECK(p.host() == vec(size(n), -2.5));
+  CHECK(kept.host() == vec(size(n), 3.5));
+}
+
 TEST_CASE("sums into several numbers") {
   index const n = 30000;
   array<float> const x(vec(size(n), 2)), y(vec(size(n), 3));
