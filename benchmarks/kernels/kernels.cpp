@@ -187,7 +187,7 @@ void kernels<T>::register_all() {
   // Gradients are of T, parameters and state of float.
   kernel("adamw", 6 * arrays<float>::whole + whole, [&f = floats_](backend& b, A& a) {
     b.run(primitives::update<mtf::updates::adamw<float>, float, T>{
-        size, f.y, in(a.x), {f.dx, f.dy}, {1e-3F, 0.1F, 0.05F, 1e-8F, 0.1F, 1.0F, 1.0F}, 1.0F});
+        size, f.y, in(a.x), {f.dx, f.dy}, {1e-3F, 0.1F, 0.05F, 1e-8F, 0.1F, 1.0F, 1.0F}, nullptr});
   });
   product("contract 2048x2048x512", 1, 2048, 2048, 512, false, false);
   product("contract 2048x512x2048, b transposed", 1, 2048, 512, 2048, false, true);

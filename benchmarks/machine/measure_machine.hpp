@@ -250,7 +250,7 @@ class measurement {
       float* const first = next<float>(size);
       float* const second = next<float>(size);
       return primitives::update<mtf::updates::adamw<float>, float>{
-          size, parameter, next<float>(size), {first, second}, {1e-3F, 0.1F, 0.05F, 1e-8F, 0.1F, 1.0F, 1.0F}, 1.0F};
+          size, parameter, next<float>(size), {first, second}, {1e-3F, 0.1F, 0.05F, 1e-8F, 0.1F, 1.0F, 1.0F}, nullptr};
     });
   }
 

@@ -1,6 +1,8 @@
 // Casts, sums of squares and updates of many arrays, one after the other, which a device gets in a few launches: as one
 // by one, also where they use each other's results, and memory that others had.
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -46,7 +48,7 @@ TEST_CASE("many arrays: cast, summed, updated, and cast again") {
     device().run(primitives::square_sum<bfloat16>{n[i], total.get(), g[i]->get()});
   for (std::size_t i = 0; i < n.size(); ++i)
     device().run(primitives::update<mtf::updates::sgd<float>, float, bfloat16>{
-        n[i], p[i]->get(), g[i]->get(), {kept[i]->get()}, with, 1.0F});
+        n[i], p[i]->get(), g[i]->get(), {kept[i]->get()}, with, nullptr});
   for (std::size_t i = 0; i < n.size(); ++i)
     device().run(primitives::copy<bfloat16, float>{flat(n[i]), after[i]->get(), p[i]->get()});
   CHECK(total.host()[0] == want_total);
@@ -65,9 +67,9 @@ TEST_CASE("an array that is used again comes after what was done to it") {
   array<bfloat16> cast(n);
   mtf::updates::sgd<float> const with{0.5F, 0.0F, 0.0F};
   using update = primitives::update<mtf::updates::sgd<float>, float>;
-  device().run(update{n, p.get(), g.get(), {kept.get()}, with, 1.0F});
-  device().run(update{n, other.get(), p.get(), {others.get()}, with, 1.0F});  // reads what the one before wrote
-  device().run(update{n, p.get(), other.get(), {kept.get()}, with, 1.0F});    // and back
+  device().run(update{n, p.get(), g.get(), {kept.get()}, with, nullptr});
+  device().run(update{n, other.get(), p.get(), {others.get()}, with, nullptr});  // reads what the one before wrote
+  device().run(update{n, p.get(), other.get(), {kept.get()}, with, nullptr});    // and back
   device().run(primitives::copy<bfloat16, float>{flat(n), cast.get(), p.get()});
   device().run(primitives::copy<float, bfloat16>{flat(n), p.get(), cast.get()});
   device().run(primitives::copy<bfloat16, float>{flat(n), cast.get(), g.get()});  // overwrites what the last one reads
@@ -99,8 +101,70 @@ TEST_CASE("a moving average, which keeps nothing") {
   index const n = 1000;
   array<float> average(vec(size(n), 1));
   array<float> const x(vec(size(n), 3));
-  device().run(primitives::update<mtf::updates::average<float>, float>{n, average.get(), x.get(), {}, {0.5F}, 1.0F});
+  device().run(primitives::update<mtf::updates::average<float>, float>{n, average.get(), x.get(), {}, {0.5F}, nullptr});
   CHECK(average.host() == vec(size(n), 2));
+}
+
+TEST_CASE("the factor by which gradients are clipped is the host's, and NaN where the norm is not finite") {
+  constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  array<double> found(index{1});
+  auto const of = [&](double sum, double limit) {
+    array<double> const squares(vec{sum});
+    device().run(primitives::clip_factor{squares.get(), found.get(), limit});
+    return found.host()[0];
+  };
+  for (double const sum : {0.0, 1e-300, 1e-20, 0.3, 1.0, 2.0, 12345.678, 1e20, 1e300})
+    for (double const limit : {0.0, 1e-3, 1.0, 2.5, 1e6, infinity}) {
+      double const factor = limit / (std::sqrt(sum) + 1e-6);
+      CHECK(of(sum, limit) == (limit > 0 && factor < 1 ? factor : 1.0));  // as PyTorch has it, to the last bit
+    }
+  for (double const limit : {0.0, 1.0, infinity})
+    for (double const sum : {infinity, nan, -1.0}) CHECK(std::isnan(of(sum, limit)));
+}
+
+TEST_CASE("the factor comes from memory, and without one nothing is written") {
+  auto const n = lengths();
+  array<double> const quarter(vec{0.25}), none(vec{std::numeric_limits<double>::quiet_NaN()});
+  mtf::updates::sgd<float> const with{0.5F, 0.0F, 0.0F};
+  std::vector<std::unique_ptr<array<float>>> p, kept;
+  std::vector<std::unique_ptr<array<bfloat16>>> g;
+  for (index const length : n) {
+    p.push_back(std::make_unique<array<float>>(vec(size(length), 1)));
+    kept.push_back(std::make_unique<array<float>>(vec(size(length), 3)));
+    g.push_back(std::make_unique<array<bfloat16>>(vec(size(length), 2)));
+  }
+  auto const update_all = [&](double const* factor) {
+    for (std::size_t i = 0; i < n.size(); ++i)
+      device().run(primitives::update<mtf::updates::sgd<float>, float, bfloat16>{
+          n[i], p[i]->get(), g[i]->get(), {kept[i]->get()}, with, factor});
+  };
+  update_all(none.get());
+  for (std::size_t i = 0; i < n.size(); ++i) {
+    CHECK(p[i]->host() == vec(size(n[i]), 1));
+    CHECK(kept[i]->host() == vec(size(n[i]), 3));
+  }
+  update_all(quarter.get());
+  update_all(none.get());
+  for (std::size_t i = 0; i < n.size(); ++i) {
+    CHECK(p[i]->host() == vec(size(n[i]), 0.75));
+    CHECK(kept[i]->host() == vec(size(n[i]), 0.5));
+  }
+}
+
+TEST_CASE("state that is rounded at random, with a factor and without one") {
+  index const n = 20000;
+  array<double> const quarter(vec{0.25}), none(vec{std::numeric_limits<double>::quiet_NaN()});
+  array<float> p(vec(size(n), 1));
+  array<float> const g(vec(size(n), 2));
+  array<bfloat16> kept(vec(size(n), 3));
+  primitives::draws const random{{.local = {.ndim = 1, .extent = {n}, .stride = {{{1}}}}}, 7};
+  using update = primitives::update<mtf::updates::momentum<float>, float, float, bfloat16>;
+  device().run(update{n, p.get(), g.get(), {kept.get()}, {1, 1, 0}, none.get(), random});
+  CHECK(p.host() == vec(size(n), 1));
+  CHECK(kept.host() == vec(size(n), 3));
+  device().run(update{n, p.get(), g.get(), {kept.get()}, {1, 1, 0}, quarter.get(), random});
+  CHECK(p.host() == vec(size(n), -2.5));
+  CHECK(kept.host() == vec(size(n), 3.5));
 }
 
 TEST_CASE("sums into several numbers") {

@@ -62,7 +62,7 @@ std::vector<float> kept_of(float g, index first, index n, std::uint64_t key) {
   array<bfloat16> kept(std::vector<double>(static_cast<std::size_t>(n)));
   placement where{.local = {.ndim = 1, .extent = {n}, .stride = {mtf::backend::extents{1}}}, .offset = first};
   device().run(primitives::update<mtf::updates::momentum<float>, float, float, bfloat16>{
-      n, p.get(), gradient.get(), {kept.get()}, {1, 1, 0}, 1, {where, key}});
+      n, p.get(), gradient.get(), {kept.get()}, {1, 1, 0}, nullptr, {where, key}});
   std::vector<float> found;
   for (double const x : kept.host()) found.push_back(static_cast<float>(x));
   return found;
@@ -200,9 +200,10 @@ TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
     auto ph = p.host(), mh = m.host(), vh = v.host();
     auto const gh = g.host();
     double const lr = 0.1, b1 = 0.9, b2 = 0.99, eps = 1e-6, decay = 0.05, c1 = 3, c2 = 5, scale = 0.5;
+    array<double> const scaled(std::vector<double>{scale});
     mtf::updates::adamw<A> const adamw{A(lr), A(1 - b1), A(1 - b2), A(eps), A(decay), A(c1), A(c2)};
     device().run(
-        primitives::update<mtf::updates::adamw<A>, T>{n, p.get(), g.get(), {m.get(), v.get()}, adamw, A(scale)});
+        primitives::update<mtf::updates::adamw<A>, T>{n, p.get(), g.get(), {m.get(), v.get()}, adamw, scaled.get()});
     for (std::size_t i = 0; i < ph.size(); ++i) {
       double const grad = gh[i] * scale;
       mh[i] = b1 * mh[i] + (1 - b1) * grad;
@@ -216,7 +217,7 @@ TEST_CASE_TEMPLATE("adamw and sgd", T, float, double, bfloat16) {
     ph = p.host();
     mh = m.host();
     mtf::updates::sgd<A> const sgd{A(lr), A(b1), A(decay)};
-    device().run(primitives::update<mtf::updates::sgd<A>, T>{n, p.get(), g.get(), {m.get()}, sgd, A(scale)});
+    device().run(primitives::update<mtf::updates::sgd<A>, T>{n, p.get(), g.get(), {m.get()}, sgd, scaled.get()});
     for (std::size_t i = 0; i < ph.size(); ++i) {
       mh[i] = b1 * mh[i] + gh[i] * scale + decay * ph[i];
       ph[i] -= lr * mh[i];

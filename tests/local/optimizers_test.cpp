@@ -8,6 +8,7 @@
 #include <mtf/kokkos.hpp>
 
 #include "../models/gpt2/model.hpp"
+#include "support/clip_checks.hpp"
 #include "support/model_config.hpp"
 #include "support/optimizer_checks.hpp"
 
@@ -25,6 +26,12 @@ TEST_CASE_TEMPLATE("updates equal plain loops", T, float, double, mtf::bfloat16)
   mtf::single_rank alone;
   backend machine(alone);
   follow_plain_loops<T, layout>(machine);
+}
+
+TEST_CASE_TEMPLATE("what is clipped, and what is not finite", T, float, double, mtf::bfloat16) {
+  mtf::single_rank alone;
+  backend machine(alone);
+  clip_checks::all_clip_and_skip<T, layout, mtf::state_split_over<>>(machine);
 }
 
 template <class Optimizer, class T>

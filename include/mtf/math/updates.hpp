@@ -6,11 +6,21 @@
 //
 // A moving mean x' = beta x + (1 - beta) y is x + rest (y - x), where rest is 1 - beta, taken in double: in float
 // little is left of it where beta is near 1, and beta itself, rounded, would forget too fast or too slowly.
+#include <limits>
+
 #include <mtf/core/host_device.hpp>
 #include <mtf/math/fast_math.hpp>
 
 /// Formulas of optimizers, for one element.
 namespace mtf::updates {
+
+/// What gradients are multiplied by whose squares have this sum: min(1, limit / norm), as in PyTorch; a limit of 0
+/// clips nothing. NaN where the norm is not finite, whatever the limit is.
+MTF_FUNCTION double clip_factor(double square_sum, double limit) {
+  double const norm = math::library_sqrt(square_sum), factor = limit / (norm + 1e-6);
+  if (!(norm - norm == 0)) return std::numeric_limits<double>::quiet_NaN();
+  return limit > 0 && factor < 1 ? factor : 1.0;
+}
 
 /// Adam with decoupled weight decay (Loshchilov & Hutter 2019). rest1, 2: 1 - beta; correction1, 2: 1 / (1 -
 /// beta^step).

@@ -33,7 +33,6 @@
 #include <mtf/detail/tensor/sharding_of.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/math/fast_math.hpp>
-#include <mtf/math/updates.hpp>
 #include <mtf/tensor/tensor.hpp>
 #include <mtf/train/decay_weights.hpp>
 #include <mtf/train/optimizer.hpp>
@@ -204,7 +203,7 @@ struct adafactor_rule {
       if (!f.factored) {
         memory = make_buffer<A>(b, n);
         b.run(primitives::adafactor_whole<typename Part::element_type>{
-            n, data_of<A>(memory), whole.value().data(), g.value().data(), static_cast<A>(u.grad_scale),
+            n, data_of<A>(memory), whole.value().data(), g.value().data(), u.grad_scale,
             static_cast<A>(u.options.epsilon1), static_cast<A>(rest)});
         zero_pads(b, spec, whole.value().data());
       }
@@ -218,8 +217,8 @@ struct adafactor_rule {
     b.run(primitives::square_sum<T>{n, of_p, p});
     if (axis_mask const axes = spec.split_axes(); axes != 0)
       b.communicate(collective::all_reduce(axes, combine::sum, element_of<double>, 2), of_x, of_x);
-    b.run(primitives::adafactor_apply<T>{n, p, x, of_x, static_cast<double>(spec.global_size()), u.learning_rate,
-                                         u.options.epsilon2, u.options.clip_rms, u.weight_decay,
+    b.run(primitives::adafactor_apply<T>{n, p, x, of_x, u.grad_scale, static_cast<double>(spec.global_size()),
+                                         u.learning_rate, u.options.epsilon2, u.options.clip_rms, u.weight_decay,
                                          u.options.scale_parameter});
   }
 
@@ -248,22 +247,22 @@ struct adafactor_rule {
     sharding const by_row = without(spec, std::array{largest.id}, 1);
     sharding const by_column = without(spec, std::array{second.id}, 1);
     sharding const by_neither = without(by_row, std::array{second.id}, 1);
-    A const scale = static_cast<A>(u.grad_scale);
-    b.run(primitives::adafactor_squares<G>{spec.local_size(mesh), x, from, scale, static_cast<A>(u.options.epsilon1)});
+    b.run(primitives::adafactor_squares<G>{spec.local_size(mesh), x, from, u.grad_scale,
+                                           static_cast<A>(u.options.epsilon1)});
     zero_pads(b, spec, x);
     auto const mean_into = [&](auto& moment, sharding const& lies, dim_state const& gone) {
       index const size = lies.local_size(mesh);
       auto const sum = make_buffer<A>(b, size);
       total(b, data_of<A>(sum), lies, x, spec, gone.split.mask());
-      b.run(primitives::update<updates::average<A>, A>{
-          size, moment.value().data(), data_of<A>(sum), {}, {rest}, A(1) / static_cast<A>(gone.logical())});
+      b.run(primitives::adafactor_mean<A>{size, moment.value().data(), data_of<A>(sum), u.grad_scale, rest,
+                                          static_cast<A>(gone.logical())});
     };
     mean_into(rows, by_row, largest);
     mean_into(columns, by_column, second);
     auto const sum = make_buffer<A>(b, by_neither.local_size(mesh));
     total(b, data_of<A>(sum), by_neither, rows.value().data(), by_row, second.split.mask());
     b.run(primitives::adafactor_factored<G>{aligned<3>(mesh, spec, {by_row, by_column, by_neither}), x, from,
-                                            rows.value().data(), columns.value().data(), data_of<A>(sum), scale,
+                                            rows.value().data(), columns.value().data(), data_of<A>(sum), u.grad_scale,
                                             static_cast<A>(second.logical())});
     return execute<A>(b, derive_relayout(mesh, spec, part), memory);
   }

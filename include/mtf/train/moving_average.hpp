@@ -71,7 +71,7 @@ class moving_average {
               "moving_average", name, place.spec(), detail::place_of(p).spec());
           detail::make_own(a);
           b.run(primitives::update<updates::average<A>, A, P>{
-              place.local_size(), a.value().data(), p.value().data(), {}, {static_cast<A>(1 - decay_)}, A(1)});
+              place.local_size(), a.value().data(), p.value().data(), {}, {static_cast<A>(1 - decay_)}, nullptr});
         },
         params, average_);
   }

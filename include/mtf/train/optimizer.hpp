@@ -19,12 +19,16 @@
 #include <mtf/core/element.hpp>
 #include <mtf/core/error.hpp>
 #include <mtf/core/fixed_string.hpp>
+#include <mtf/core/layout.hpp>
 #include <mtf/core/layout_value.hpp>
+#include <mtf/core/mesh.hpp>
+#include <mtf/core/shape.hpp>
 #include <mtf/core/verdict.hpp>
 #include <mtf/detail/core/pack.hpp>
 #include <mtf/detail/sharding/shard.hpp>
 #include <mtf/detail/tape/value.hpp>
 #include <mtf/detail/tensor/model_types.hpp>  // IWYU pragma: keep
+#include <mtf/detail/tensor/sharding_of.hpp>
 #include <mtf/detail/tensor/tensor_place.hpp>
 #include <mtf/ops/create/constants.hpp>
 #include <mtf/ops/create/random.hpp>
@@ -65,9 +69,11 @@ struct states_of<Kept, Structure<Tensor>, Split> {
 template <class Kept, class Params, class Split = state_split_over<>>
 using state_t = typename states_of<Kept, Params, Split>::type;
 
-/// For each tensor, how many updates it had: fewer than others if it got no gradient in some steps.
+/// For each tensor, how many updates it had: fewer than others if it got no gradient in some steps. `raised`: by the
+/// last one.
 struct update_count {
   int value = 0;
+  bool raised = false;
 };
 template <class...>
 using update_count_of = update_count;
@@ -138,18 +144,13 @@ constexpr group_numbers group_of([[maybe_unused]] Decay const& decay, [[maybe_un
 /// Neither infinite nor NaN. (std::isfinite is not constexpr in C++20.)
 constexpr bool is_finite(double x) { return x - x == 0; }
 
-/// min(1, limit / norm), as in PyTorch; a limit of 0 clips nothing.
-constexpr double clip_factor(double limit, double norm) {
-  double const factor = limit / (norm + 1e-6);
-  return limit > 0 && factor < 1 ? factor : 1.0;
-}
-
 /// What an optimizer's rule is told of the update of one tensor: the numbers that are its own.
 template <class Options>
 struct one_update {
   Options const& options;
-  double learning_rate, weight_decay, grad_scale;
-  int updates;  // of this tensor, with this one
+  double learning_rate, weight_decay;
+  double const* grad_scale;  // in the backend's memory: NaN where nothing is to be updated
+  int updates;               // of this tensor, with this one
   primitives::draws random;
 };
 
@@ -175,7 +176,7 @@ struct element_by_element {
     auto const formula = Rule::template formula<Backend, A>(u);
     primitives::update<std::remove_const_t<decltype(formula)>, P, typename Part::element_type,
                        typename first_t<Kept...>::element_type>
-        step{place_of(g).local_size(), p, g.value().data(), {}, formula, static_cast<A>(u.grad_scale), u.random};
+        step{place_of(g).local_size(), p, g.value().data(), {}, formula, u.grad_scale, u.random};
     int k = 0;  // not by braces: nvcc 13.0 loses a pack that is expanded inside of two
     ((step.state[k++] = kept.value().data()), ...);
     b.run(step);
@@ -222,14 +223,18 @@ class optimizer {
   /// parameter's memory: that memory stays as it was. A parameter whose gradient is zero, since nothing flowed there,
   /// stays with its state as it is, and counts no step; if the norm is not finite, all do. Gradients may have another
   /// element type than the parameters. Reduces each gradient: one all-reduce a tensor over the axes over which it is
-  /// partial. Where the state is split further: a reduce-scatter, and an all-gather of the updated parameter.
+  /// partial. Where the state is split further: a reduce-scatter, and an all-gather of the updated parameter. The host
+  /// reads the norm when it has asked for all of this work, which finds itself what to clip and whether to do nothing.
   template <class Backend, class Gradients>
   constexpr double update(Backend& b, Params& params, Gradients const& gradients, double learning_rate) {
     if constexpr (are_gradients_of<Params, Gradients>) {
-      double const norm = global_norm<Split>(b, gradients);
-      if (!is_finite(norm)) return norm;
       backend::during<Backend> const update(b, pass::update);
-      update_each(b, params, gradients, learning_rate, clip_factor(options_.clip_norm, norm), each{});
+      auto const squares = backend::make_buffer<double>(b, 1);
+      auto const grad_scale = clip(b, gradients, backend::data_of<double>(squares));
+      update_each(b, params, gradients, learning_rate, backend::data_of<double>(grad_scale), each{});
+      double const norm = norm_of(b, backend::data_of<double>(squares));
+      if constexpr (Backend::holds_data)
+        if (!is_finite(norm)) take_back_counts(b);
       return norm;
     } else {
       static_assert(never<Gradients>,
@@ -261,12 +266,22 @@ class optimizer {
   void visit(F& f, std::index_sequence<I...>) {
     (f(state::name(I), std::get<I>(kept_)), ...);
   }
+  /// The sum of the gradients' squares, and what they are multiplied by: NaN where nothing is to be updated.
+  template <class Backend, class Gradients>
+  constexpr backend::buffer<Backend> clip(Backend& b, Gradients const& gradients, double* squares) {
+    backend::operation<Backend> const here(b, "global_norm", sharding_of<shape<>, layout<mesh<>>>);
+    sum_squares<Split>(b, gradients, squares);
+    auto grad_scale = backend::make_buffer<double>(b, 1);
+    b.run(primitives::clip_factor{squares, backend::data_of<double>(grad_scale), options_.clip_norm});
+    return grad_scale;
+  }
   template <class Backend, class Gradients, std::size_t... I>
   constexpr void update_each(Backend& b, Params& params, Gradients const& gradients, double learning_rate,
-                             double grad_scale, std::index_sequence<I...>) {
+                             double const* grad_scale, std::index_sequence<I...>) {
     walk_tensors(
         b,
         [&](path const& name, auto& p, auto const& g, auto& updates, auto&... kept) {
+          updates.raised = false;
           if (g.is_zero()) return;
           backend::operation<Backend> const here(b, Rule::name, place_of(p).spec());
           check_extents<typename std::remove_cvref_t<decltype(p)>::shape_type>(Rule::name, name, place_of(p).spec(),
@@ -278,6 +293,7 @@ class optimizer {
           auto const mine = part_of_parameter<Split>(p);
           if (!group.frozen) {
             ++updates.value;
+            updates.raised = true;
             (make_own(kept), ...);
             one_update<options_type> const u{options_,
                                              learning_rate * group.rate,
@@ -290,6 +306,12 @@ class optimizer {
           share_parts<Split>(p, mine, name.names());
         },
         params, gradients, updates_, std::get<I>(kept_)...);
+  }
+
+  /// Nothing was updated after all.
+  template <class Backend>
+  void take_back_counts(Backend& b) {
+    walk_tensors(b, [](auto const&, auto& updates) { updates.value -= updates.raised ? 1 : 0; }, updates_);
   }
 
   options_type options_;

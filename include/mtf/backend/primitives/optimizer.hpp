@@ -1,7 +1,10 @@
 #pragma once
 // Steps of optimizers over the elements of a parameter, or of a rank's part of it. Parameters, gradients and state have
-// element types of their own, P, G and S; all is computed in the compute type of P. Gradients are multiplied by
-// grad_scale first.
+// element types of their own, P, G and S; all is computed in the compute type of P.
+//
+// Gradients are multiplied by *grad_scale first, which clip_factor has computed; null: by 1. Where it is NaN, as the
+// norm is not finite, parameters and state stay as they are. It is read when the work is done, so that the host, which
+// starts the work, need not wait for the norm.
 #include <cstdint>
 
 #include <mtf/backend/primitives/cost.hpp>
@@ -11,6 +14,16 @@
 namespace mtf::primitives {
 
 using namespace backend;  // NOLINT: the words of the contract
+
+/// *grad_scale = updates::clip_factor(*square_sum, limit).
+struct clip_factor {
+  static constexpr char const* name = "mtf::clip_factor";
+  double const* square_sum;
+  double* grad_scale;
+  double limit;
+
+  [[nodiscard]] constexpr double bytes() const { return 2 * bytes_moved<double>(1); }
+};
 
 /// Where random numbers come from, for elements at these places of the global tensor. Only bfloat16 state draws.
 struct draws {
@@ -29,7 +42,7 @@ struct update {
   G const* g;
   S* state[Formula::kept > 0 ? Formula::kept : 1];
   Formula with;
-  A grad_scale;
+  double const* grad_scale;
   draws random{};
 
   [[nodiscard]] constexpr double bytes() const {
@@ -37,7 +50,7 @@ struct update {
   }
 };
 
-/// out = g^2 + epsilon.
+/// out = g^2 + epsilon; 0 where *grad_scale is NaN.
 template <class G>
 struct adafactor_squares {
   static constexpr char const* name = "mtf::adafactor_squares";
@@ -45,9 +58,24 @@ struct adafactor_squares {
   index n;
   A* out;
   G const* g;
-  A grad_scale, epsilon;
+  double const* grad_scale;
+  A epsilon;
 
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<G>(n) + bytes_moved<A>(n); }
+};
+
+/// mean = mean + rest (sum / count - mean). Sums are of gradients that are scaled already: what is at grad_scale only
+/// says whether the mean stays.
+template <class A>
+struct adafactor_mean {
+  static constexpr char const* name = "mtf::adafactor_mean";
+  index n;
+  A* mean;
+  A const* sum;
+  double const* grad_scale;
+  A rest, count;
+
+  [[nodiscard]] constexpr double bytes() const { return 3 * bytes_moved<A>(n); }
 };
 
 /// x = g / sqrt(rows columns / mean), where mean is the rows' sum divided by `count`. The loops' operands: x, rows,
@@ -62,7 +90,8 @@ struct adafactor_factored {
   A const* rows;
   A const* columns;
   A const* row_sum;
-  A grad_scale, count;
+  double const* grad_scale;
+  A count;
 
   [[nodiscard]] constexpr double bytes() const {
     auto const n = of.size();
@@ -70,7 +99,7 @@ struct adafactor_factored {
   }
 };
 
-/// v = v + rest (g^2 + epsilon - v); x = g / sqrt(v).
+/// v = v + rest (g^2 + epsilon - v); x = g / sqrt(v), 0 where *grad_scale is NaN.
 template <class G>
 struct adafactor_whole {
   static constexpr char const* name = "mtf::adafactor_whole";
@@ -79,13 +108,15 @@ struct adafactor_whole {
   A* x;
   A* v;
   G const* g;
-  A grad_scale, epsilon, rest;
+  double const* grad_scale;
+  A epsilon, rest;
 
   [[nodiscard]] constexpr double bytes() const { return bytes_moved<G>(n) + 3 * bytes_moved<A>(n); }
 };
 
 /// p -= rate (x / max(1, rms(x) / clip) + weight_decay p), with rate = lr max(epsilon, rms(p)) if `scaled`, else lr,
-/// where sums[0] and sums[1] are sum x^2 and sum p^2 over the `count` elements of the global tensor.
+/// where sums[0] and sums[1] are sum x^2 and sum p^2 over the `count` elements of the global tensor. x is of gradients
+/// that are scaled already: what is at grad_scale only says whether p stays.
 template <class P>
 struct adafactor_apply {
   static constexpr char const* name = "mtf::adafactor_apply";
@@ -94,6 +125,7 @@ struct adafactor_apply {
   P* p;
   A const* x;
   double const* sums;
+  double const* grad_scale;
   double count, lr, epsilon, clip, weight_decay;
   bool scaled;
 
