@@ -25,7 +25,7 @@ struct row_parts {
         count(r.n > 0 ? ceil_div(r.n, length) : 1) {}
 };
 
-/// Neighbouring rows of one part, as one piece of work goes through them.
+/// Neighbouring rows of one part, as one piece of work goes through them: at most Width.
 template <class Run, index Width>
 struct run_strip {
   using state = typename Run::state;
@@ -34,16 +34,17 @@ struct run_strip {
   row_parts parts;
   Run run;
   state* at_parts;  // [outer, parts, inner]: what each comes to, and then what comes before it; null: there is one
+  index width;      // rows of a strip
 
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index strips() const { return ceil_div_of(of.inner); }
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index strips() const { return (of.inner + most() - 1) / most(); }
   [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index items() const { return of.outer * parts.count * strips(); }
   struct piece {
     index o, part, i, width, begin, end;
   };
   [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION piece find(index item) const {
     index const strip = item % strips(), part = item / strips() % parts.count, o = item / strips() / parts.count;
-    index const i = strip * Width, begin = part * parts.length, end = begin + parts.length;
-    return {o, part, i, of.inner - i < Width ? of.inner - i : Width, begin, end < of.n ? end : of.n};
+    index const i = strip * most(), begin = part * parts.length, end = begin + parts.length;
+    return {o, part, i, of.inner - i < most() ? of.inner - i : most(), begin, end < of.n ? end : of.n};
   }
   /// f(place in memory, position) of the first column, for each row of elements.
   template <class F>
@@ -55,49 +56,42 @@ struct run_strip {
   }
   KOKKOS_FORCEINLINE_FUNCTION void find_totals(index item, state* totals) const {
     piece const p = find(item);
-    state s[Width] = {};
+    state s[Width];
     for (index c = 0; c < p.width; ++c) s[c] = Run::nothing();
-    if (p.width == Width)
-      join_all(p, s, std::integral_constant<index, Width>{});
-    else
-      join_all(p, s, p.width);
+    along(p, [&](index at, index j) {
+      in_chunks(p.width, [&](index c) { s[c] = Run::joined(s[c], run.element(at + c, j)); });
+    });
     for (index c = 0; c < p.width; ++c) totals[(p.o * parts.count + p.part) * of.inner + p.i + c] = s[c];
   }
   KOKKOS_FORCEINLINE_FUNCTION void go(index item) const {
     piece const p = find(item);
-    state s[Width] = {};
+    state s[Width];
     for (index c = 0; c < p.width; ++c)
       s[c] = at_parts != nullptr ? at_parts[(p.o * parts.count + p.part) * of.inner + p.i + c]
                                  : run.begin(p.o * of.inner + p.i + c);
-    if (p.width == Width)
-      put_all(p, s, std::integral_constant<index, Width>{});
-    else
-      put_all(p, s, p.width);
-  }
-
- private:
-  // `columns` is a constant where all columns are there, so that compilers see whole vectors.
-  template <class W>
-  KOKKOS_FORCEINLINE_FUNCTION void join_all(piece const& p, state (&s)[Width], W columns) const {
-    index const width = columns;
     along(p, [&](index at, index j) {
-      MTF_SIMD
-      for (index c = 0; c < width; ++c) s[c] = Run::joined(s[c], run.element(at + c, j));
-    });
-  }
-  template <class W>
-  KOKKOS_FORCEINLINE_FUNCTION void put_all(piece const& p, state (&s)[Width], W columns) const {
-    index const width = columns;
-    along(p, [&](index at, index j) {
-      MTF_SIMD
-      for (index c = 0; c < width; ++c) {
+      in_chunks(p.width, [&](index c) {
         state const next = Run::joined(s[c], run.element(at + c, j));
         run.put(at + c, j, s[c], next);
         s[c] = next;
-      }
+      });
     });
   }
-  KOKKOS_FORCEINLINE_FUNCTION static constexpr index ceil_div_of(index n) { return (n + Width - 1) / Width; }
+
+ private:
+  static constexpr index chunk = Width < 64 ? Width : 64;  // a constant, so that compilers see whole vectors
+
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index most() const { return Width == 1 ? 1 : width; }
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION static void in_chunks(index n, F const& f) {
+    index begin = 0;
+    for (; begin + chunk <= n; begin += chunk) {
+      MTF_SIMD
+      for (index c = 0; c < chunk; ++c) f(begin + c);
+    }
+    MTF_SIMD
+    for (index c = begin; c < n; ++c) f(c);
+  }
 };
 
 template <class Strip>
@@ -288,15 +282,15 @@ template <class Exec, class Run>
 class run_launcher {
  public:
   using state = typename Run::state;
-  static constexpr index width = runs_on_host<Exec> ? 64 : 1;
-  using strip = run_strip<Run, width>;
+  static constexpr index width = runs_on_host<Exec> ? 64 : 1;  // by which parts are made
+  using strip = run_strip<Run, runs_on_host<Exec> ? 512 : 1>;
 
   run_launcher(device<Exec>& on, char const* label, rows const& of, bool reverse, Run const& run)
       : on_(on), label_(label), of_(of), reverse_(reverse), run_(run) {}
   void go() const {
     if (of_.count() == 0 || of_.n == 0) return;
     row_parts const parts(of_, length(), in_parts());
-    strip s{of_, reverse_, parts, run_, nullptr};
+    strip s{of_, reverse_, parts, run_, nullptr, columns(parts)};
     if (parts.count == 1) return launch<false>(s, run_strip_body<strip>{s}, nullptr);
     workspace<state, Exec> const before(on_, of_.count() * parts.count);
     s.at_parts = before.get();
@@ -308,7 +302,7 @@ class run_launcher {
   void find_totals(state* totals) const {
     if (of_.count() == 0) return;
     row_parts const parts(of_, length(), in_parts());
-    strip const s{of_, reverse_, parts, run_, nullptr};
+    strip const s{of_, reverse_, parts, run_, nullptr, columns(parts)};
     if (parts.count == 1) return launch<true>(s, total_strip_body<strip>{s, totals}, totals);
     workspace<state, Exec> const of_parts(on_, of_.count() * parts.count);
     launch<true>(s, total_strip_body<strip>{s, of_parts.get()}, of_parts.get());
@@ -319,6 +313,15 @@ class run_launcher {
   /// Pieces of work for some threads, or for a device's.
   [[nodiscard]] bool in_parts() const {
     return runs_on_host<Exec> ? of_.outer * ceil_div(of_.inner, width) < 64 : of_.count() < 16384;
+  }
+  /// Rows of a strip: wide ones are read in long runs, but there is to be some work for each thread.
+  [[nodiscard]] index columns(row_parts const& parts) const {
+    if constexpr (runs_on_host<Exec>) {
+      index const each = of_.count() * parts.count / (4 * static_cast<index>(on_.exec.concurrency()));
+      return std::clamp<index>(ceil_div(each, width) * width, 64, 512);
+    } else {
+      return 1;
+    }
   }
   [[nodiscard]] index length() const {
     if constexpr (runs_on_host<Exec>)
