@@ -388,7 +388,7 @@ MUTATIONS = [
     ("a 1 stands at the position in the shard", "indexing", f"{CORE}/ops/indexing/one_hot.hpp",
      "shard_offset(out, d, f.mesh(), f.rank())", "0"),
     ("of equal elements the first that arrives is the first", "sorting", "backends/kokkos/include/mtf/kokkos/kernels/top.hpp",
-     "(mine == other && id < places[at * p.inner])", "false"),
+     "(mine == other && id < found.ids[to * p.inner])", "false"),
     ("a sum over some axes is taken for that over others", "protocol fuzz", f"{CORE}/backend/known_sum.hpp",
      "return axes != 0 && axes_ == axes;", "return axes != 0 && axes_ != 0;"),
     ("a part of a sum is taken for the whole", "protocol fuzz", f"{CORE}/detail/sharding/execute.hpp",
@@ -453,6 +453,15 @@ MUTATIONS = [
      "include/mtf/autodiff/vjp_node.hpp", "(*operand)[d]", "slot->where()[d]"),
     ("a row of a table's pads may be named", "kernels_order", "backends/kokkos/include/mtf/kokkos/kernels/embedding.hpp",
      "std::min(p.vocab, p.vocab_global - p.vocab_offset)", "p.vocab"),
+    ("of neighbouring rows' equal elements only later ones are looked at", "kernels_order",
+     "backends/kokkos/include/mtf/kokkos/kernels/top.hpp", "(ties & (mine == least[c]))", "false"),
+    ("a block whose largest equals the least that is kept is passed over, whatever its ids", "kernels_order",
+     "backends/kokkos/include/mtf/kokkos/kernels/top.hpp", "(x == least && !in_order)", "false"),
+    ("of equal neighbouring elements the last to arrive is the largest", "kernels_order",
+     "backends/kokkos/include/mtf/kokkos/kernels/top.hpp", "((mine == best[c]) & (mine_id < id[c]))", "(mine == best[c])"),
+    ("a run's last tile, backward, is where the first is", "kernels_order",
+     "backends/kokkos/include/mtf/kokkos/kernels/cumulative.hpp", "first = reverse ? of.n - k - m : k;",
+     "first = reverse ? of.n - k - length : k;"),
 ]
 
 

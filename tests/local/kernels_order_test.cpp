@@ -3,8 +3,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
+#include <random>
 #include <type_traits>
 #include <vector>
 
@@ -16,8 +18,8 @@ namespace {
 using primitives::running;
 
 /// Rows of all kinds: short, in parts, of one column and of many, with pads.
-constexpr rows shapes[]{{3, 5, 1},    {1, 1, 4},          {2, 7, 3, 9}, {1, 20000, 1},
-                        {2, 3000, 5}, {1, 700, 130, 704}, {200, 33, 2}};
+constexpr rows shapes[]{{3, 5, 1},          {1, 1, 4},    {2, 7, 3, 9},    {1, 20000, 1},   {2, 3000, 5},
+                        {1, 700, 130, 704}, {200, 33, 2}, {40, 64, 1, 67}, {300, 70, 1, 73}};
 
 template <class T>
 double within() {
@@ -232,6 +234,138 @@ TEST_CASE_TEMPLATE("the smallest numbers of rows", T, float, double, std::int32_
     CHECK(at == std::vector<double>{12, 11});
     CHECK(std::isnan(found[1]));
   }
+}
+
+/// Few different numbers, so with ties; zeros of both signs, infinities and NaN of both signs among them, or the least
+/// and the largest integer. All sums are exact.
+template <class T>
+std::vector<double> awkward(index n, std::mt19937& draw, bool finite = false) {
+  double const least = std::numeric_limits<std::int32_t>::lowest(), nan = std::nan("");
+  double const odd[]{0.0, -0.0, HUGE_VAL, -HUGE_VAL, nan, -nan}, of_integers[]{least, -1 - least, 0, 0, least, 1};
+  std::vector<double> x(size(n));
+  for (double& v : x) {
+    v = static_cast<double>(static_cast<int>(draw() % 41) - 20);
+    if (draw() % 8 == 0) v = std::is_integral_v<T> ? of_integers[draw() % 6] : odd[draw() % (finite ? 2 : 6)];
+  }
+  return x;
+}
+/// Shapes of all kinds, of few elements together.
+template <class F>
+void each_shape(std::mt19937& draw, F const& f) {
+  index const outer[]{1, 2, 5, 17, 150}, length[]{1, 2, 7, 31, 33, 64, 255, 257, 300, 520},
+      inner[]{1, 2, 3, 5, 63, 64, 65, 300};
+  for (index const n : length)
+    for (index const i : inner) {
+      index const o = outer[draw() % 5];
+      rows const r{o * n * i > 100000 ? 1 : o, n, i};
+      CAPTURE(r.outer);
+      CAPTURE(r.n);
+      CAPTURE(r.inner);
+      f(r);
+    }
+}
+/// Bit for bit, but NaN are one.
+template <class T>
+bool same(T a, T b) {
+  if constexpr (!std::is_integral_v<T>)
+    if (a != a && b != b) return true;
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+/// Does x come before y? NaN first of all; of zeros the positive one, or, from the smallest on, the negative one.
+bool precedes(double x, double y, bool smallest) {
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && !std::isnan(y);
+  if (x != y) return smallest ? x < y : x > y;
+  return std::signbit(x) != std::signbit(y) && std::signbit(x) == smallest;
+}
+
+TEST_CASE_TEMPLATE("the first of a row are those that sorting it puts first", T, float, double, bfloat16,
+                   std::int32_t) {
+  std::mt19937 draw(1);
+  each_shape(draw, [&](rows const& r) {
+    index const blocks = draw() % 3 == 0 ? 3 : 1, step = r.n * r.inner, all = blocks * r.outer * step;
+    bool const smallest = draw() % 2 == 0, with_ids = draw() % 3 == 0;
+    array<T> const x(awkward<T>(all, draw));
+    std::vector<double> named(size(all));
+    std::iota(named.begin(), named.end(), 0.0);
+    std::ranges::shuffle(named, draw);
+    array<std::int32_t> const ids(named);
+    auto const in = x.raw();
+    for (index const k : {index{1}, std::min(index{2}, r.n), std::min(index{8}, r.n)}) {
+      array<T> const out(r.outer * k * r.inner);
+      array<std::int32_t> const out_ids(r.outer * k * r.inner);
+      device().run(primitives::top_of_rows<T>{blocks, r.outer, r.n, r.inner, k, 7, out.get(), out_ids.get(), x.get(),
+                                              with_ids ? ids.get() : nullptr, smallest});
+      auto const found = out.raw();
+      auto const found_ids = out_ids.host();
+      int wrong = 0;
+      for (index row = 0; row < r.count(); ++row) {
+        index const o = row / r.inner, i = row % r.inner;
+        struct one {
+          std::size_t at;
+          double value, id;
+          index seen;
+        };
+        std::vector<one> elements;
+        for (index e = 0; e < blocks * r.n; ++e) {
+          std::size_t const at = size(((e / r.n * r.outer + o) * r.n + e % r.n) * r.inner + i);
+          elements.push_back({at, convert<double>(in[at]), with_ids ? named[at] : static_cast<double>(7 + e % r.n), e});
+        }
+        std::ranges::sort(elements, [&](one const& a, one const& b) {
+          if (precedes(a.value, b.value, smallest)) return true;
+          if (precedes(b.value, a.value, smallest)) return false;
+          return a.id < b.id || (a.id == b.id && a.seen < b.seen);
+        });
+        for (index c = 0; c < k; ++c) {
+          std::size_t const to = size((o * k + c) * r.inner + i);
+          one const& want = elements[size(c)];
+          wrong += same(found[to], in[want.at]) && found_ids[to] == want.id ? 0 : 1;
+        }
+      }
+      CHECK(wrong == 0);
+    }
+  });
+}
+
+template <class T, class R>
+void check_run(running by, rows const& r, array<T> const& x, bool reverse, bool exclusive) {
+  using A = compute_t<R>;
+  array<R> const out(memory_of(r));
+  device().run(primitives::run_along<T, R>{by, r, reverse, exclusive, out.get(), x.get(), nullptr});
+  auto const in = x.raw();
+  auto const found = out.raw();
+  int wrong = 0;
+  each_run(r, reverse, [&](auto const& at, std::size_t) {
+    A so_far = by == running::max   ? (std::is_integral_v<A> ? std::numeric_limits<A>::lowest() : A(-HUGE_VAL))
+               : by == running::sum ? A(0)
+                                    : A(1);
+    for (std::size_t const i : at) {
+      auto const own = static_cast<A>(convert<compute_t<T>>(in[i]));
+      A const after = by == running::sum                                                       ? so_far + own
+                      : by == running::product                                                 ? so_far * own
+                      : precedes(static_cast<double>(own), static_cast<double>(so_far), false) ? own
+                                                                                               : so_far;
+      wrong += same(found[i], convert<R>(exclusive ? so_far : after)) ? 0 : 1;
+      so_far = after;
+    }
+  });
+  CHECK(wrong == 0);
+}
+TEST_CASE_TEMPLATE("runs are those of a plain loop, bit for bit", T, float, double, bfloat16, std::int32_t) {
+  using R = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
+  std::mt19937 draw(2);
+  each_shape(draw, [&](rows const& r) {
+    array<T> const finite(awkward<T>(memory_of(r), draw, true)), x(awkward<T>(memory_of(r), draw));
+    auto powers = awkward<T>(memory_of(r), draw);
+    for (double& v : powers)
+      if (std::isfinite(v) && v != 0) v = (v < 0 ? -1 : 1) * (draw() % 2 == 0 ? 2 : 0.5);
+    array<T> const factors_of_two(powers);
+    each_way([&](bool reverse, bool exclusive) {
+      check_run<T, R>(running::sum, r, finite, reverse, exclusive);
+      check_run<T, R>(running::sum, r, x, reverse, exclusive);
+      check_run<T, T>(running::max, r, x, reverse, exclusive);
+      if constexpr (!std::is_integral_v<T>) check_run<T, T>(running::product, r, factors_of_two, reverse, exclusive);
+    });
+  });
 }
 
 }  // namespace

@@ -6,123 +6,14 @@
 #include <type_traits>
 
 #include <mtf/backend/primitives/cumulative.hpp>
+#include <mtf/kokkos/kernels/runs.hpp>
 #include <mtf/kokkos/launch/elements.hpp>
 #include <mtf/kokkos/launch/team.hpp>
+#include <mtf/kokkos/launch/transpose_block.hpp>
 #include <mtf/kokkos/runtime/compiled.hpp>
 #include <mtf/kokkos/runtime/device.hpp>
 
 namespace mtf::kokkos {
-
-// A run is a value with
-//   state                            what elements come to
-//   nothing(), element(at, j)        what none comes to, and what the j-th of a row alone, at a place in memory
-//   joined(earlier, later)           both together
-//   begin(row)                       what comes before a row
-//   put(at, j, before, after)        the result of an element
-
-/// By what a run takes elements together.
-template <primitives::running By>
-struct run_op {
-  template <class A>
-  KOKKOS_FORCEINLINE_FUNCTION static constexpr A neutral() {
-    if constexpr (By == primitives::running::max)
-      return max_op::neutral<A>();
-    else
-      return A(By == primitives::running::product ? 1 : 0);
-  }
-  template <class A>
-  KOKKOS_FORCEINLINE_FUNCTION static constexpr A of(A a, A b) {
-    if constexpr (By == primitives::running::sum)
-      return a + b;
-    else if constexpr (By == primitives::running::product)
-      return a * b;
-    else
-      return larger(a, b);
-  }
-};
-
-template <primitives::running By, class T, class R>
-struct run_of {
-  using state = compute_t<R>;
-  R* out;
-  T const* x;
-  state const* before;
-  bool exclusive;
-
-  KOKKOS_FORCEINLINE_FUNCTION static state nothing() { return run_op<By>::template neutral<state>(); }
-  KOKKOS_FORCEINLINE_FUNCTION static state joined(state earlier, state later) { return run_op<By>::of(earlier, later); }
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION state begin(index row) const {
-    return before != nullptr ? before[row] : nothing();
-  }
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION state element(index at, index /*j*/) const {
-    return static_cast<state>(load(x[at]));
-  }
-  KOKKOS_FORCEINLINE_FUNCTION void put(index at, index /*j*/, state from, state to) const {
-    out[at] = convert<R>(exclusive ? from : to);
-  }
-};
-
-/// What goes back through an element, or through a run of them: factor * (what arrives) + summand.
-template <class A>
-struct handed_on {
-  A factor, summand;
-};
-
-/// `factor` of an element: how much of the run's gradient goes on to what came before.
-template <primitives::running By, class T>
-struct vjp_of_run {
-  using A = compute_t<T>;
-  using state = handed_on<A>;
-  primitives::run_vjp_of<T> of;
-  T* dx;
-  A const* arrives;
-
-  KOKKOS_FORCEINLINE_FUNCTION static state nothing() { return {A(1), A(0)}; }
-  KOKKOS_FORCEINLINE_FUNCTION static state joined(state earlier, state later) {
-    if (earlier.factor == A(1) && earlier.summand == A(0)) return later;  // also where that is no number
-    return {later.factor * earlier.factor, passed_on(later.factor, earlier.summand) + later.summand};
-  }
-  /// What arrives at a row is a number: whatever its factor is, it is not nothing.
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION state begin(index row) const {
-    return {A(0), arrives != nullptr ? arrives[row] : A(0)};
-  }
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION state element(index at, index j) const {
-    A const dy = load(of.dy[at]), factor = factor_of(at, j);
-    return {is_last(j) ? A(0) : factor, of.exclusive ? dy : passed_on(factor, dy)};
-  }
-  KOKKOS_FORCEINLINE_FUNCTION void put(index at, index j, state from, state /*to*/) const {
-    A const after = of.exclusive ? from.summand : load(of.dy[at]) + from.summand;
-    bool const none = of.exclusive && is_last(j);
-    if constexpr (By == primitives::running::product)
-      dx[at] = convert<T>(none ? A(0) : of.before[at] * after);
-    else
-      dx[at] = convert<T>(!none && is_new(at, j) && load(of.x[at]) == load(of.x[at]) ? after : A(0));
-  }
-
- private:
-  /// A product's as IEEE 754 has it; of a maximum either all or nothing, whatever that is.
-  KOKKOS_FORCEINLINE_FUNCTION static A passed_on(A factor, A arrives) {
-    if constexpr (By == primitives::running::product)
-      return factor * arrives;
-    else
-      return factor == A(0) ? A(0) : arrives;
-  }
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION A factor_of(index at, index j) const {
-    if constexpr (By == primitives::running::product)
-      return load(of.x[at]);
-    else
-      return is_new(at, j) ? A(0) : A(1);
-  }
-  /// Is it larger than all before? The first is.
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION bool is_new(index at, index j) const {
-    bool const first = of.begins && j == (of.reverse ? of.of.n - 1 : 0);
-    return first || order_of(of.before[at]) < order_of(load(of.x[at]));
-  }
-  /// Nothing arrives at the last of all.
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION bool is_last(index j) const {
-    return of.ends && j == (of.reverse ? 0 : of.of.n - 1);
-  }
-};
 
 /// Rows in parts: `count` of them, of `length` elements, the last of which may be shorter.
 struct row_parts {
@@ -134,7 +25,7 @@ struct row_parts {
         count(r.n > 0 ? ceil_div(r.n, length) : 1) {}
 };
 
-/// Neighbouring rows of one part, as one piece of work goes through them.
+/// Neighbouring rows of one part, as one piece of work goes through them: at most Width.
 template <class Run, index Width>
 struct run_strip {
   using state = typename Run::state;
@@ -143,16 +34,17 @@ struct run_strip {
   row_parts parts;
   Run run;
   state* at_parts;  // [outer, parts, inner]: what each comes to, and then what comes before it; null: there is one
+  index width;      // rows of a strip
 
-  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index strips() const { return ceil_div_of(of.inner); }
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index strips() const { return (of.inner + most() - 1) / most(); }
   [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index items() const { return of.outer * parts.count * strips(); }
   struct piece {
     index o, part, i, width, begin, end;
   };
   [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION piece find(index item) const {
     index const strip = item % strips(), part = item / strips() % parts.count, o = item / strips() / parts.count;
-    index const i = strip * Width, begin = part * parts.length, end = begin + parts.length;
-    return {o, part, i, of.inner - i < Width ? of.inner - i : Width, begin, end < of.n ? end : of.n};
+    index const i = strip * most(), begin = part * parts.length, end = begin + parts.length;
+    return {o, part, i, of.inner - i < most() ? of.inner - i : most(), begin, end < of.n ? end : of.n};
   }
   /// f(place in memory, position) of the first column, for each row of elements.
   template <class F>
@@ -164,30 +56,42 @@ struct run_strip {
   }
   KOKKOS_FORCEINLINE_FUNCTION void find_totals(index item, state* totals) const {
     piece const p = find(item);
-    state s[Width] = {};
+    state s[Width];
     for (index c = 0; c < p.width; ++c) s[c] = Run::nothing();
     along(p, [&](index at, index j) {
-      for (index c = 0; c < p.width; ++c) s[c] = Run::joined(s[c], run.element(at + c, j));
+      in_chunks(p.width, [&](index c) { s[c] = Run::joined(s[c], run.element(at + c, j)); });
     });
     for (index c = 0; c < p.width; ++c) totals[(p.o * parts.count + p.part) * of.inner + p.i + c] = s[c];
   }
   KOKKOS_FORCEINLINE_FUNCTION void go(index item) const {
     piece const p = find(item);
-    state s[Width] = {};
+    state s[Width];
     for (index c = 0; c < p.width; ++c)
       s[c] = at_parts != nullptr ? at_parts[(p.o * parts.count + p.part) * of.inner + p.i + c]
                                  : run.begin(p.o * of.inner + p.i + c);
     along(p, [&](index at, index j) {
-      for (index c = 0; c < p.width; ++c) {
+      in_chunks(p.width, [&](index c) {
         state const next = Run::joined(s[c], run.element(at + c, j));
         run.put(at + c, j, s[c], next);
         s[c] = next;
-      }
+      });
     });
   }
 
  private:
-  KOKKOS_FORCEINLINE_FUNCTION static constexpr index ceil_div_of(index n) { return (n + Width - 1) / Width; }
+  static constexpr index chunk = Width < 64 ? Width : 64;  // a constant, so that compilers see whole vectors
+
+  [[nodiscard]] KOKKOS_FORCEINLINE_FUNCTION index most() const { return Width == 1 ? 1 : width; }
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION static void in_chunks(index n, F const& f) {
+    index begin = 0;
+    for (; begin + chunk <= n; begin += chunk) {
+      MTF_SIMD
+      for (index c = 0; c < chunk; ++c) f(begin + c);
+    }
+    MTF_SIMD
+    for (index c = begin; c < n; ++c) f(c);
+  }
 };
 
 template <class Strip>
@@ -201,6 +105,103 @@ struct total_strip_body {
   typename Strip::state* totals;
   KOKKOS_FUNCTION void operator()(index item) const { strip.find_totals(item, totals); }
 };
+/// For the host, where elements of a row are neighbours: some rows at once, each in a lane of vectors, as a row by
+/// itself waits for each of its sums. Elements come through a tile, in which those of one position are neighbours.
+/// Lanes without a row compute too, so that how many rows go together changes no bit.
+template <class Run>
+struct run_lanes {
+  using state = typename Run::state;
+  static constexpr index lanes = 16, length = 32;  // of a tile
+  rows of;
+  bool reverse;
+  row_parts parts;
+  Run run;
+  state* at_parts;
+  index height;  // rows at once, at most `lanes`
+
+  [[nodiscard]] index items() const { return ceil_div(of.outer, height) * parts.count; }
+  /// As run_strip's; with totals, what each comes to and nothing else.
+  template <bool Totals>
+  void go(index item, state* totals) const {
+    index const part = item % parts.count, row = item / parts.count * height, count = std::min(height, of.outer - row);
+    index const begin = part * parts.length, end = std::min(begin + parts.length, of.n);
+    state s[lanes];
+    for (index c = 0; c < lanes; ++c) s[c] = Run::nothing();
+    if constexpr (!Totals)
+      for (index c = 0; c < count; ++c)
+        s[c] = at_parts != nullptr ? at_parts[(row + c) * parts.count + part] : run.begin(row + c);
+    typename Run::template tile<lanes * length> tile;
+    for (index k = begin; k < end; k += length) {
+      index const m = std::min(length, end - k), first = reverse ? of.n - k - m : k;
+      place const at{of.step(), row * of.step() + first, count, m};
+      Run const inside = run.on(tile, bring{at, reverse ? -length : length});
+      for (index i = 0; i < m; ++i) {
+        index const in_tile = reverse ? m - 1 - i : i, j = first + in_tile;
+        MTF_SIMD
+        for (index c = 0; c < lanes; ++c) {
+          state const next = Run::joined(s[c], inside.element(in_tile * lanes + c, j));
+          if constexpr (!Totals) inside.put(in_tile * lanes + c, j, s[c], next);
+          s[c] = next;
+        }
+      }
+      if constexpr (!Totals) run.give(tile, back{at});
+    }
+    if constexpr (Totals)
+      for (index c = 0; c < count; ++c) totals[(row + c) * parts.count + part] = s[c];
+  }
+
+ private:
+  /// Where a tile's elements are: `m` of each of `count` rows.
+  struct place {
+    index step, begin, count, m;
+    template <class X>
+    [[nodiscard]] bool in_blocks() const {
+      return has_block_transpose && sizeof(X) > 1 && count == lanes && m == length;
+    }
+  };
+  struct bring {
+    place at;
+    index to_next;
+    template <class X>
+    void operator()(X* to, X const* all) const {
+      if (all == nullptr) return;  // what this run does not read
+      X const* const from = all + at.begin;
+      if (at.in_blocks<X>()) {
+        for (index c = 0; c < lanes; ++c)
+          for (index k = 0; k < length; k += 64 / static_cast<index>(sizeof(X)))
+            __builtin_prefetch(from + c * at.step + to_next + k);
+        for (index c = 0; c < lanes; c += 8)
+          for (index k = 0; k < length; k += 8)
+            transpose_block(to + k * lanes + c, lanes, from + c * at.step + k, at.step);
+      } else {
+        for (index c = 0; c < at.count; ++c)
+          for (index k = 0; k < at.m; ++k) to[k * lanes + c] = from[c * at.step + k];
+      }
+    }
+  };
+  struct back {
+    place at;
+    template <class X>
+    void operator()(X* all, X const* from) const {
+      X* const to = all + at.begin;
+      if (at.in_blocks<X>()) {
+        for (index c = 0; c < lanes; c += 8)
+          for (index k = 0; k < length; k += 8)
+            transpose_block(to + c * at.step + k, at.step, from + k * lanes + c, lanes);
+      } else {
+        for (index c = 0; c < at.count; ++c)
+          for (index k = 0; k < at.m; ++k) to[c * at.step + k] = from[k * lanes + c];
+      }
+    }
+  };
+};
+template <class Lanes, bool Totals>
+struct run_lanes_body {
+  Lanes rows;
+  typename Lanes::state* totals;
+  void operator()(index item) const { rows.template go<Totals>(item, totals); }
+};
+
 /// What comes before each part, in place of what it comes to; and what all of a row come to, if that is wanted.
 template <class Run>
 struct join_parts_body {
@@ -281,15 +282,15 @@ template <class Exec, class Run>
 class run_launcher {
  public:
   using state = typename Run::state;
-  static constexpr index width = runs_on_host<Exec> ? 64 : 1;
-  using strip = run_strip<Run, width>;
+  static constexpr index width = runs_on_host<Exec> ? 64 : 1;  // by which parts are made
+  using strip = run_strip<Run, runs_on_host<Exec> ? 512 : 1>;
 
   run_launcher(device<Exec>& on, char const* label, rows const& of, bool reverse, Run const& run)
       : on_(on), label_(label), of_(of), reverse_(reverse), run_(run) {}
   void go() const {
     if (of_.count() == 0 || of_.n == 0) return;
     row_parts const parts(of_, length(), in_parts());
-    strip s{of_, reverse_, parts, run_, nullptr};
+    strip s{of_, reverse_, parts, run_, nullptr, columns(parts)};
     if (parts.count == 1) return launch<false>(s, run_strip_body<strip>{s}, nullptr);
     workspace<state, Exec> const before(on_, of_.count() * parts.count);
     s.at_parts = before.get();
@@ -301,7 +302,7 @@ class run_launcher {
   void find_totals(state* totals) const {
     if (of_.count() == 0) return;
     row_parts const parts(of_, length(), in_parts());
-    strip const s{of_, reverse_, parts, run_, nullptr};
+    strip const s{of_, reverse_, parts, run_, nullptr, columns(parts)};
     if (parts.count == 1) return launch<true>(s, total_strip_body<strip>{s, totals}, totals);
     workspace<state, Exec> const of_parts(on_, of_.count() * parts.count);
     launch<true>(s, total_strip_body<strip>{s, of_parts.get()}, of_parts.get());
@@ -313,6 +314,15 @@ class run_launcher {
   [[nodiscard]] bool in_parts() const {
     return runs_on_host<Exec> ? of_.outer * ceil_div(of_.inner, width) < 64 : of_.count() < 16384;
   }
+  /// Rows of a strip: wide ones are read in long runs, but there is to be some work for each thread.
+  [[nodiscard]] index columns(row_parts const& parts) const {
+    if constexpr (runs_on_host<Exec>) {
+      index const each = of_.count() * parts.count / (4 * static_cast<index>(on_.exec.concurrency()));
+      return std::clamp<index>(ceil_div(each, width) * width, 64, 512);
+    } else {
+      return 1;
+    }
+  }
   [[nodiscard]] index length() const {
     if constexpr (runs_on_host<Exec>)
       return std::max<index>(64, host_grain / std::min(of_.inner, width));
@@ -321,9 +331,14 @@ class run_launcher {
   }
   template <bool Totals, class Body>
   void launch(strip const& s, Body const& body, state* totals) const {
-    if constexpr (runs_on_host<Exec>)
-      launch_on_host(label_, on_.exec, s.items(), of_.count() * of_.n, body);
-    else if (of_.inner == 1)
+    if constexpr (runs_on_host<Exec>) {
+      if (of_.inner > 1) return launch_on_host(label_, on_.exec, s.items(), of_.count() * of_.n, body);
+      using lanes = run_lanes<Run>;
+      // As many as leave some work to each thread; results do not depend on that.
+      index const each = of_.outer * s.parts.count / (4 * static_cast<index>(on_.exec.concurrency()));
+      lanes const l{of_, reverse_, s.parts, run_, s.at_parts, std::clamp<index>(each, 1, lanes::lanes)};
+      launch_on_host(label_, on_.exec, l.items(), of_.count() * of_.n, run_lanes_body<lanes, Totals>{l, totals});
+    } else if (of_.inner == 1)
       for_rows_on_device<true>(label_, on_.exec, s.items(), 8, warp_run_body<strip, Run, Totals>{s, totals});
     else
       Kokkos::parallel_for(label_, range_policy<Exec>(on_.exec, 0, s.items()), body);
@@ -342,20 +357,6 @@ class run_launcher {
   bool reverse_;
   Run run_;
 };
-
-/// f(By), the first argument as a constant.
-template <class F>
-void by_constant(primitives::running by, F const& f) {
-  using primitives::running;
-  switch (by) {
-    case running::sum:
-      return f(std::integral_constant<running, running::sum>{});
-    case running::product:
-      return f(std::integral_constant<running, running::product>{});
-    case running::max:
-      return f(std::integral_constant<running, running::max>{});
-  }
-}
 
 template <class Exec, class T, class R>
 void compute(device<Exec>& on, primitives::run_along<T, R> const& p) {

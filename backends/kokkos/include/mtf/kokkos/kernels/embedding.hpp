@@ -53,25 +53,51 @@ struct take_rows_body {
 };
 
 /// For the host: each thread owns some columns and takes the ids in their order, so sums do not depend on the number of
-/// threads.
+/// threads. It fetches what it adds to next: rows of a table come in any order.
 template <class A, class T>
 struct add_rows_by_columns {
-  static constexpr index strip = 64;
   table_ids ids;
   A* table;
   T const* dy;
+  index strip;  // how many columns: as many as leave work for all threads, since few lines in a row are slow to read
 
+  /// Of `batch` tables, for so many threads.
+  static add_rows_by_columns of(table_ids const& ids, index batch, A* table, T const* dy, index threads) {
+    index const strips = std::clamp<index>(ceil_div(threads, std::max<index>(batch, 1)), 1, ceil_div(ids.width, least));
+    return {ids, table, dy, ceil_div(ceil_div(ids.width, strips), least) * least};
+  }
   [[nodiscard]] index strips() const { return ceil_div(ids.width, strip); }
   void operator()(index item) const {
     index const of_table = item / strips(), column = item % strips() * strip, w = std::min(strip, ids.width - column);
-    for (index r = of_table * ids.count; r < (of_table + 1) * ids.count; ++r) {
-      index const begin = ids.begin(r, of_table);
+    index const end = (of_table + 1) * ids.count;
+    index next = ids.begin(of_table * ids.count, of_table);
+    for (index r = of_table * ids.count; r < end; ++r) {
+      index const begin = next;
+      if (r + 1 < end) next = ids.begin(r + 1, of_table);
       if (begin < 0) continue;
       A* const to = table + begin + column;
       T const* const from = dy + r * ids.width + column;
-      MTF_SIMD
-      for (index j = 0; j < w; ++j) to[j] += load(from[j]);
+      if (next < 0) {
+        add(to, from, w);
+        continue;
+      }
+      A const* const to_next = table + next + column;
+      for (index j = 0; j < w; j += least) {
+        index const m = std::min(least, w - j);
+        fetch(to_next + j);
+        add(to + j, from + j, m);
+      }
     }
+  }
+
+ private:
+  static constexpr index least = 64;  // columns
+  static void add(A* to, T const* from, index n) {
+    MTF_SIMD
+    for (index j = 0; j < n; ++j) to[j] += load(from[j]);
+  }
+  static void fetch(A const* p) {
+    for (index j = 0; j < least; j += 64 / static_cast<index>(sizeof(A))) __builtin_prefetch(p + j, 1);
   }
 };
 
@@ -131,7 +157,8 @@ template <class Exec, class A, class T>
 void add_rows_computed(device<Exec>& on, table_ids const& ids, index batch, A* table, T const* dy) {
   index const count = batch * ids.count;
   if constexpr (runs_on_host<Exec>) {
-    add_rows_by_columns<A, T> const body{ids, table, dy};
+    auto const threads = static_cast<index>(on.exec.concurrency());
+    auto const body = add_rows_by_columns<A, T>::of(ids, batch, table, dy, threads);
     launch_on_host("mtf::add_rows", on.exec, batch * body.strips(), count * ids.width, body);
   } else {
     workspace<index, Exec> const link(on, count);
