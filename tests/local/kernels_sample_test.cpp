@@ -56,6 +56,18 @@ std::int32_t plainly(std::vector<float> const& z, sample_options const& how, dou
   return -2;
 }
 
+/// One thread that is asked as many are.
+struct one_of_many {
+  template <class A, class F>
+  A sum(index n, F f) const {
+    return one_thread{}.sum<A>(n, f);
+  }
+  template <class A, class F>
+  A max(index n, F f) const {
+    return one_thread{}.max<A>(n, f);
+  }
+};
+
 struct drawing {
   sample_options how;
   double uniform;
@@ -101,7 +113,7 @@ TEST_CASE("a position is the one that sorting finds") {
     for (int repeat = 0; repeat < 6; ++repeat) {
       CAPTURE(r.n);
       std::vector<double> x(size(r.outer * r.step())), temperature, min_p, top_k, top_p, uniform;
-      std::vector<std::int32_t> expected, by_one;
+      std::vector<std::int32_t> expected, by_one, by_many;
       for (index row = 0; row < r.count(); ++row) {
         auto const z = any_logits(r.n, random);
         auto const d = any_drawing(random);
@@ -114,8 +126,10 @@ TEST_CASE("a position is the one that sorting finds") {
         uniform.push_back(d.uniform);
         expected.push_back(plainly(z, d.how, d.uniform));
         by_one.push_back(mtf::math::sampled_row(one_thread{}, r.n, dense_logits{z.data()}).drawn(d.how, d.uniform));
+        by_many.push_back(mtf::math::sampled_row(one_of_many{}, r.n, dense_logits{z.data()}).drawn(d.how, d.uniform));
       }
       CHECK(by_one == expected);
+      CHECK(by_many == expected);
       array<float> const logits(x), t(temperature), m(min_p), p(top_p);
       array<std::int32_t> const k(top_k), out(r.count());
       array<double> const u(uniform);

@@ -80,6 +80,7 @@ class sample_weights {
 
 /// A team of one thread.
 struct one_thread {
+  static constexpr bool alone = true;
   /// f(j) for j < n, added up.
   template <class A, class F>
   [[nodiscard]] MTF_FUNCTION A sum(std::int64_t n, F f) const {
@@ -107,7 +108,8 @@ struct dense_logits {
 };
 
 /// A row of logits, of which z(j) gives that at j < n, and who sums over it: `team.template sum<A>(n, f)` adds f(j) up
-/// for j < n, and `max` has the largest; each of a team's threads gets it (mtf/kokkos/launch/team.hpp).
+/// for j < n, and `max` has the largest; each of a team's threads gets it (mtf/kokkos/launch/team.hpp). One that says
+/// that it is `alone` is one thread.
 template <class Team, class Row>
 class sampled_row {
  public:
@@ -117,37 +119,41 @@ class sampled_row {
   [[nodiscard]] MTF_FUNCTION std::int32_t drawn(sample_options const& how, double uniform) const {
     Row const z = z_;
     constexpr auto none = std::numeric_limits<std::int32_t>::min();
-    auto const top = team_.template max<std::int32_t>(n_, [=](std::int64_t j) { return logit_order(z(j)); });
+    auto const top =
+        team_.template max<std::int32_t>(n_, [=](std::int64_t j) MTF_INLINE_LAMBDA { return logit_order(z(j)); });
     if (top == none) return -1;
     auto const largest = number_at<float>(top);
     if (!(how.temperature > 0) || largest == std::numeric_limits<float>::infinity())
-      return first_beyond(0, [=](std::int64_t j) { return logit_order(z(j)) == top ? 1U : 0U; });
+      return first_beyond(0, [=](std::int64_t j) MTF_INLINE_LAMBDA { return logit_order(z(j)) == top ? 1U : 0U; });
 
     sample_weights const weights(n_, largest, how.temperature);
     std::uint64_t const least_weight = weights.part(how.min_p);
     std::int32_t least = none + 1;
     if (how.top_k > 0 && how.top_k < n_)
-      least =
-          larger(least, threshold(static_cast<std::uint64_t>(how.top_k), top, [=](float) { return std::uint64_t{1}; }));
+      least = larger(least, threshold(static_cast<std::uint64_t>(how.top_k), top,
+                                      [=](float) MTF_INLINE_LAMBDA { return std::uint64_t{1}; }));
     // That of a logit in `least`'s place, or above it, if it is not too small by itself.
-    auto const weight = [=](float x) {
+    auto const weight = [=](float x) MTF_INLINE_LAMBDA {
       std::uint64_t const w = logit_order(x) >= least ? weights.of(x) : 0;
       return w >= least_weight ? w : 0;
     };
-    std::uint64_t total = sum(0, n_, [=](std::int64_t j) { return weight(z(j)); });
+    std::uint64_t total = sum(0, n_, [=](std::int64_t j) MTF_INLINE_LAMBDA { return weight(z(j)); });
     std::int64_t last = n_;  // of those in the place of `least`, where the first is that is not drawn
     if (how.top_p < 1) {
       std::uint64_t const needed = part_of(total, how.top_p);
       least = threshold(needed, top, weight);
       auto const at = least;
-      std::uint64_t const above = sum(0, n_, [=](std::int64_t j) { return logit_order(z(j)) > at ? weight(z(j)) : 0; });
+      std::uint64_t const above =
+          sum(0, n_, [=](std::int64_t j) MTF_INLINE_LAMBDA { return logit_order(z(j)) > at ? weight(z(j)) : 0; });
       std::uint64_t const each = weight(number_at<float>(at)), taken = (needed - above + each - 1) / each;
-      last = first_beyond(taken - 1, [=](std::int64_t j) { return logit_order(z(j)) == at ? 1U : 0U; }) + 1;
+      last =
+          first_beyond(taken - 1, [=](std::int64_t j) MTF_INLINE_LAMBDA { return logit_order(z(j)) == at ? 1U : 0U; }) +
+          1;
       total = above + taken * each;
     }
     auto const at = least;
     auto const end = last;
-    return first_beyond(upper_product(of_64_bits(uniform), total), [=](std::int64_t j) {
+    return first_beyond(upper_product(of_64_bits(uniform), total), [=](std::int64_t j) MTF_INLINE_LAMBDA {
       auto const place = logit_order(z(j));
       return place > at || (place == at && j < end) ? weight(z(j)) : 0;
     });
@@ -156,7 +162,8 @@ class sampled_row {
  private:
   template <class F>
   MTF_FUNCTION std::uint64_t sum(std::int64_t from, std::int64_t to, F f) const {
-    return team_.template sum<std::uint64_t>(to - from, [=](std::int64_t j) { return std::uint64_t{f(from + j)}; });
+    return team_.template sum<std::uint64_t>(
+        to - from, [=](std::int64_t j) MTF_INLINE_LAMBDA { return std::uint64_t{f(from + j)}; });
   }
   /// The first position up to which f adds up to more than this; it does so over the row.
   template <class F>
@@ -178,16 +185,35 @@ class sampled_row {
   /// of all logits does.
   template <class F>
   MTF_FUNCTION std::int32_t threshold(std::uint64_t needed, std::int32_t top, F f) const {
+    if constexpr (requires { Team::alone; }) return threshold_alone(needed, f);
     Row const z = z_;
-    constexpr std::uint32_t sign = 0x80000000U;  // unsigned numbers in the places' order
     std::uint32_t const most = static_cast<std::uint32_t>(top) ^ sign;
     std::uint32_t found = 0;
     for (std::uint32_t bit = sign; bit != 0; bit >>= 1U) {
       if ((found | bit) > most) continue;
       auto const place = static_cast<std::int32_t>((found | bit) ^ sign);
-      std::uint64_t const there =
-          sum(0, n_, [=](std::int64_t j) { return logit_order(z(j)) >= place ? f(z(j)) : std::uint64_t{0}; });
+      std::uint64_t const there = sum(0, n_, [=](std::int64_t j) MTF_INLINE_LAMBDA {
+        return logit_order(z(j)) >= place ? f(z(j)) : std::uint64_t{0};
+      });
       if (there >= needed) found |= bit;
+    }
+    return static_cast<std::int32_t>(found ^ sign);
+  }
+  /// The same in three passes: what f adds up to in each of equally large ranges of places, then in those of one of
+  /// them. (A device's threads would write to the same ranges; passes that only read are short there.)
+  template <class F>
+  MTF_FUNCTION std::int32_t threshold_alone(std::uint64_t needed, F f) const {
+    std::uint32_t found = 0;
+    for (std::uint32_t shift = 22; shift < 32U; shift -= 11) {  // the last ranges are one place
+      std::uint64_t in[2048] = {};
+      for (std::int64_t j = 0; j < n_; ++j) {
+        float const x = z_(j);
+        std::uint32_t const place = static_cast<std::uint32_t>(logit_order(x)) ^ sign;
+        if (std::uint64_t{place ^ found} >> (shift + 11U) == 0) in[place >> shift & 2047U] += f(x);
+      }
+      std::uint32_t range = 2047;
+      for (; range > 0 && in[range] < needed; --range) needed -= in[range];
+      found |= range << shift;
     }
     return static_cast<std::int32_t>(found ^ sign);
   }
@@ -203,6 +229,7 @@ class sampled_row {
     return uniform < 1 ? static_cast<std::uint64_t>(uniform * 0x1p53) << 11U : ~std::uint64_t{0};
   }
 
+  static constexpr std::uint32_t sign = 0x80000000U;  // unsigned numbers in the places' order
   Team team_;
   Row z_;
   std::int64_t n_;

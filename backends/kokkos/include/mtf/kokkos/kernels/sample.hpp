@@ -11,7 +11,7 @@
 
 namespace mtf::kokkos {
 
-/// The logits of a row.
+/// The logits of a row that lie apart.
 struct logits_of_row {
   float const* x;
   index step;
@@ -24,7 +24,16 @@ struct sample_rows_body {
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team, index row) const {
     index const inner = p.of.inner;
-    logits_of_row const z{p.x + row / inner * p.of.step() + row % inner, inner};
+    float const* const x = p.x + row / inner * p.of.step() + row % inner;
+    if (inner == 1)
+      draw(team, row, math::dense_logits{x});
+    else
+      draw(team, row, logits_of_row{x, inner});
+  }
+
+ private:
+  template <class Team, class Logits>
+  KOKKOS_FUNCTION void draw(Team const& team, index row, Logits const& z) const {
     std::int32_t const drawn = math::sampled_row(team, p.of.n, z).drawn(p.each.of(p.how, row), p.uniform[row]);
     team.once([&] { p.out[row] = drawn; });
   }
