@@ -82,7 +82,7 @@ constexpr mtf::tools::sampling most_likely{.temperature = 0};
 TEST_CASE("what the ranks find is what is drawn of logits") {
   std::mt19937 random(7);
   auto const any = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
-  std::int64_t went_on = 0;
+  std::int64_t went_on = 0, drew = 0;
   for (int round = 0; round < 80; ++round) {
     CAPTURE(round);
     support::remembering_model model;
@@ -97,7 +97,9 @@ TEST_CASE("what the ranks find is what is drawn of logits") {
       t.ends = any(0, 2) == 0 ? ids{} : ids{100, 0, 101};  // of 27 letters
       t.how = most_likely;
       t.how.top_k = any(0, 3);
-      if (any(0, 6) == 0) t.how.temperature = 0.7;
+      if (any(0, 2) == 0) t.how.temperature = any(1, 3) * 0.5;
+      if (any(0, 3) == 0) t.how.top_p = 0.8;
+      if (any(0, 3) == 0) t.how.min_p = 0.05;
       if (any(0, 9) == 0) t.how.repetition_penalty = 1.2;
       t.seed = static_cast<std::uint64_t>(any(0, 5));
       t.most = any(1, 60);
@@ -121,6 +123,7 @@ TEST_CASE("what the ranks find is what is drawn of logits") {
       CHECK(finding.most_under_way <= (asynchronous ? 2 : 1));
       if (!asynchronous) CHECK(finding.went_on == 0);
       went_on += finding.went_on;
+      drew += finding.drew;
       for (std::size_t i = 0; i < texts.size(); ++i) {
         CAPTURE(i);
         CHECK(found[i].pieces_after_end == 0);
@@ -135,6 +138,7 @@ TEST_CASE("what the ranks find is what is drawn of logits") {
     }
   }
   CHECK(went_on > 500);
+  CHECK(drew > 500);
 }
 
 TEST_CASE("steps are asked for before the tokens of those before are read, and no more of them than are needed") {
@@ -158,13 +162,26 @@ TEST_CASE("steps are asked for before the tokens of those before are read, and n
   CHECK(model.went_on - before == first);
 }
 
+TEST_CASE("tokens are drawn a step ahead too") {
+  support::remembering_model drawn, model;
+  model.finds = model.asynchronous = true;
+  std::vector<asked> texts{{.prompt = {1, 2}, .ends = {}, .how = {.temperature = 0.9, .top_k = 7}},
+                           {.prompt = {5}, .ends = {}, .how = {.temperature = 1.3, .top_p = 0.7}, .seed = 4}};
+  auto const expected = write(drawn.on_ranks(), {}, texts), found = write(model.on_ranks(), {}, texts);
+  for (std::size_t i = 0; i < texts.size(); ++i) CHECK(found[i].tokens == expected[i].tokens);
+  CHECK(expected[0].tokens !=
+        write(drawn.on_ranks(), {}, {{.prompt = {1, 2}, .ends = {}, .how = most_likely}})[0].tokens);
+  CHECK(model.drawn == 0);
+  CHECK(model.went_on > 15);
+  CHECK(model.most_under_way == 2);
+}
+
 TEST_CASE("what needs the logits on the host gets them") {
-  for (int const what : {0, 1, 2, 3, 4, 5, 6}) {
+  for (int const what : {1, 2, 3, 4, 5, 6}) {
     CAPTURE(what);
     support::remembering_model model;
     model.finds = model.asynchronous = true;
     asked one{.prompt = {3}, .ends = {0}, .how = most_likely, .most = 12};
-    if (what == 0) one.how.temperature = 0.5;
     if (what == 1) one.how.repetition_penalty = 1.5;
     if (what == 2) one.how.frequency_penalty = 0.5;
     if (what == 3) one.how.presence_penalty = 0.5;

@@ -169,4 +169,107 @@ definition categorical(std::uint64_t key, double temperature) {
   };
 }
 
+namespace {
+
+/// The numbers of a row as floats, with what rounding may have changed them by.
+class drawn_row {
+ public:
+  drawn_row(tape& t, row const& x, sampling const& how) : t_(t), x_(x), how_(how) {
+    for (double* const option : {&how_.temperature, &how_.min_p, &how_.top_p}) *option = static_cast<float>(*option);
+    for (number const v : x) {
+      z_.push_back(static_cast<float>(t.value(v)));
+      if (!std::isnan(z_.back())) largest_ = std::max(largest_, z_.back());
+    }
+  }
+  number by(number uniform) {
+    if (std::isinf(largest_) && largest_ < 0) return position(-1);
+    if (!(how_.temperature > 0) || std::isinf(largest_)) return position(the_largest());
+    double error = 0, total = 0;
+    for (std::size_t i = 0; i < z_.size(); ++i) {
+      order_.push_back(i);
+      double const w = std::exp((static_cast<double>(z_[i]) - static_cast<double>(largest_)) / how_.temperature);
+      weight_.push_back(w >= 0x1p-40 ? w : 0);  // not NaN
+      if (weight_[i] > 0) error = std::max(error, t_[x_[i]].error);
+    }
+    changes_ = 8 * (error / how_.temperature + t_[uniform].error);
+    std::erase_if(order_, [&](auto i) { return std::isnan(z_[i]); });
+    std::ranges::stable_sort(order_, [&](auto i, auto j) { return z_[i] > z_[j]; });
+    leave_k();
+    std::erase_if(order_, [&](auto i) { return weight_[i] == 0 || below(weight_[i], how_.min_p, 1); });
+    for (auto const i : order_) total += weight_[i];
+    if (how_.top_p < 1) total = leave_p(total);
+    std::ranges::sort(order_);
+    double const u = t_.value(uniform) > 0 ? std::min(t_.value(uniform), 0x1.fffffffffffffp-1) : 0;
+    double sum = 0;
+    for (auto const i : order_)
+      if (i == order_.back() || below(u * total, sum += weight_[i], total)) return position(static_cast<int>(i));
+    return position(-1);
+  }
+
+ private:
+  number position(int i) { return t_.constant(i); }
+  /// a < b, of parts of a total that rounding changes a little.
+  bool below(double a, double b, double total) {
+    bool const exact = changes_ == 0 && a == b;
+    if (std::abs(a - b) < (1e-6 + changes_) * total && !exact && a != 0 && b != 0) t_.reject();
+    return a < b;
+  }
+  int the_largest() {
+    int first = -1;
+    for (std::size_t i = 0; i < z_.size(); ++i)
+      if (first < 0 && z_[i] == largest_) first = static_cast<int>(i);
+    for (number const v : x_)
+      if (v != x_[at(first)]) t_.told_apart(v, x_[at(first)]);
+    return first;
+  }
+  void leave_k() {
+    auto const k = static_cast<std::size_t>(std::max(how_.top_k, 0));
+    if (k == 0 || k >= order_.size()) return;
+    auto const kth = order_[k - 1];
+    for (auto const i : order_)
+      if (i != kth) t_.told_apart(x_[i], x_[kth]);
+    std::erase_if(order_, [&](auto i) { return z_[i] < z_[kth]; });
+  }
+  /// What is left.
+  double leave_p(double total) {
+    for (std::size_t i = 1; i < order_.size(); ++i) t_.told_apart(x_[order_[i - 1]], x_[order_[i]]);
+    double sum = 0;
+    std::size_t kept = 0;
+    while (kept < order_.size() && (kept == 0 || below(sum, how_.top_p * total, total))) sum += weight_[order_[kept++]];
+    order_.resize(kept);
+    return sum;
+  }
+
+  tape& t_;
+  row const& x_;
+  sampling how_;
+  std::vector<float> z_;
+  std::vector<double> weight_;
+  std::vector<std::size_t> order_;
+  float largest_ = -std::numeric_limits<float>::infinity();
+  double changes_ = 0;
+};
+
+template <class How>
+void draw_rows(tape& t, operands const& x, array& y, How const& how) {
+  each(y, [&](position const& p) {
+    row const all = along(*x[0], without(x[0]->dims, y.dims), p);
+    y[p] = drawn_row(t, all, how(p)).by((*x[1])[p]);
+  });
+}
+
+}  // namespace
+
+definition sample(sampling const& how) {
+  return [=](tape& t, operands const& x, array& y) { draw_rows(t, x, y, [&](position const&) { return how; }); };
+}
+definition sample_each() {
+  return [](tape& t, operands const& x, array& y) {
+    draw_rows(t, x, y, [&](position const& p) {
+      auto const of = [&](std::size_t i) { return t.value((*x[i])[p]); };
+      return sampling{.temperature = of(2), .min_p = of(3), .top_k = static_cast<int>(of(4)), .top_p = of(5)};
+    });
+  };
+}
+
 }  // namespace define

@@ -34,5 +34,17 @@ definition argsort(int dim);
 /// Where x + temperature g is largest along the dimension that the result lacks; g = -log(-log u), u being uniform by
 /// the key and the number of the element.
 definition categorical(std::uint64_t key, double temperature);
+/// How positions are drawn: temperature (0: the largest), then what may be drawn.
+struct sampling {
+  double temperature = 1, min_p = 0;
+  int top_k = 0;
+  double top_p = 1;
+};
+/// The position along the dimension that the result lacks that the second operand's number draws from the first's: with
+/// softmax's probabilities of floats over the temperature, of those that min_p, the k likeliest and top_p leave. -1:
+/// all are NaN or -infinity.
+definition sample(sampling const& how);
+/// The same by operands: the third is the temperature, then min_p, top_k, top_p.
+definition sample_each();
 
 }  // namespace define

@@ -86,6 +86,8 @@ void add_nn(table& all) {
   FUZZ_OF_ONE((ab), define::argsort(0), mtf::argsort<a>(x));
   FUZZ_OF_ONE((ab), define::categorical(mtf::random_key(13).bits(), 0.8),
               mtf::categorical<b>(x, mtf::random_key(13), 0.8));
+  FUZZ_OF_TWO((ab, arg<T, a>), define::sample({.temperature = 0.9, .min_p = 0.17, .top_k = 3, .top_p = 0.83}),
+              mtf::sample<b>(x, y, {.temperature = 0.9F, .min_p = 0.17F, .top_k = 3, .top_p = 0.83F}));
   FUZZ_OF_TWO((ab, each_a), define::gather(1), mtf::gather<b>(x, y));
   FUZZ_OF_TWO((bc, each_a), define::gather(1), mtf::gather<b>(x, y));
   FUZZ_OF_TWO((ac, each_a), define::scatter_add(1), mtf::scatter_add<b>(y, x));

@@ -26,6 +26,7 @@ class remembering_model {
   std::int64_t arranged = 0, most_rows = 0, most_memory = 0;
   std::int64_t drawn = 0, given = 0, went_on = 0,
                most_under_way = 0;  // steps: of logits, by go_on with tokens, without
+  std::int64_t drew = 0;            // tokens by temperature
 
   /// The logits behind these tokens: letters more often than other bytes, now and then the byte 0.
   [[nodiscard]] std::vector<float> behind(std::vector<std::int32_t> const& tokens) const {
@@ -83,9 +84,8 @@ class remembering_model {
         .go_on = {},
         .found = {}};
     if (finds) {
-      all.go_on = [this](std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
-        go_on(ids, places);
-      };
+      all.go_on = [this](std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places,
+                         std::vector<mtf::tools::row_sampling> const& how) { go_on(ids, places, how); };
       all.found = [this] {
         must(!found_.empty(), "something to be found");
         auto const ids = found_.front();
@@ -133,7 +133,8 @@ class remembering_model {
     return all;
   }
 
-  void go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
+  void go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places,
+             std::vector<mtf::tools::row_sampling> const& how) {
     if (ids.empty()) {
       ++went_on;
       must(newest_.size() == rows_.size(), "rows as they were");
@@ -143,13 +144,17 @@ class remembering_model {
       must(found_.empty(), "nothing is under way");
       newest_ = ids;
       places_ = places;
+      how_ = how;
+      must(how.empty() || how.size() == rows_.size(), "how each row is drawn");
     }
     auto const tokens = newest_;
     auto const z = next(tokens, places_);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       auto const* const of = z.data() + static_cast<std::int64_t>(i) * vocabulary;
-      auto const* const largest = std::max_element(of, of + vocabulary);
-      newest_[i] = std::isnan(*of) ? -1 : static_cast<std::int32_t>(largest - of);
+      mtf::math::sampled_row const row(mtf::math::one_thread{}, vocabulary, mtf::math::dense_logits{of});
+      auto const by = how_.empty() ? mtf::tools::row_sampling() : how_[i];
+      drew += by.how.temperature > 0 ? 1 : 0;
+      newest_[i] = row.drawn(by.how, mtf::tools::number_of_token(by.key, places_[i] + 1));
     }
     found_.push_back(newest_);
     most_under_way = std::max<std::int64_t>(most_under_way, std::ssize(found_));
@@ -159,6 +164,7 @@ class remembering_model {
   std::vector<std::vector<std::int32_t>> rows_;
   std::int64_t prompt_memory_ = 0, memory_ = 0;
   std::vector<std::int32_t> newest_, places_;
+  std::vector<mtf::tools::row_sampling> how_;
   std::deque<std::vector<std::int32_t>> found_;
 };
 

@@ -56,6 +56,8 @@ closed_form forward_only(closed_form const& form);
 /// Rows in order: `dim` is whole meanwhile, its axes splitting others. What comes back are positions (`bytes` 4), or as
 /// large as what goes (0).
 closed_form sorted(int dim, int bytes = 0);
+/// The same of rows of floats, from each of which one position comes back; the other operands are over the rows.
+closed_form drawn(int dim);
 /// Elements that numbers name along a dimension, and their sums where numbers say: `summed` are the numbers' own.
 closed_form gathered_along(int dim, std::vector<int> out);
 closed_form scattered(int dim, set summed, std::vector<int> out);

@@ -298,22 +298,52 @@ closed_form forward_only(closed_form const& form) {
   };
 }
 
+/// A place with `dim` whole, its axes splitting others.
+static place with_whole_rows(mesh_code const& m, place const& x, int dim) {
+  place whole = x;
+  whole.split = with_split(x.split, dim, 0);
+  unsigned const split = split_of(x.split, dim);
+  for (int i = 0; i < depth(split); ++i)
+    for (int const d : x.dims) {
+      int const here = stored_of[static_cast<std::size_t>(d)] / m.along(whole.axes(d));
+      if (d == dim || here % m.along(bit(axis_at(split, i))) != 0) continue;
+      unsigned const own = split_of(whole.split, d);
+      whole.split = with_split(whole.split, d, with_axis(own, depth(own), axis_at(split, i)));
+      break;
+    }
+  return whole;
+}
+
+closed_form drawn(int dim) {
+  return [=](situation const& s) {
+    place x = s.in[0];
+    answer a;
+    x.bytes = std::max(x.bytes, 4);
+    take_sum(a.forward, s.mesh, x.partial, x);
+    for (std::size_t i = 1; i < s.in.size(); ++i) {
+      place row = s.in[i];
+      row.bytes = 8;
+      take_sum(a.forward, s.mesh, row.partial, row);
+      if (s.in.size() > 2 && row.partial != 0) a.sends_known = false;  // of some the sum is taken before they are cast
+    }
+    x.partial = 0;
+    x.bytes = 4;
+    place const whole = with_whole_rows(s.mesh, x, dim);
+    a.out = x.without(bit(dim));
+    a.sends_known = moved(s.mesh, x, whole, a.forward) && a.sends_known;
+    a.sends_known = moved(s.mesh, whole.without(bit(dim)), a.out, a.forward) && a.sends_known;
+    a.gradients.assign(s.in.size(), 0);
+    return a;
+  };
+}
+
 closed_form sorted(int dim, int bytes) {
   return [=](situation const& s) {
-    place x = s.in[0], whole = x;
+    place x = s.in[0];
     answer a;
     take_sum(a.forward, s.mesh, x.partial, x);
-    x.partial = whole.partial = 0;
-    whole.split = with_split(x.split, dim, 0);
-    unsigned const split = split_of(x.split, dim);
-    for (int i = 0; i < depth(split); ++i)
-      for (int const d : x.dims) {
-        int const here = stored_of[static_cast<std::size_t>(d)] / s.mesh.along(whole.axes(d));
-        if (d == dim || here % s.mesh.along(bit(axis_at(split, i))) != 0) continue;
-        unsigned const own = split_of(whole.split, d);
-        whole.split = with_split(whole.split, d, with_axis(own, depth(own), axis_at(split, i)));
-        break;
-      }
+    x.partial = 0;
+    place whole = with_whole_rows(s.mesh, x, dim);
     a.out = x;
     a.gradients = {s.seed};
     a.sends_known = moved(s.mesh, x, whole, a.forward);

@@ -24,6 +24,9 @@ SWEEP_OF_ONE(argsort_a, (real<c, a>), mtf::argsort<a>(x))
 SWEEP_OF_ONE(argsort_integers, (whole<a, b, c>), mtf::argsort<b>(x))
 SWEEP_OF_ONE(categorical_a, (real<b, a>), mtf::categorical<a>(x, mtf::random_key(11), 0.7))
 SWEEP_OF_ONE(categorical_b, (real<a, b, c>), mtf::categorical<b>(x, mtf::random_key(12)))
+SWEEP_OF_TWO(sample_a, (real<b, a>, real<b>), mtf::sample<a>(x, y, {.temperature = 0.7F, .top_k = 2, .top_p = 0.83F}))
+SWEEP_OF_TWO(sample_b, (real<a, b, c>, real<c, a>), mtf::sample<b>(x, y, {.min_p = 0.31F}))
+SWEEP_OF_FOUR(sample_each, (real<b, a>, real<b>, real<b>, whole<b>), mtf::sample<a>(x, y, z, y, w, z))
 
 documentation const tops{
     .names = {"top_k"},
@@ -66,6 +69,26 @@ documentation const choices{
     .forward = "as for argmax",
     .backward = "no gradient",
     .partial = "reduced"};
+
+documentation const samples{
+    .names = {"sample"},
+    .call = "sample<dim>(logits, uniform, {.temperature, .min_p, .top_k, .top_p}), or tensors of these",
+    .meaning =
+        "The position along dim (int32) that each row's number of [0, 1) draws, with the probabilities of "
+        "softmax(logits / temperature), 0: the largest; min_p, top_k and top_p are applied in this order. The same, to "
+        "the bit, on every backend and under every layout. NaN is not drawn; -1: there is nothing to draw.",
+    .forward =
+        "along the dimension: what a relayout sends by which its axes split other dimensions that they divide, an "
+        "all-to-all, and an all-gather of the result; an axis that divides none: an all-gather, and nothing back",
+    .backward = "no gradient",
+    .partial = "reduced"};
+
+/// Of operands that stand for several: the second for min_p too, the third for temperature and top_p.
+define::definition each_by_few() {
+  return [means = define::sample_each()](define::tape& t, define::operands const& x, define::array& y) {
+    means(t, {x[0], x[1], x[2], x[1], x[3], x[2]}, y);
+  };
+}
 
 }  // namespace
 
@@ -113,6 +136,17 @@ std::vector<operation> sorting_operations() {
           .without_gradient(),
       entry<categorical_b>("categorical<b>(x[a, b, c], key)", choices,
                            define::categorical(mtf::random_key(12).bits(), 1), forms::largest(1, 1, {0, 2}))
+          .without_gradient(),
+      entry<sample_a>("sample<a>(x[b, a], u[b], {.temperature = 0.7, .top_k = 2, .top_p = 0.83})", samples,
+                      define::sample({.temperature = 0.7, .top_k = 2, .top_p = 0.83}), forms::drawn(0))
+          .drawn(0, 1)
+          .without_gradient(),
+      entry<sample_b>("sample<b>(x[a, b, c], u[c, a], {.min_p = 0.31})", samples, define::sample({.min_p = 0.31}),
+                      forms::drawn(1))
+          .drawn(0, 1)
+          .without_gradient(),
+      entry<sample_each>("sample<a>(x[b, a], u[b], t[b], u[b], n[b], t[b])", samples, each_by_few(), forms::drawn(0))
+          .drawn(0, 1)
           .without_gradient(),
   };
   return ops;

@@ -50,7 +50,9 @@ std::vector<ids> written(mtf::tools::model_on_ranks const& model, bool and_drawn
     auto& c = *all.emplace_back(std::make_shared<completion>());
     for (std::int32_t k = 0; k <= 2 * n % 5; ++k) c.prompt.push_back((7 * n + 11 * k + 3) % 61);
     c.how = most_likely;
-    if (and_drawn && i == 4) c.how.temperature = 0.8;
+    c.key = mtf::random_key(i);
+    if (and_drawn && i % 2 == 0) c.how = {.temperature = 0.8, .min_p = 0.001, .top_k = 2 * n, .top_p = 0.95};
+    if (and_drawn && i == 5) c.how.repetition_penalty = 1.2;
     c.most = 5 + 7 * n % 16;
     if (i % 2 == 1) c.ends = {static_cast<std::int32_t>(5 * i), 9, 21, 33};
     c.tell = [](mtf::tools::piece const&) {};
@@ -78,10 +80,13 @@ TEST_CASE("tokens that the ranks find are those that are drawn of logits") {
       for (bool const and_drawn : {false, true}) {
         auto drawn = model.on_ranks();
         std::int64_t under_way = 0, most_under_way = 0;
+        bool drew = false;
         auto finding = drawn;
-        finding.go_on = [&, go_on = drawn.go_on](ids const& tokens, ids const& places) {
+        finding.go_on = [&, go_on = drawn.go_on](ids const& tokens, ids const& places,
+                                                 std::vector<mtf::tools::row_sampling> const& how) {
+          drew = drew || !how.empty();
           most_under_way = std::max(most_under_way, ++under_way);
-          go_on(tokens, places);
+          go_on(tokens, places, how);
         };
         finding.found = [&, found = drawn.found] {
           --under_way;
@@ -97,6 +102,7 @@ TEST_CASE("tokens that the ranks find are those that are drawn of logits") {
         if (!model.on_ranks().speaks) continue;
         CHECK(most_under_way == 2);
         CHECK(under_way == 0);
+        CHECK(drew == and_drawn);
         CHECK(found == expected);
         CHECK(found_ahead == expected);
         if (!and_drawn && under_none.empty()) under_none = expected;

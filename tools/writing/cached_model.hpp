@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include <mtf/core/host_device.hpp>
 #include <mtf/mtf.hpp>
 #include <mtf/ops/indexing.hpp>
+#include <mtf/ops/sorting/sample.hpp>
 #include <mtf/tensor/host_copy.hpp>
 
 #include "../model_source.hpp"
@@ -33,6 +35,13 @@ concept continues = has_files<Task> && requires {
   typename Task::all_rows_at;
 };
 
+/// The number that draws the token behind the one at `place`, of a text with this key.
+struct number_behind {
+  MTF_FUNCTION double operator()(std::int32_t key_upper, std::int32_t key_lower, std::int32_t place) const {
+    return number_of_token(of_halves(key_upper, key_lower), std::int64_t{place} + 1);
+  }
+};
+
 /// All of x on every rank.
 template <class X>
 auto whole(X const& x) {
@@ -52,22 +61,22 @@ class cached_model {
   /// What `model` asks goes to *this, which outlives it.
   model_on_ranks on_ranks() {
     auto const extent = [&](char const* name) { return machine_->layouts().extents().find(name).value(); };
-    return {
-        .vocabulary = extent("vocab"),
-        .positions = extent("positions"),
-        .rows_of = rows_of_,
-        .memory_of = memory_of_,
-        .speaks = speaks(),
-        .asynchronous = !Backend::memory_is_the_hosts,
-        .tell = [this](std::span<std::int32_t> message) { tell(message); },
-        .begin = [this](std::int64_t n) { prompt_ = empty(rows_of_, prompt_memory_ = n); },
-        .read = [this](std::vector<std::int32_t> const& ids, std::int64_t start) { return read(ids, start); },
-        .arrange = [this](std::vector<std::int32_t> const& from, std::int64_t n) { arrange(from, n); },
-        .keep = [this](std::int64_t row) { keep(row); },
-        .next = [this](std::vector<std::int32_t> const& ids,
-                       std::vector<std::int32_t> const& at) { return next(ids, at); },
-        .go_on = [this](std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& at) { go_on(ids, at); },
-        .found = [this] { return found(); }};
+    return {.vocabulary = extent("vocab"),
+            .positions = extent("positions"),
+            .rows_of = rows_of_,
+            .memory_of = memory_of_,
+            .speaks = speaks(),
+            .asynchronous = !Backend::memory_is_the_hosts,
+            .tell = [this](std::span<std::int32_t> message) { tell(message); },
+            .begin = [this](std::int64_t n) { prompt_ = empty(rows_of_, prompt_memory_ = n); },
+            .read = [this](std::vector<std::int32_t> const& ids, std::int64_t start) { return read(ids, start); },
+            .arrange = [this](std::vector<std::int32_t> const& from, std::int64_t n) { arrange(from, n); },
+            .keep = [this](std::int64_t row) { keep(row); },
+            .next = [this](std::vector<std::int32_t> const& ids,
+                           std::vector<std::int32_t> const& at) { return next(ids, at); },
+            .go_on = [this](std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& at,
+                            std::vector<row_sampling> const& how) { go_on(ids, at, how); },
+            .found = [this] { return found(); }};
   }
 
  private:
@@ -84,6 +93,7 @@ class cached_model {
   using numbers = mtf::place<std::int32_t, layout_type, Backend>;
   using tokens = typename numbers::template tensor<batch, sequence>;
   using each = typename numbers::template tensor<batch>;
+  using each_float = typename mtf::place<float, layout_type, Backend>::template tensor<batch>;
   struct one_row : mtf::dim<"one_row", 1> {};
   struct shorter : mtf::dim<"shorter"> {};  // the memory, before it grew
 
@@ -159,13 +169,21 @@ class cached_model {
     give(ids, places);
     return mtf::to_global(step());
   }
-  void go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
-    if (ids.empty())
+  void go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places,
+             std::vector<row_sampling> const& how) {
+    if (ids.empty()) {
       places_ = each(places_ + 1);
-    else
+    } else {
       give(ids, places);
+      draw_by(how);
+    }
     // (Newest is one position: the largest along it takes that away.)
-    ids_ = each(most_likely<vocab>(mtf::reduce_max<newest>(step())));
+    auto const logits = mtf::reduce_max<newest>(step());
+    if (draws_)
+      ids_ = each(mtf::sample<vocab>(logits, mtf::map(number_behind{}, key_upper_, key_lower_, places_), temperature_,
+                                     min_p_, top_k_, top_p_));
+    else
+      ids_ = each(most_likely<vocab>(logits));
     auto const all = whole(ids_);
     if (speaks()) found_.emplace_back(all);
   }
@@ -173,6 +191,25 @@ class cached_model {
     auto const ids = found_.front().local();
     found_.pop_front();
     return ids;
+  }
+  /// How each row's tokens are drawn until this is said anew.
+  void draw_by(std::vector<row_sampling> const& how) {
+    draws_ = !how.empty();
+    if (!draws_) return;
+    mtf::extents_value const count{{"batch", row_count_}};
+    auto const column = [&]<class X>(std::type_identity<X>, auto const& of) {
+      std::vector<typename X::element_type> all;
+      for (auto const& row : how) all.push_back(of(row));
+      return mtf::from_global<X>(*machine_, all, count);
+    };
+    constexpr std::type_identity<each> whole_numbers;
+    constexpr std::type_identity<each_float> floats;
+    temperature_ = column(floats, [](row_sampling const& row) { return row.how.temperature; });
+    min_p_ = column(floats, [](row_sampling const& row) { return row.how.min_p; });
+    top_k_ = column(whole_numbers, [](row_sampling const& row) { return row.how.top_k; });
+    top_p_ = column(floats, [](row_sampling const& row) { return row.how.top_p; });
+    key_upper_ = column(whole_numbers, [](row_sampling const& row) { return upper_half(row.key); });
+    key_lower_ = column(whole_numbers, [](row_sampling const& row) { return lower_half(row.key); });
   }
   /// The token of each row, and its position.
   void give(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
@@ -198,6 +235,10 @@ class cached_model {
   cache prompt_, rows_;
   each ids_, places_;  // of the rows' newest tokens
   tokens column_;      // 0, of all rows
+  // How the rows' tokens are drawn, if not the most likely ones are taken.
+  bool draws_ = false;
+  each_float temperature_, min_p_, top_p_;
+  each top_k_, key_upper_, key_lower_;
   std::deque<mtf::host_copy<decltype(whole(std::declval<each const&>()))>> found_;
 };
 

@@ -1,6 +1,7 @@
 #include "engine.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -25,28 +26,48 @@ std::int64_t up_to(std::int64_t n, std::int64_t multiple) { return (n + multiple
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-constexpr std::size_t head = 5;  // of a message: what, two numbers, the lengths of two lists
+constexpr std::size_t head = 6;  // of a message: what, two numbers, the lengths of three lists
+constexpr std::size_t of_row_sampling = 6;
+
+/// Numbers of a message.
+template <class Out>
+Out put(row_sampling const& row, Out to) {
+  auto const bits = [](float x) { return std::bit_cast<std::int32_t>(x); };
+  for (std::int32_t const n : {bits(row.how.temperature), bits(row.how.min_p), row.how.top_k, bits(row.how.top_p),
+                               upper_half(row.key), lower_half(row.key)})
+    *to++ = n;
+  return to;
+}
+template <class In>
+row_sampling row_sampling_at(In from) {
+  auto const number = [&](std::ptrdiff_t i) { return std::bit_cast<float>(from[i]); };
+  return {{.temperature = number(0), .min_p = number(1), .top_k = from[2], .top_p = number(3)},
+          of_halves(from[4], from[5])};
+}
 
 }  // namespace
 
 engine::engine(model_on_ranks const& model, engine_limits const& limits) : model_(model), limits_(limits) {
   limits_.rows = up_to(limits_.rows, model_.rows_of);
   limits_.chunk = std::min(limits_.chunk, model_.positions);
-  message_.resize(head + static_cast<std::size_t>(std::max(limits_.chunk, 2 * limits_.rows)));
+  message_.resize(head + static_cast<std::size_t>(std::max<std::int64_t>(
+                             limits_.chunk, (2 + std::int64_t{of_row_sampling}) * limits_.rows)));
 }
 
 // --- all ranks -------------------------------------------------------------------------------------------------------
 
 void engine::tell(work what, std::int64_t a, std::int64_t b, std::span<std::int32_t const> first,
-                  std::span<std::int32_t const> second) {
+                  std::span<std::int32_t const> second, std::span<row_sampling const> how) {
   auto const number = [](auto n) { return static_cast<std::int32_t>(n); };
   message_[0] = number(what);
   message_[1] = number(a);
   message_[2] = number(b);
   message_[3] = number(first.size());
   message_[4] = number(second.size());
-  auto const rest = std::copy(first.begin(), first.end(), message_.begin() + head);
-  std::copy(second.begin(), second.end(), rest);
+  message_[5] = number(how.size());
+  auto rest = std::copy(first.begin(), first.end(), message_.begin() + head);
+  rest = std::copy(second.begin(), second.end(), rest);
+  for (auto const& row : how) rest = put(row, rest);
   model_.tell(message_);
 }
 void engine::begin(std::int64_t memory) {
@@ -69,16 +90,20 @@ std::vector<float> engine::next(std::vector<std::int32_t> const& ids, std::vecto
   tell(work::next, 0, 0, ids, places);
   return model_.next(ids, places);
 }
-void engine::go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places) {
-  tell(work::go_on, 0, 0, ids, places);
-  model_.go_on(ids, places);
+void engine::go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places,
+                   std::vector<row_sampling> const& how) {
+  tell(work::go_on, 0, 0, ids, places, how);
+  model_.go_on(ids, places, how);
 }
 
 void engine::follow() {
   while (true) {
     model_.tell(message_);
-    auto const first = message_.begin() + head, second = first + message_[3];
-    std::vector<std::int32_t> const ids(first, second), places(second, second + message_[4]);
+    auto const first = message_.begin() + head, second = first + message_[3], third = second + message_[4];
+    std::vector<std::int32_t> const ids(first, second), places(second, third);
+    std::vector<row_sampling> how;
+    for (std::int32_t i = 0; i < message_[5]; ++i)
+      how.push_back(row_sampling_at(third + static_cast<std::ptrdiff_t>(of_row_sampling) * i));
     switch (static_cast<work>(message_[0])) {
       case work::end:
         return;
@@ -102,7 +127,7 @@ void engine::follow() {
         model_.next(ids, places);
         break;
       case work::go_on:
-        model_.go_on(ids, places);
+        model_.go_on(ids, places, how);
         break;
     }
   }
@@ -250,7 +275,7 @@ void engine::draw_next(std::vector<std::int32_t> const& ids, std::vector<std::in
 
 /// Nothing that only this rank knows is needed for its next tokens.
 bool engine::found_by_ranks(completion const& of) const {
-  return model_.go_on && sampler::takes_most_likely(of.how) && of.bias.empty() && !of.most_likely &&
+  return model_.go_on && sampler::needs_no_text(of.how) && of.bias.empty() && !of.most_likely &&
          (of.ends.empty() || std::cmp_greater_equal(of.answer.size(), of.least));
 }
 
@@ -270,10 +295,23 @@ void engine::find_next(std::vector<std::int32_t> const& ids, std::vector<std::in
     now.push_back(r.who);
     ++r.place;
   }
-  go_on(ids, places);
+  go_on(ids, places, ids.empty() ? std::vector<row_sampling>() : how_rows_are_drawn());
   auto const before = std::exchange(asked_, std::move(now));
   if (!before.empty()) take(before);
   if (!model_.asynchronous || !all_go_on()) settle();
+}
+
+/// None if all take their most likely token.
+std::vector<row_sampling> engine::how_rows_are_drawn() const {
+  std::vector<row_sampling> all(rows_.size());
+  bool draws = false;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (!rows_[i].who) continue;
+    all[i] = {sampler::options(rows_[i].who->how), rows_[i].who->key.of("token").bits()};
+    draws = draws || all[i].how.temperature > 0;
+  }
+  if (!draws) all.clear();
+  return all;
 }
 
 /// Nothing is asked for any more.
@@ -396,8 +434,8 @@ piece engine::drawn(completion& of, std::span<float> logits) {
     for (auto const id : of.ends)
       if (id < model_.vocabulary) logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
   auto const at = of.prompt.size() + of.answer.size();
-  auto const bits = of.key.of("token").of(static_cast<std::uint64_t>(at)).bits();
-  token.id = sampler_(of.how, logits, of.prompt, of.answer, static_cast<double>(bits >> 11U) * 0x1p-53);
+  auto const by = number_of_token(of.key.of("token").bits(), static_cast<std::int64_t>(at));
+  token.id = sampler_(of.how, logits, of.prompt, of.answer, by);
   if (of.most_likely) {
     token.log_probability = told[static_cast<std::size_t>(token.id)];
     std::vector<std::int32_t> order(told.size());

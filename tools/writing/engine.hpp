@@ -35,9 +35,9 @@ struct engine_counts {
 /// gets a token: a long prompt does not keep the others waiting. Rows come and go with the texts. What a text comes to
 /// does not depend on the others: a row's numbers do not, and its random numbers are of its own key and position.
 ///
-/// Where all texts that are written take their most likely token as it is (`found_by_ranks`), the ranks find it and go
-/// on from it by themselves: if the model is asynchronous, a step is asked for before the tokens of the one before it
-/// are read. What they find behind the end of a text is dropped.
+/// Where the tokens of all texts that are written depend on the logits as they are (`found_by_ranks`), the ranks draw
+/// them and go on from them by themselves: if the model is asynchronous, a step is asked for before the tokens of the
+/// one before it are read. What they find behind the end of a text is dropped.
 ///
 /// One rank leads: it has the queue and draws the tokens. The others follow its messages.
 class engine {
@@ -76,9 +76,10 @@ class engine {
   void arrange(std::vector<std::int32_t> const& from, std::int64_t memory);
   void keep(std::int64_t at);
   std::vector<float> next(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places);
-  void go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places);
+  void go_on(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places,
+             std::vector<row_sampling> const& how);
   void tell(work what, std::int64_t a = 0, std::int64_t b = 0, std::span<std::int32_t const> first = {},
-            std::span<std::int32_t const> second = {});
+            std::span<std::int32_t const> second = {}, std::span<row_sampling const> how = {});
 
   void let_go_of_gone();
   void begin_next();
@@ -86,6 +87,7 @@ class engine {
   void write_on();
   void draw_next(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places);
   void find_next(std::vector<std::int32_t> const& ids, std::vector<std::int32_t> const& places);
+  [[nodiscard]] std::vector<row_sampling> how_rows_are_drawn() const;
   [[nodiscard]] bool found_by_ranks(completion const& of) const;
   [[nodiscard]] bool all_go_on() const;
   void settle();

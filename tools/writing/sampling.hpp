@@ -4,9 +4,12 @@
 #include <span>
 #include <vector>
 
+#include <mtf/math/sample.hpp>
+
 namespace mtf::tools {
 
-/// How a token is drawn. The order is that of these lines, which is vLLM's; all of it is in float.
+/// How a token is drawn. The order is that of these lines, which is vLLM's; all of it is in float. What comes
+/// behind penalties is mtf::math::sampled_row's, as where the ranks draw.
 struct sampling {
   /// A token of prompt or answer has its logit divided by this if it is above 0, else multiplied (Keskar et al. 2019,
   /// as transformers has it).
@@ -29,8 +32,10 @@ struct sampling {
 /// Draws tokens. It keeps its memory from one to the next, of whatever texts they are.
 class sampler {
  public:
-  /// The token is that of the largest logit, as they come from the model, whatever else is asked for.
-  static bool takes_most_likely(sampling const& how);
+  /// The token depends on the logits alone, as they come from the model, and on the number that draws it.
+  static bool needs_no_text(sampling const& how);
+  /// How it is drawn then.
+  static mtf::math::sample_options options(sampling const& how);
   /// The token that a number of [0, 1) draws from `logits`, which are changed. `prompt`, `answer`: what is before it.
   /// Logits that are all NaN or -infinity: a user_error.
   std::int32_t operator()(sampling const& how, std::span<float> logits, std::span<std::int32_t const> prompt,
@@ -40,8 +45,7 @@ class sampler {
   void penalize(sampling const& how, std::span<float> logits, std::span<std::int32_t const> prompt,
                 std::span<std::int32_t const> answer);
 
-  std::vector<std::int32_t> order_, seen_;
-  std::vector<float> weights_;
+  std::vector<std::int32_t> seen_;
 };
 
 }  // namespace mtf::tools

@@ -8,3 +8,6 @@
 /// function whose derivatives in two operands a kernel computes.
 #define MTF_FUNCTION __attribute__((always_inline)) inline
 #endif
+
+/// The same behind a lambda's parameters, where GCC, Clang and nvcc take it.
+#define MTF_INLINE_LAMBDA __attribute__((always_inline))

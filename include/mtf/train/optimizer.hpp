@@ -35,9 +35,7 @@
 #include <mtf/tensor/params.hpp>
 #include <mtf/train/global_norm.hpp>
 
-namespace mtf {
-
-namespace detail {
+namespace mtf::detail {
 
 /// Kept for each tensor: a tensor like it, or like the part of it that a rank updates. `Name`: what it has in
 /// checkpoints.
@@ -320,6 +318,4 @@ class optimizer {
   typename update_counts_of<Params>::type updates_;
 };
 
-}  // namespace detail
-
-}  // namespace mtf
+}  // namespace mtf::detail

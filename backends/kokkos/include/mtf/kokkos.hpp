@@ -14,6 +14,7 @@
 #include <mtf/kokkos/kernels/product.hpp>
 #include <mtf/kokkos/kernels/random.hpp>
 #include <mtf/kokkos/kernels/reduce.hpp>
+#include <mtf/kokkos/kernels/sample.hpp>
 #include <mtf/kokkos/kernels/softmax.hpp>
 #include <mtf/kokkos/kernels/sort.hpp>
 #include <mtf/kokkos/kernels/top.hpp>

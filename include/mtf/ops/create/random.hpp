@@ -6,6 +6,7 @@
 
 #include <mtf/backend/primitives/random.hpp>
 #include <mtf/core/fixed_string.hpp>
+#include <mtf/core/host_device.hpp>
 #include <mtf/detail/ops/frame.hpp>
 
 namespace mtf {
@@ -13,20 +14,26 @@ namespace mtf {
 /// What a stream of random numbers is named by. `key.of("dropout")`, `key.of(layer)` name sub-streams.
 class random_key {
  public:
-  explicit constexpr random_key(std::uint64_t seed) : bits_(mix(seed)) {}
+  explicit MTF_FUNCTION constexpr random_key(std::uint64_t seed) : bits_(mix(seed)) {}
+  /// The key that has these bits.
+  [[nodiscard]] static MTF_FUNCTION constexpr random_key of_bits(std::uint64_t bits) {
+    random_key key(0);
+    key.bits_ = bits;
+    return key;
+  }
   /// The key of a sub-stream.
   [[nodiscard]] constexpr random_key of(std::string_view name) const {
     return random_key(bits_ ^ detail::hash_of(name));
   }
-  [[nodiscard]] constexpr random_key of(std::uint64_t number) const {
+  [[nodiscard]] MTF_FUNCTION constexpr random_key of(std::uint64_t number) const {
     return random_key(bits_ ^ mix(number + 0x632be59bd9b4e019ULL));
   }
   /// What generators are keyed by.
-  [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
+  [[nodiscard]] MTF_FUNCTION constexpr std::uint64_t bits() const { return bits_; }
   bool operator==(random_key const&) const = default;
 
  private:
-  static constexpr std::uint64_t mix(std::uint64_t z) {  // splitmix64
+  static MTF_FUNCTION constexpr std::uint64_t mix(std::uint64_t z) {  // splitmix64
     z += 0x9e3779b97f4a7c15ULL;
     z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;

@@ -80,6 +80,7 @@ class lanes_of {
 };
 
 struct host_team {
+  static constexpr bool alone = true;  // one thread
   template <class F>
   MTF_FUNCTION void each(index n, F f) const {
     MTF_SIMD

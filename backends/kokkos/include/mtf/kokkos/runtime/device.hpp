@@ -19,9 +19,6 @@
 #define MTF_SIMD
 #endif
 
-// Behind a lambda's parameters, where GCC, Clang and nvcc take it.
-#define MTF_INLINE_LAMBDA __attribute__((always_inline))
-
 namespace mtf::kokkos {
 
 using namespace backend;  // NOLINT: the words of the contract
