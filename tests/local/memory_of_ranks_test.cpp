@@ -56,6 +56,7 @@ TEST_CASE("no rank has more tensors than rank 0, whose memory is the plan's") {
   on_all_ranks("top_k", [](auto const& x) { return std::get<0>(mtf::top_k<along, most>(x)); });
   on_all_ranks("categorical", [](auto const& x) { return mtf::categorical<along>(x, mtf::random_key(1)); });
   on_all_ranks("sort", [](auto const& x) { return mtf::sort<along>(x); });
+  on_all_ranks("sample", [](auto const& x) { return mtf::sample<along>(x, mtf::reduce_max<along>(x)); });
   on_all_ranks("argsort", [](auto const& x) { return mtf::argsort<along>(x); });
   on_all_ranks("cumulative_sum", [](auto const& x) { return mtf::cumulative_sum<along>(x); });
   on_all_ranks("cumulative_max", [](auto const& x) { return mtf::cumulative_max<along>(x); });
