@@ -53,7 +53,8 @@ class sample_weights {
     double const power = (static_cast<double>(z) - largest_) * scale_;
     auto const fixed = static_cast<std::int32_t>(power > lowest ? power : lowest);  // in units of 2^-25
     auto const whole = static_cast<std::uint32_t>(-(fixed >> 25));
-    auto const f = static_cast<std::uint64_t>(static_cast<std::uint32_t>(fixed) << 7U);  // 2^32 times the rest
+    std::uint32_t const rest = static_cast<std::uint32_t>(fixed) << 7U;
+    std::uint64_t const f = rest;  // 2^32 times it
     // 2^rest as 1 + rest times the polynomial that is (2^rest - 1) / rest at Chebyshev's six points of [0, 1].
     std::uint64_t p = 0xda4abU;
     p = (p * f >> 32U) + 0x532decU;

@@ -4,6 +4,7 @@
 
 #include <mtf/backend/primitives/cost.hpp>
 #include <mtf/backend/work.hpp>
+#include <mtf/core/host_device.hpp>
 #include <mtf/math/sample.hpp>
 
 namespace mtf::primitives {
