@@ -12,6 +12,7 @@ exec 3>&2 2>/dev/null  # where bash tells of each process that was killed
 kills="${1:-200}"
 [[ "$kills" =~ ^[0-9]+$ ]] || { echo "kill-test: '$kills' is no number of kills" >&3; exit 2; }
 examples="${2:-build/gcc}/examples/transformer"
+[[ -x "$examples/train-one" ]] || { echo "kill-test: no train-one in $examples: cmake --preset gcc && cmake --build --preset gcc" >&3; exit 2; }
 ways=("${@:3}")
 ((${#ways[@]})) || ways=(1 2 3)
 of_way=([1]=train-data-2 [2]=train-mesh-2x2 [3]="train-one train-data-2 train-mesh-2x2 train-tensor-2")

@@ -7,6 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build="${1:-build/gcc}"
+[[ -f "$build/CMakeCache.txt" ]] || cmake --preset gcc -B "$build" >/dev/null
 cmake --build "$build" --target plan train-one
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
