@@ -9,6 +9,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <string>
 #include <utility>
@@ -70,10 +71,30 @@ struct service::state {
     engine_.end();
     throw;
   }
+  /// As long as it lives the server can be told to end.
+  class while_there {
+   public:
+    while_there(state& of, http_server& server) : of_(of) { set(&server); }
+    while_there(while_there const&) = delete;
+    while_there& operator=(while_there const&) = delete;
+    ~while_there() { set(nullptr); }
+
+   private:
+    void set(http_server* server) {
+      std::scoped_lock const lock(of_.mutex_);
+      of_.server_ = server;
+    }
+    state& of_;
+  };
+  /// By any thread.
+  void ask_to_stop() {
+    std::scoped_lock const lock(mutex_);
+    if (server_ != nullptr) server_->post([this] { stop(); });
+  }
   /// Until it is told to end.
   void run(std::function<void(std::uint16_t port)> const& ready) {
     auto const server = listening();
-    server_ = server.get();
+    while_there const there(*this, *server);
     server->on_signal([this] { stop(); });
     server->post([this] {  // one that came before
       if (mtf::stop_asked()) stop();
@@ -221,6 +242,7 @@ struct service::state {
   std::unique_ptr<mtf::tokenizer> words_;
   served_model served_;
   metrics metrics_;
+  std::mutex mutex_;  // of server_, which is set and reset by the thread that runs
   http_server* server_ = nullptr;
   std::vector<std::shared_ptr<completion>> all_;  // that are answered
   std::uint64_t requests_ = 0;
@@ -232,8 +254,6 @@ service::service(serve_options const& o, model_on_ranks const& model) : state_(s
 service::~service() = default;
 void service::run(std::function<void(std::uint16_t port)> const& ready) { state_->run(ready); }
 void service::follow() { state_->engine_.follow(); }
-void service::stop() {
-  state_->server_->post([this] { state_->stop(); });
-}
+void service::stop() { state_->ask_to_stop(); }
 
 }  // namespace mtf::tools

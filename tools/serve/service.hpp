@@ -22,7 +22,7 @@ class service {
   /// The others, until it ends.
   void follow();
   /// By any thread, once it listens: takes no more requests, and ends when those that are there are answered. The
-  /// second time: ends.
+  /// second time: ends. Nothing once it has ended.
   void stop();
 
  private:
