@@ -24,11 +24,12 @@ function(mtf_marker file word out)
   set(${out} "${values}" PARENT_SCOPE)
 endfunction()
 
-# For a folder's programs, in its CMakeLists.txt before they are added: without MTF_OPTIMIZE_PROGRAMS nothing of them is
-# optimized but what they link, the compiled libraries. (A target's own -O comes later and holds.)
-macro(mtf_programs_as_tests)
+# mtf_programs_as_tests(LEVEL): for a folder's programs, in its CMakeLists.txt before they are added. Without
+# MTF_OPTIMIZE_PROGRAMS they are optimized by LEVEL alone; what they link, the compiled libraries, is in full. (A target's own
+# -O comes later and holds.)
+macro(mtf_programs_as_tests level)
   if(NOT MTF_OPTIMIZE_PROGRAMS)
-    add_compile_options($<$<NOT:$<CONFIG:Debug>>:-O0>)
+    add_compile_options($<$<NOT:$<CONFIG:Debug>>:${level}>)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT Kokkos_ENABLE_CUDA)
       add_compile_options(--param=ggc-min-heapsize=2000000)
     endif()
