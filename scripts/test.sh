@@ -3,7 +3,8 @@
 # threads), what needs an MPI once more with MPICH, and everything compiled for CUDA where nvcc is.
 #   scripts/test.sh            all of it
 #   scripts/test.sh --quick    g++ only, and of its tests those that need few programs
-# Each preset is built beside the tests of the one before it. Stops at the first stage that fails, says which, and closes with the minutes that each stage took.
+# Each preset is built beside the tests of the one before it. Stops at the first stage that fails, says which, and closes with the
+# minutes that each stage took.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
