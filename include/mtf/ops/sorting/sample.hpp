@@ -154,10 +154,11 @@ struct sample_call {
 /// The position along D (int32) that each row's number of [0, 1) draws from its logits: with the probabilities of
 /// softmax(logits / temperature), and of what `how` says may be drawn. It is the first up to which probabilities add up
 /// to more than the number; the same on every backend and under every layout, as they are whole numbers, within 2^-24,
-/// of float logits. NaN and -infinity are not drawn, nor is what is less likely than 2^-40 of the most likely; -1:
-/// there is nothing else. Of +infinities the first is taken. `uniform` has the dimensions of logits but for D. If D is
-/// split each axis that splits it splits another dimension meanwhile, as in sort, and the result is gathered. No
-/// gradient. Refused: a dimension that the logits lack, integers, numbers over other dimensions than the rows'.
+/// of float logits. NaN and -infinity are not drawn, nor is what is less likely than 2^-40 of the most likely (twice
+/// that for each time that a row is twice as long as 2^23); -1: there is nothing else. Of +infinities the first is
+/// taken. `uniform` has the dimensions of logits but for D. If D is split each axis that splits it splits another
+/// dimension meanwhile, as in sort, and the result is gathered. No gradient. Refused: a dimension that the logits lack,
+/// integers, numbers over other dimensions than the rows'.
 template <dimension D, operand X, operand Uniform>
 constexpr auto sample(X const& logits, Uniform const& uniform, sample_options const& how = {}) {
   return detail::operate(detail::sample_call<D>{how}, logits, uniform);

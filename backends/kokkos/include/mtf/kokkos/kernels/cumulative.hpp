@@ -166,7 +166,7 @@ struct run_lanes {
     void operator()(X* to, X const* all) const {
       if (all == nullptr) return;  // what this run does not read
       X const* const from = all + at.begin;
-      if (at.in_blocks<X>()) {
+      if (at.template in_blocks<X>()) {
         for (index c = 0; c < lanes; ++c)
           for (index k = 0; k < length; k += 64 / static_cast<index>(sizeof(X)))
             __builtin_prefetch(from + c * at.step + to_next + k);
@@ -184,7 +184,7 @@ struct run_lanes {
     template <class X>
     void operator()(X* all, X const* from) const {
       X* const to = all + at.begin;
-      if (at.in_blocks<X>()) {
+      if (at.template in_blocks<X>()) {
         for (index c = 0; c < lanes; c += 8)
           for (index k = 0; k < length; k += 8)
             transpose_block(to + c * at.step + k, at.step, from + k * lanes + c, lanes);

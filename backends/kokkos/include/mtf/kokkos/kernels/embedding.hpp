@@ -156,6 +156,7 @@ struct add_linked_rows {
 template <class Exec, class A, class T>
 void add_rows_computed(device<Exec>& on, table_ids const& ids, index batch, A* table, T const* dy) {
   index const count = batch * ids.count;
+  if (count * ids.width == 0) return;
   if constexpr (runs_on_host<Exec>) {
     auto const threads = static_cast<index>(on.exec.concurrency());
     auto const body = add_rows_by_columns<A, T>::of(ids, batch, table, dy, threads);

@@ -15,8 +15,8 @@ namespace mtf::kokkos {
 //   joined(earlier, later)           both together
 //   begin(row)                       what comes before a row
 //   put(at, j, before, after)        the result of an element
-//   tile<Size>, on(tile, bring)      room for Size of its elements; the same run on them, brought there by bring(to,
-//   from) give(tile, back)                 what it put into the tile, by back(to, from)
+//   tile<Size>, on(tile, bring)      room for Size elements; the same run on them, which bring(to, from) brings
+//   give(tile, back)                 what it put into the tile, by back(to, from)
 
 /// By what a run takes elements together.
 template <primitives::running By>

@@ -271,8 +271,8 @@ void for_each_row(char const* label, Exec const& exec, index rows, index length,
 }
 template <class Exec, class T>
 void compute(device<Exec>& on, primitives::top_of_rows<T> const& p) {
+  if (p.k == 0) return;
   if constexpr (runs_on_host<Exec>) {
-    if (p.k == 0) return;
     // Wide where that leaves each thread some work.
     index const most = top_on_host<T>::most_columns, threads = static_cast<index>(on.exec.concurrency());
     top_on_host<T> const body{{p}, p.outer * ceil_div(p.inner, most) >= 4 * threads ? most : most / 4};
@@ -280,8 +280,8 @@ void compute(device<Exec>& on, primitives::top_of_rows<T> const& p) {
   } else {
 #if MTF_HAS_DEVICES
     if (p.k == 1) return for_rows(p.name, on.exec, p.outer * p.inner, p.blocks * p.n, largest_of_rows_body<T>{p});
-    for_each_row(p.name, on.exec, p.outer * p.inner, p.blocks * p.n, top_of_rows_body<T>{p});
 #endif
+    for_each_row(p.name, on.exec, p.outer * p.inner, p.blocks * p.n, top_of_rows_body<T>{p});
   }
 }
 template <class Exec, class T>
