@@ -62,7 +62,14 @@ build_all() {
 configured() { [[ "$1" == quick ]] && echo gcc || echo "$1"; }
 built() {
   local result seconds
-  until [[ -f "$logs/$1.done" ]]; do sleep 1; done
+  until [[ -f "$logs/$1.done" ]]; do
+    if ! kill -0 "$builder" 2>/dev/null && [[ ! -f "$logs/$1.done" ]]; then
+      cat "$logs/$1.log" || true
+      echo "what builds $1 was ended by somebody else"
+      return 1
+    fi
+    sleep 1
+  done
   read -r result seconds <"$logs/$1.done"
   if ((result == 0)); then tail -n 1 "$logs/$1.log"; else cat "$logs/$1.log"; fi
   echo "built in $((seconds / 60)) min $((seconds % 60)) s, tests beside it"
