@@ -149,7 +149,8 @@ using generator = std::mt19937_64;
 
 class writer {
  public:
-  explicit writer(std::uint64_t seed) : random_(seed), random_blocks_(~seed), random_pads_(seed * 31 + 7) {
+  explicit writer(std::uint64_t seed)
+      : random_(seed), random_blocks_(~seed), random_pads_(seed * 31 + 7), random_wishes_(seed * 37 + 5) {
     p_.seed = seed;
   }
 
@@ -168,7 +169,9 @@ class writer {
     for (auto const& layout : p_.layouts) on.layouts().add(layout);
     for (auto const& x : parameters_of(p_)) give(on, x.as);
     for (std::size_t n = 2 + below(5); p_.inputs.size() < n;) choose_input(on);
+    auto const wished = random_wishes_() % 4 == 0 ? choose_wished(on) : entries().size();
     if (shares_ && in_ten(4)) choose_late_reader(on);
+    if (wished < entries().size()) call_entry(wished, choose_operands(entries()[wished]));
     std::size_t const most = p_.is_large ? 12 : 38;
     std::size_t const count = shares_ ? 4 + below(9) : 3 + below(1 + below(most));
     for (int tries = 0;
@@ -285,12 +288,13 @@ class writer {
     kinds_.push_back(g.of);
   }
   void choose_input(mtf::trace& on) {
-    given g{.of = all_kinds()[below(all_kinds().size())],
-            .layout = below(layout_count),
-            .partial = random_axes(),
-            .salt = random_() >> 16U};
-    if (is_wide(g.of) && !p_.is_large) return;
-    if (is_floating(g.of.element) && !is_wide(g.of) && in_ten(6)) g.of.element = p_.of;
+    kind of = all_kinds()[below(all_kinds().size())];
+    if (is_wide(of) && !p_.is_large) return;
+    if (is_floating(of.element) && !is_wide(of) && in_ten(6)) of.element = p_.of;
+    choose_input(on, of);
+  }
+  void choose_input(mtf::trace& on, kind const& of) {
+    given g{.of = of, .layout = below(layout_count), .partial = random_axes(), .salt = random_() >> 16U};
     if (g.of.element == mtf::element::boolean) {
       g.low = 0, g.partial = 0;
     } else if (!is_floating(g.of.element)) {
@@ -301,6 +305,14 @@ class writer {
     if (!fits(g.of, p_.layouts[g.layout], g.partial)) return;
     p_.inputs.push_back(g);
     give(on, g);
+  }
+  /// An entry to be called first, with inputs of all kinds that it takes: some of them seldom meet by chance.
+  std::size_t choose_wished(mtf::trace& on) {
+    auto const at = static_cast<std::size_t>(random_wishes_() % entries().size());
+    if (is_wide(entries()[at]) && !p_.is_large) return entries().size();
+    for (auto const& wanted : entries()[at].in)
+      if (std::ranges::find(kinds_, wanted) == kinds_.end()) choose_input(on, wanted);
+    return at;
   }
   /// Operands of an entry; empty if there are none of a kind.
   std::vector<std::size_t> choose_operands(entry const& e) {
@@ -453,7 +465,7 @@ class writer {
     });
   }
 
-  generator random_, random_blocks_, random_pads_;  // blocks and pads change nothing else in a seed's program
+  generator random_, random_blocks_, random_pads_, random_wishes_;  // blocks and pads change nothing else in a program
   program p_;
   bool shares_ = false;  // large gradients, many of them partial and in memory that others hold too
   meaning m_;

@@ -6,9 +6,9 @@ namespace fuzz {
 
 template <class... D>
 using over = mtf::shape<D...>;
-using real_shapes =
-    mtf::detail::list<over<>, over<a>, over<b>, over<c>, over<k>, over<a, b>, over<b, a>, over<b, c>, over<a, b, c>,
-                      over<a, c>, over<c, a>, over<c, a, b>, over<a, k>, over<k, b>, over<a, one>>;
+using real_shapes = mtf::detail::list<over<>, over<a>, over<b>, over<c>, over<k>, over<a, b>, over<b, a>, over<b, c>,
+                                      over<a, b, c>, over<a, c>, over<c, a>, over<c, b>, over<c, a, b>, over<a, k>,
+                                      over<k, b>, over<b, k>, over<a, one>>;
 
 /// f<T, Shape>() for each.
 template <class F>
@@ -20,7 +20,7 @@ void for_each_kind(F const& f) {
   each(static_cast<float*>(nullptr), real_shapes{});
   each(static_cast<mtf::bfloat16*>(nullptr), real_shapes{});
   each(static_cast<double*>(nullptr), mtf::detail::list<over<a, wide>, over<b, wide>, over<wide>>{});
-  each(static_cast<std::int32_t*>(nullptr), mtf::detail::list<over<a>, over<a, b>, over<a, k>>{});
+  each(static_cast<std::int32_t*>(nullptr), mtf::detail::list<over<a>, over<c>, over<a, b>, over<a, k>>{});
   each(static_cast<std::int64_t*>(nullptr), mtf::detail::list<over<a>>{});
   each(static_cast<bool*>(nullptr), mtf::detail::list<over<a>, over<a, b>, over<a, k>>{});
 }

@@ -5,7 +5,8 @@
 //   fuzz --shrink            makes a failing program smaller, and prints it as C++
 //   fuzz --only TEXT         only programs that call an operation with TEXT in its name; recompute is one
 //   fuzz --print             prints the programs, and runs none
-//   fuzz --names             the names of operations that programs call
+//   fuzz --names             the names of operations that programs call; exit code 1 if none can call one of the
+//   entries
 // If a rank ends the process, it says in which program.
 #include <signal.h>
 #include <unistd.h>
@@ -76,14 +77,28 @@ void add_names_in(std::string_view text, std::set<std::string>& names) {
   if (first != text.npos)
     names.insert("operator" + std::string(text.substr(first, text.find_first_not_of(signs, first) - first)));
 }
+/// What no tensor of a program could be is never called.
+bool has_kinds_of(fuzz::entry const& e) {
+  auto kinds = e.in;
+  kinds.push_back(e.out);
+  bool all = true;
+  for (auto const& x : kinds)
+    if (std::ranges::find(fuzz::all_kinds(), x) == fuzz::all_kinds().end()) {
+      std::fprintf(stderr, "%s: kinds.hpp lacks %s\n", e.text.c_str(), fuzz::text_of(x).c_str());
+      all = false;
+    }
+  return all;
+}
 int print_names() {
   std::set<std::string> names;
+  bool all = true;
   for (auto const& e : fuzz::entries()) {
+    all = has_kinds_of(e) && all;
     bool const through_host = e.text.starts_with("through_host");
     add_names_in(through_host ? fuzz::text_of_through_host : e.text, names);
   }
   for (auto const& name : names) std::printf("%s\n", name.c_str());
-  return 0;
+  return all ? 0 : 1;
 }
 
 int run(options const& o) {
