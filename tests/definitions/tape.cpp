@@ -137,6 +137,8 @@ void tape::told_apart(number x, number y) {
   auto const &a = nodes_[x], &b = nodes_[y];
   double const error = a.error + b.error;
   if (error > 0 && std::abs(a.value - b.value) <= decided_by * error) undecided_ = true;
+  // Which zero a sum or a product has, its order and its first term decide.
+  if (inside_ > 0 && a.value == 0 && b.value == 0 && std::signbit(a.value) != std::signbit(b.value)) undecided_ = true;
 }
 void tape::above(number x, double least) {
   auto const& a = nodes_[x];
