@@ -220,6 +220,19 @@ TEST_CASE("a variance of bfloat16 is not taken about a rounded mean, and of inte
   CHECK(mtf::item(mtf::variance(x > 257)) == 0.25F);
 }
 
+TEST_CASE("sums and weighted means of bfloat16 along a dimension are float's, rounded once") {
+  mtf::single_rank alone;
+  backend b(alone);
+  std::vector<float> numbers(240);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.5F + static_cast<float>(i * 37 % 32) / 32;
+  auto const x = mtf::place<float, mtf::layout<mtf::mesh<>>, backend>::from_global<m, n>(b, numbers);
+  auto const narrow = mtf::cast<mtf::bfloat16>(x);  // all of them exactly
+  auto const rounded = [](auto const& of) { return mtf::to_global(mtf::cast<float>(mtf::cast<mtf::bfloat16>(of))); };
+  CHECK(rounded(mtf::sum<n>(narrow)) == rounded(mtf::sum<n>(x)));
+  CHECK(rounded(mtf::weighted_mean<n>(narrow, narrow)) == rounded(mtf::weighted_mean<n>(x, x)));
+  CHECK(rounded(mtf::weighted_mean<m>(narrow, x > 1)) == rounded(mtf::weighted_mean<m>(x, x > 1)));
+}
+
 TEST_CASE("logic of bools, and whether one or all hold") {
   mtf::single_rank alone;
   backend b(alone);

@@ -217,8 +217,12 @@ struct weighted_mean_call {
   constexpr auto operator()(X const& x, W const& weights) const {
     using T = typename X::element_type;
     using sum = reduce_call<reduce_by::sum, D...>;
-    if constexpr (std::is_same_v<T, bfloat16> && sum::template sums_all<X>) {
-      return weighted_mean_call{}(cast<float>(x), weights);
+    if constexpr (std::is_same_v<T, bfloat16>) {  // products, both sums and the quotient would be rounded each
+      auto const wide = weighted_mean_call{}(cast<float>(x), weights);
+      if constexpr (sum::template sums_all<X>)
+        return wide;
+      else
+        return cast<T>(wide);
     } else {
       auto const w = cast<T>(weights);
       auto const weighted = operate(sum{}, x * w);  // first: plans are in the program's order, wherever they are made
