@@ -104,6 +104,14 @@ void sgemm_with_aliased_rows(device<Exec>& on, contraction const& w, float const
   }
 }
 
+/// oneDNN 3 reads several plain b of one row each, with gaps between them, as if they were transposed (3.12.1).
+constexpr bool is_misread(contraction const& w) { return DNNL_VERSION_MAJOR >= 3 && w.k == 1 && w.batch.size() != 1; }
+
+/// oneDNN 3 with AMX, whose tiles take bfloat16 in pairs, multiplies what follows an odd number of elements of a row of
+/// a plain a by 0: the next row's first ones, or whatever lies in a gap. A NaN there becomes a NaN of this row. Rows of
+/// even numbers and a transposed a are read as they are (3.12.1; 2.6 reads all as they are, and so does 3 without AMX).
+inline bool reads_behind_rows(bfloat16_units const& has) { return DNNL_VERSION_MAJOR >= 3 && has.amx && has.described; }
+
 /// One more than the place of an operand's last element: `stride` by the batch loops, then rows and columns.
 inline index span_of(contraction const& w, std::size_t operand, index rows, index row_stride, index columns,
                      index column_stride) {
@@ -126,8 +134,12 @@ class contractor {
                 T const* bias = nullptr) {
     if (what.batch.size() * what.m * what.n == 0) return;
     if (has_few_rows(what)) return contract_rows(on, what, a, b, c, accumulate, bias);
-    if constexpr (std::is_same_v<T, bfloat16>)
+    if (is_misread(what)) return contract_with_loops(on.exec, what, a, b, c, accumulate, bias);
+    if constexpr (std::is_same_v<T, bfloat16>) {
       if (widens_ && what.k > 0) return contract_widened(on, what, a, b, c, accumulate, bias);
+      if (reads_behind_rows_ && what.k % 2 != 0 && (what.a_k == 1 || what.k == 1))
+        return contract_transposed(on, what, a, b, c, accumulate, bias);
+    }
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, bfloat16>) {
       [[maybe_unused]] onednn_threads const team(on.exec.concurrency());
       if constexpr (std::is_same_v<T, float>) {
@@ -166,6 +178,32 @@ class contractor {
     if (accumulate) copy(on, result, wide_c, static_cast<bfloat16 const*>(c));
     contract<float>(on, w, wide_a, wide_b, wide_c, accumulate, wide_bias);
     copy(on, result, c, static_cast<float const*>(wide_c));
+  }
+
+  /// From a transposed copy of a.
+  void contract_transposed(device<Exec>& on, contraction const& w, bfloat16 const* a, bfloat16 const* b, bfloat16* c,
+                           bool accumulate, bfloat16 const* bias) {
+    contraction transposed = w;
+    transposed.a_m = 1, transposed.a_k = std::max<index>(w.m, 2);  // one row is plain, if nothing lies between columns
+    loops<2> all{.ndim = w.batch.ndim + 2, .extent = w.batch.extent, .stride = {w.batch.stride[0], w.batch.stride[0]}};
+    auto const row = static_cast<std::size_t>(w.batch.ndim), column = row + 1;
+    index n = w.k * transposed.a_k;
+    for (std::size_t d = row; d-- > 0;) {
+      bool const moves = w.batch.stride[0][d] != 0;
+      transposed.batch.stride[0][d] = all.stride[0][d] = moves ? n : 0;
+      if (moves)
+        n *= w.batch.extent[d];
+      else
+        all.extent[d] = 1;
+    }
+    all.extent[row] = w.m, all.extent[column] = w.k;
+    all.stride[0][row] = transposed.a_m, all.stride[0][column] = transposed.a_k;
+    all.stride[1][row] = w.a_m, all.stride[1][column] = w.a_k;
+    workspace<bfloat16, Exec> copied(on, n);
+    copy(on, all, copied.get(), a);
+    product& p = find(key{transposed, false, accumulate, bias != nullptr});
+    if (p.primitive) return run(on, p, static_cast<bfloat16 const*>(copied.get()), b, c, bias);
+    contract_with_loops(on.exec, w, a, b, c, accumulate, bias);
   }
 
   struct key {
@@ -267,7 +305,7 @@ class contractor {
     stream_.wait();
   }
 
-  bool widens_;
+  bool widens_, reads_behind_rows_ = reads_behind_rows(bfloat16_units::here());
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
   std::unordered_map<key, product, hash> products_;
