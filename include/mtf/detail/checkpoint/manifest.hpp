@@ -113,7 +113,8 @@ inline std::set<std::string> texts_of(std::string const& directory) {
   manifest m;
   try {
     if (is_checkpoint(directory)) m = read_manifest(directory);
-  } catch (user_error const&) {  // a damaged one says of none
+  } catch (user_error const&) {
+    return names;  // a damaged one says of none
   }
   for (auto const& [name, checksum] : m.texts) {
     std::error_code none;

@@ -361,7 +361,7 @@ inline void read_tensors(collectives& ranks, tensor_files const& files, std::vec
   // Each shard counts once; ranks that hold the same one have read the same bytes. Of an array that is several tensors
   // all must have been read.
   struct array_read {
-    std::uint32_t whole = 0;
+    std::uint32_t whole = 0, expected = 0;
     bool same = true;
     std::uint64_t elements = 0;
   };
@@ -371,6 +371,7 @@ inline void read_tensors(collectives& ranks, tensor_files const& files, std::vec
     auto const& s = files.of(tensors[i]);
     if (!s.checksum) continue;
     auto& array = arrays[&s];
+    array.expected = *s.checksum;
     array.elements += static_cast<std::uint64_t>(tensors[i].where.global_size());
     axis_mask const split = tensors[i].where.split_axes();
     std::map<int, std::int32_t> of_shard;
@@ -384,7 +385,7 @@ inline void read_tensors(collectives& ranks, tensor_files const& files, std::vec
   for (auto const& [s, array] : arrays) {
     auto const bytes = s->array.end - s->array.begin;
     bool const is_whole = array.elements * stored_type_of(s->array.type)->bytes == bytes;
-    if (!array.same || (is_whole && checksum_from(array.whole, bytes) != *s->checksum))
+    if (!array.same || (is_whole && checksum_from(array.whole, bytes) != array.expected))
       throw user_error(files.name_of(*s) + " is damaged: its bytes do not have the checksum that manifest.json says");
   }
 }

@@ -113,6 +113,7 @@ inline void read_tokenizer_json(bpe_tables& t, nlohmann::json const& j) {
   if (!model.is_object() || model.value("type", "BPE") != "BPE")
     t.refuse("a model of the type BPE or Unigram was expected; others are not read");
   for (auto const* name : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
+    // NOLINTNEXTLINE(readability-container-size-empty): empty() of a JSON text is false
     if (auto const x = in_model(name); !x.is_null() && x != "" && x != 0)
       t.refuse(std::string("the model has \"") + name + "\": " + x.dump(-1, ' ', true) +
                "; only BPE without it is read");
@@ -137,7 +138,7 @@ inline void read_tokenizer_json(bpe_tables& t, nlohmann::json const& j) {
     t.unknown = t.id_as_written(name).value_or(bpe_tables::no_id);
     t.one_unknown = model.value("fuse_unk", false);
     if (t.unknown == bpe_tables::no_id)
-      t.refuse("the vocabulary has no token \"" + name + "\", which is its \"unk_token\"");
+      t.refuse("the vocabulary has no token \"" + name + R"(", which is its "unk_token")");
   }
   t.know_bytes(model.value("byte_fallback", false));
   t.read_added_tokens(of("added_tokens"), in_model("vocab").size());

@@ -84,8 +84,9 @@ class unigram_path {
       else
         pieces_.push_back({begin, end, unknown});
     }
-    for (auto p = pieces_.rbegin(); p != pieces_.rend(); ++p) {
-      auto const text = word.substr(p->begin, p->end - p->begin);
+    for (; !pieces_.empty(); pieces_.pop_back()) {  // found from the word's end on
+      auto const& p = pieces_.back();
+      auto const text = word.substr(p.begin, p.end - p.begin);
       if (auto const id = t.id_in_model(text); id != unigram_tables::no_id)
         to.push_back(id);
       else if (!t.add_fallback(text, to)) {
