@@ -27,7 +27,7 @@ TEST_CASE_TEMPLATE("contract: what lies between rows is not read", T, float, dou
                                               .b_n = tb ? b_row : 1,
                                               .c_m = n,
                                               .c_n = 1};
-            auto const with_gaps = [&](index count, index row, std::uint64_t seed) {
+            auto const with_gaps = [&](index count, index row, unsigned seed) {
               auto x = numbers(count, seed);
               for (std::size_t i = 0; i < x.size(); ++i)
                 if (static_cast<index>(i) % row >= row - gap) x[i] = nan;
