@@ -1,7 +1,7 @@
 // The layout oracle: every operation, under generated layouts, against one rank and against its definition.
 //   sweep                      runs all; one line for each failure, a table of counts; exit code 1 if anything failed
 //   sweep --padded ...         the same with padded dimensions (sweep-values)
-//   sweep --full               all cases that differ: minutes
+//   sweep --full [TEXT]        all cases that differ, of the operations whose name contains TEXT: minutes
 //   sweep --only TEXT          the operations whose name contains TEXT
 //   sweep --write-docs FILE    writes docs/operations.md
 //   sweep --check-docs FILE    exit code 1 if FILE is not what --write-docs would write
@@ -85,12 +85,13 @@ int main(int argc, char** argv) {
   }
   bool const full = mode == "--full";
   if (!mode.empty() && !full && (mode != "--only" || value == nullptr)) {
-    std::fprintf(stderr,
-                 "usage: sweep [--padded] [--full | --only TEXT | --write-docs FILE | --check-docs FILE | --names]\n");
+    std::fprintf(
+        stderr,
+        "usage: sweep [--padded] [--full [TEXT] | --only TEXT | --write-docs FILE | --check-docs FILE | --names]\n");
     return 2;
   }
   Kokkos::ScopeGuard const kokkos(argc, argv);
-  char const* const only = mode == "--only" ? value : nullptr;
+  char const* const only = full || mode == "--only" ? value : nullptr;
   if (!padded) return run(only, full);
   int failed = 0;
   for (auto const& lengths : sweep::paddings) {

@@ -147,7 +147,7 @@ closed_form variance(set gone) {
     place const& x = s.in[0];
     a.out.partial = axes_of(x.split, gone);
     forms::take_sum(a.forward, s.mesh, x.partial, x);
-    a.all_reduce(a.forward, a.out.partial, forms::payload(s.mesh, a.out));
+    forms::take_sum(a.forward, s.mesh, a.out.partial, a.out);
     return a;
   };
 }
