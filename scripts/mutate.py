@@ -6,6 +6,7 @@ fuzzer, the tests of checkpoints, of the training loop and of prepare's pieces),
   scripts/mutate.py --flags "-I... -L..." [--only TEXT] [--skip N] [--count N] [--work DIR] [--cxx g++-12]
   scripts/mutate.py --check   only whether each can be put in: a second, and a test of its own
 
+--only: those whose words contain TEXT, or that the program TEXT should notice.
 --flags: where Kokkos, oneDNN, Boost, doctest, ISA-L and PCRE2 are, as given to the compiler and linker. Prints a table; the exit code is
 the number of errors that a program did not catch, or that could not be put in because a header's text has changed. Takes
 about half a minute a program; the fuzzer, all of whose entries see the headers, some minutes, and two to run.
@@ -515,15 +516,21 @@ def main():
                                     ("include", "backends/kokkos/include", "backends/threads/include", "tests"))]
 
     work.mkdir(parents=True, exist_ok=True)
-    plain = {}
-    # They see nothing of what is mutated.
+    # They see nothing of what is mutated: compiled once, when first needed.
     definitions = [f"definitions/{file.stem}" for file in sorted((ROOT / "tests/definitions").glob("*.cpp"))]
-    for source in ("sweep/main", "sweep/problem", "sweep/shards", "sweep/forms", "sweep/movement_forms", "sweep/exchange_forms", "local/main", "fuzz/shards",
-                   *definitions):
-        plain[source] = work / f"{source.replace('/', '.')}.o"
-        result = compile_one(source, plain[source], ROOT, "-O1")
-        if result.returncode != 0:
-            sys.exit(result.stderr)
+    of_sweep = [f"sweep/{stem}" for stem in ("main", "problem", "shards", "forms", "movement_forms", "exchange_forms")]
+    plain = {source: work / f"{source.replace('/', '.')}.o"
+             for source in (*of_sweep, "local/main", "fuzz/shards", *definitions)}
+    compiled = set()
+
+    def plain_object(source):
+        if source not in compiled:
+            result = compile_one(source, plain[source], ROOT, "-O1")
+            if result.returncode != 0:
+                sys.exit(result.stderr)
+            compiled.add(source)
+        return str(plain[source])
+
     tests = {"gradients": ("local/gradients_test", "local/main"), "protocol": ("threads/protocol_test",),
              "checkpoint": ("threads/checkpoint_test",), "parts": ("threads/parts_test",),
              "collectives": ("threads/collectives_test",), "extents": ("threads/extents_test",), "stack": ("threads/stack_test",),
@@ -541,12 +548,12 @@ def main():
         """A test, or the sweep of one family, against the headers of a tree: (verdict, text)."""
         if program in tests:
             to_compile = [(source, "-O0") for source in tests[program] if source not in plain]
-            objects = [str(plain[source]) for source in tests[program] if source in plain]
+            objects = [plain_object(source) for source in tests[program] if source in plain]
             arguments, sign = (["--seconds", "120"], "FAILED") if program == "fuzz" else (["--abort-after=1"], "ERROR: ")
         else:
             to_compile = [("sweep/run", "-O1"), ("sweep/pass", "-O1"), (f"sweep/{program}_cases", "-O0"),
                           ("sweep/operations", "-O0")]
-            objects = [str(o) for source, o in plain.items() if source.startswith(("sweep/", "definitions/"))]
+            objects = [plain_object(source) for source in (*of_sweep, *definitions)]
             arguments, sign = [], "FAILED"
         for source, optimize in to_compile:
             object_file = work / f"{source.replace('/', '.')}.mutant.o"
@@ -572,7 +579,7 @@ def main():
 
     missed, count, checked = 0, 0, set()
     for what, programs, header, old, new in MUTATIONS[options.skip:][:options.count]:
-        if options.only not in what:
+        if options.only not in what and options.only not in programs.split():
             continue
         count += 1
         tree = work / "tree"
