@@ -270,7 +270,7 @@ closed_form linear_cross_entropy(int classes, int features, std::uint64_t summed
     a.out.bytes = h.bytes;
     place logits = a.out;
     logits.dims.push_back(classes);
-    logits.split = h.split | table.split;
+    logits.split = with_split(labels.split, classes, split_of(table.split, classes));
     take_sum(a.forward, s.mesh, h.axes(features), logits);
     take_sum(a.forward, s.mesh, labels.partial, labels);
     a.all_reduce(a.forward, table.axes(classes), payload(s.mesh, a.out));

@@ -1,7 +1,8 @@
 // The layout oracle: every operation, under generated layouts, against one rank and against its definition.
 //   sweep                      runs all; one line for each failure, a table of counts; exit code 1 if anything failed
 //   sweep --padded ...         the same with padded dimensions (sweep-values)
-//   sweep --full [TEXT]        all cases that differ, of the operations whose name contains TEXT: minutes
+//   sweep --many [TEXT]        up to 100 cases of each family on a mesh, of the operations whose name contains TEXT
+//   sweep --full [TEXT]        all that differ, of some operations 70,000: hours for all operations
 //   sweep --only TEXT          the operations whose name contains TEXT
 //   sweep --write-docs FILE    writes docs/operations.md
 //   sweep --check-docs FILE    exit code 1 if FILE is not what --write-docs would write
@@ -29,10 +30,10 @@ int check_docs(char const* file, std::string const& want) {
   return 1;
 }
 
-int run(char const* only, bool full) {
+int run(char const* only, int most) {
   constexpr int lines_an_operation = 5;
   auto const begin = std::chrono::steady_clock::now();
-  sweep::judge judge(full);
+  sweep::judge judge(most);
   sweep::tally all;
   int operations = 0;
   std::printf("%-44s %7s %8s %7s %7s %9s\n", "operation", "cases", "refused", "runs", "sends", "failures");
@@ -83,20 +84,20 @@ int main(int argc, char** argv) {
     std::ofstream(value, std::ios::binary) << text;
     return 0;
   }
-  bool const full = mode == "--full";
-  if (!mode.empty() && !full && (mode != "--only" || value == nullptr)) {
-    std::fprintf(
-        stderr,
-        "usage: sweep [--padded] [--full [TEXT] | --only TEXT | --write-docs FILE | --check-docs FILE | --names]\n");
+  int const most = mode == "--full" ? 1 << 20 : mode == "--many" ? 100 : 0;
+  if (!mode.empty() && most == 0 && (mode != "--only" || value == nullptr)) {
+    std::fprintf(stderr,
+                 "usage: sweep [--padded] [--many [TEXT] | --full [TEXT] | --only TEXT | --write-docs FILE | "
+                 "--check-docs FILE | --names]\n");
     return 2;
   }
   Kokkos::ScopeGuard const kokkos(argc, argv);
-  char const* const only = full || mode == "--only" ? value : nullptr;
-  if (!padded) return run(only, full);
+  char const* const only = most > 0 || mode == "--only" ? value : nullptr;
+  if (!padded) return run(only, most);
   int failed = 0;
   for (auto const& lengths : sweep::paddings) {
     sweep::stored_of = lengths;
-    failed += run(only, full);
+    failed += run(only, most);
   }
   return failed > 0 ? 1 : 0;
 }

@@ -13,12 +13,12 @@ namespace {
 
 constexpr double exact = 1e-12;  // between layouts, and between the library and the definition
 
-/// How many cases an operation gets on a mesh, by value: of a sample, or all.
-constexpr budget value_budget(int mesh, bool full) {
+/// How many cases an operation gets on a mesh, by value: of ctest's sample, or so many of each family.
+constexpr budget value_budget(int mesh, int most) {
   constexpr int all = 1 << 20;
   auto const& m = mesh_of[static_cast<std::size_t>(mesh)];
   if (special) return mesh == 0 ? budget{1, 0, 0, 0} : mesh == 1 ? budget{1, 1, 0, 0} : budget{3, 2, 0, 0};
-  if (full) return {all, all, all, all};
+  if (most > 0) return {most, most, most, most};
   if (m.inside_node != 0) return {1, 9, 0, 0};  // only sums over both axes are different
   switch (m.axes) {
     case 0:
@@ -238,7 +238,7 @@ void judge::each_case(operation const& op, F const& f) const {
     for (auto const& t : op.cases[static_cast<std::size_t>(mesh)]) f(t);
     typed_case t = op.any_layout();
     t.mesh = mesh;
-    each_chosen(op.form, mesh, full_, total_on(op.form, mesh, full_), value_budget(mesh, full_),
+    each_chosen(op.form, mesh, most_ > 0, total_on(op.form, mesh, most_ > 0), value_budget(mesh, most_),
                 op.phase + (special ? static_cast<int>(sizeof(element)) : 0), [&](case_code const& code) {
                   t.code = code;
                   f(t);

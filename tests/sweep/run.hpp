@@ -23,8 +23,8 @@ struct failure {
 
 class judge {
  public:
-  /// `full`: all cases that differ, not a sample.
-  explicit judge(bool full) : full_(full) {}
+  /// Of the cases that differ so many of each family on a mesh; 0: ctest's sample.
+  explicit judge(int most) : most_(most) {}
   /// The cases of one operation.
   tally run(operation const& op);
   [[nodiscard]] std::vector<failure> const& failures() const { return failures_; }
@@ -35,7 +35,7 @@ class judge {
   template <class F>
   void each_case(operation const& op, F const& f) const;
 
-  bool full_;
+  int most_;
 
   team ranks_;
   std::vector<failure> failures_;
