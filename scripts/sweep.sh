@@ -2,7 +2,8 @@
 # The layout sweep at length: of every operation up to 100 cases of each family (layouts; partial, differing and refused
 # operands) on each mesh of up to three axes, by value, and again with padded dimensions; and the typed sample that ctest runs.
 #   scripts/sweep.sh [--all] [--build DIR]
-# --all: all cases, of some operations 70,000. Prints the failures and a table of counts; the exit code is not 0 if anything failed.
+# 715,000 cases, 35 minutes after the build. --all: all cases, of some operations 70,000; hours. Prints the failures and tables of
+# counts; the exit code is not 0 if anything failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

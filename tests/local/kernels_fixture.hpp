@@ -135,6 +135,20 @@ void each_row(rows const& r, F const& f) {
         static_cast<std::size_t>(r.inner));
 }
 
+/// The product of a, m x k, and b, k x n; each may be stored transposed, in rows `a_row` and `b_row` elements apart.
+inline mtf::backend::contraction product_of(index m, index n, index k, bool ta, bool tb, index a_row, index b_row) {
+  return {.batch = {},
+          .m = m,
+          .n = n,
+          .k = k,
+          .a_m = ta ? 1 : a_row,
+          .a_k = ta ? a_row : 1,
+          .b_k = tb ? 1 : b_row,
+          .b_n = tb ? b_row : 1,
+          .c_m = n,
+          .c_n = 1};
+}
+
 inline rows const row_shapes[] = {{3, 1, 1}, {5, 7, 1}, {4, 64, 1}, {3, 1000, 1}, {2, 7, 3}, {3, 64, 10}, {1, 70, 40}};
 
 }  // namespace kernels

@@ -17,16 +17,8 @@ TEST_CASE_TEMPLATE("contract: what lies between rows is not read", T, float, dou
             constexpr index batch = 2;
             index const a_row = (ta ? m : k) + gap, b_row = (tb ? k : n) + gap;
             index const a_size = (ta ? k : m) * a_row, b_size = (tb ? n : k) * b_row;
-            mtf::backend::contraction const w{.batch = {1, {batch}, {{{a_size}, {b_size}, {m * n}}}},
-                                              .m = m,
-                                              .n = n,
-                                              .k = k,
-                                              .a_m = ta ? 1 : a_row,
-                                              .a_k = ta ? a_row : 1,
-                                              .b_k = tb ? 1 : b_row,
-                                              .b_n = tb ? b_row : 1,
-                                              .c_m = n,
-                                              .c_n = 1};
+            mtf::backend::contraction w = product_of(m, n, k, ta, tb, a_row, b_row);
+            w.batch = {1, {batch}, {{{a_size}, {b_size}, {m * n}}}};
             auto const with_gaps = [&](index count, index row, unsigned seed) {
               auto x = numbers(count, seed);
               for (std::size_t i = 0; i < x.size(); ++i)
@@ -61,8 +53,7 @@ TEST_CASE_TEMPLATE("contract: a row of NaN is no other row's", T, float, double,
     for (index const k : {7, 64, 65}) {
       auto rows = numbers(m * k, 1);
       for (index q = 0; q < k; ++q) rows[size(bad * k + q)] = std::numeric_limits<double>::quiet_NaN();
-      mtf::backend::contraction const w{
-          .batch = {}, .m = m, .n = n, .k = k, .a_m = k, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
+      mtf::backend::contraction const w = product_of(m, n, k, false, false, k, n);
       array<T> const a(rows), b(numbers(k * n, 2));
       array<T> c(m * n);
       device().run(primitives::contract{w, a.get(), b.get(), c.get(), false, static_cast<T*>(nullptr)});

@@ -460,16 +460,7 @@ TEST_CASE_TEMPLATE("contract: large matrices whose rows begin anywhere", T, floa
     for (bool const tb : {false, true})
       for (bool const biased : {false, true})
         for (bool const accumulate : {false, !biased}) {
-          mtf::backend::contraction const w{.batch = {},
-                                            .m = m,
-                                            .n = n,
-                                            .k = k,
-                                            .a_m = ta ? 1 : k,
-                                            .a_k = ta ? m : 1,
-                                            .b_k = tb ? 1 : n,
-                                            .b_n = tb ? k : 1,
-                                            .c_m = n,
-                                            .c_n = 1};
+          mtf::backend::contraction const w = product_of(m, n, k, ta, tb, ta ? m : k, tb ? k : n);
           array<T> c(numbers(m * n, 4));
           auto const before = c.host();
           device().run(primitives::contract{w, a.get(), b.get(), c.get(), accumulate, biased ? bias.get() : nullptr});

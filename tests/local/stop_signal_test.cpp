@@ -15,8 +15,7 @@ namespace {
 // Where k exceeds 84 oneDNN's sgemm has the stack pointer in memory of malloc's.
 TEST_CASE("a stop signal during a product leaves malloc's memory alone") {
   constexpr index m = 512, n = 512, k = 256;
-  mtf::backend::contraction const w{
-      .batch = {}, .m = m, .n = n, .k = k, .a_m = k, .a_k = 1, .b_k = n, .b_n = 1, .c_m = n, .c_n = 1};
+  mtf::backend::contraction const w = product_of(m, n, k, false, false, k, n);
   auto const a = numbers(m * k, 1), b = numbers(k * n, 2);
   array<float> const in_a(a), in_b(b), c(m * n);
   auto const product = [&] {

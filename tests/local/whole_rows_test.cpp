@@ -105,16 +105,8 @@ TEST_CASE("products whose rows begin whole and end anywhere equal the products, 
       for (bool const tb : {false, true})
         for (auto const to_what : {with::nothing, with::result, with::bias}) {
           index const a_row = whole(ta ? m : k), b_row = whole(tb ? k : n);
-          contraction const w{.batch = {},
-                              .m = m,
-                              .n = n,
-                              .k = k,
-                              .a_m = ta ? 1 : a_row,
-                              .a_k = ta ? a_row : 1,
-                              .b_k = tb ? 1 : b_row,
-                              .b_n = tb ? b_row : 1,
-                              .c_m = whole(n),
-                              .c_n = 1};
+          contraction w = product_of(m, n, k, ta, tb, a_row, b_row);
+          w.c_m = whole(n);
           // Pads are NaN.
           vec x = numbers(a_row * (ta ? k : m), 1), y = numbers(b_row * (tb ? n : k), 2), z = numbers(w.c_m * m, 4);
           auto const poisoned = [](vec& of, index row, index used) {

@@ -27,11 +27,9 @@ TEST_CASE("widened products of bfloat16") {
       bool const ta = (transposed & 1) != 0, tb = (transposed & 2) != 0, accumulate = to_what == with::result;
       bool const batched = to_what != with::bias;
       index const row = batched ? heads : 1;
-      mtf::backend::contraction w{.batch = {}, .m = m, .n = n, .k = k};
+      mtf::backend::contraction w = product_of(m, n, k, ta, tb, row * (ta ? m : k), tb ? k : n);
+      w.c_m = row * n;
       if (batched) w.batch = {1, {heads - 1}, {{{ta ? m : k}, {k * n}, {n}}}};
-      w.a_m = ta ? 1 : row * k, w.a_k = ta ? row * m : 1;
-      w.b_k = tb ? 1 : n, w.b_n = tb ? k : 1;
-      w.c_m = row * n, w.c_n = 1;
       array<bfloat16> a(numbers(row * m * k, 1)), b(numbers(heads * k * n, 2)), c(numbers(row * m * n, 3));
       array<bfloat16> const bias(numbers(n, 4));
       auto const ah = a.host(), bh = b.host(), bias_h = bias.host(), before = c.host();
