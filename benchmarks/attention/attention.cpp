@@ -2,7 +2,7 @@
 // and speeds as shares of the speed of a matrix product of 2048^3 in the same run. Flops are those of the products that
 // the mask leaves: two forward, five backward (the scores again, the weights' gradient, dv, dq, dk). The composition
 // computes the whole square, and keeps the weights for its four products backward; its shares count what it need not do
-// likewise (two and four). Of float, and of bfloat16; the peak is float's for both.
+// likewise (two and four). Of float, and of bfloat16; the peak is float's for both. And what later models have, fused.
 //
 //   OMP_NUM_THREADS=2 benchmark-attention
 #include <algorithm>
@@ -124,10 +124,11 @@ void measure(char const* type, backend& machine, index batch, index sequence, in
   });
 }
 
-/// Attention as later models have it: four heads of queries for one of keys, of which each query sees 512, and a bias
-/// for each head, query and key.
+/// Attention as later models have it: several heads of queries for one of keys, windows, and a bias for each head,
+/// query and key.
 template <class T>
-void measure_general(char const* type, backend& machine, index sequence, index kv_heads, index group, index head) {
+void measure_general(char const* type, backend& machine, index sequence, index kv_heads, index group, index head,
+                     mtf::visible const& seen, char const* name_of_seen, bool biased) {
   index const heads = kv_heads * group, row = heads * head, kv_row = kv_heads * head;
   mtf::backend::attention_shape shape{.batch = {.ndim = 2, .extent = {kv_heads, group}, .stride = {}},
                                       .queries = sequence,
@@ -138,8 +139,8 @@ void measure_general(char const* type, backend& machine, index sequence, index k
                                       .k_row = kv_row,
                                       .v_row = kv_row,
                                       .out_row = row,
-                                      .seen = mtf::visible::window(512),
-                                      .biased = true,
+                                      .seen = seen,
+                                      .biased = biased,
                                       .bias_query = sequence,
                                       .bias_key = 1};
   auto& stride = shape.batch.stride;
@@ -151,22 +152,25 @@ void measure_general(char const* type, backend& machine, index sequence, index k
   numbers<T> const dk(machine, sequence * kv_row), dv(machine, sequence * kv_row);
   numbers<T> const bias(machine, heads * sequence * sequence), dbias(machine, heads * sequence * sequence);
   numbers<float> const max(machine, heads * sequence), sum(machine, heads * sequence);
+  T const* const added = biased ? bias.read() : nullptr;
   float const scale = 0.125F;
   double const product = shape.flops(head);
 
-  std::printf("%s, sequence %d, %d heads for %d, head %d, window 512, bias\n", type, static_cast<int>(sequence),
-              static_cast<int>(heads), static_cast<int>(kv_heads), static_cast<int>(head));
+  std::printf("%s, sequence %d, %d heads for %d, head %d, %s%s\n", type, static_cast<int>(sequence),
+              static_cast<int>(heads), static_cast<int>(kv_heads), static_cast<int>(head), name_of_seen,
+              biased ? ", bias" : "");
   report(machine, "fused, forward", 2 * product, [&] {
-    machine.run(primitives::attention<T>{shape, scale, out.get(), max.get(), sum.get(), q.read(), k.read(), v.read(),
-                                         bias.read()});
+    machine.run(
+        primitives::attention<T>{shape, scale, out.get(), max.get(), sum.get(), q.read(), k.read(), v.read(), added});
   });
   report(machine, "fused, backward", 5 * product, [&] {
     machine.run(primitives::attention_vjp<T>{shape, scale, dq.get(), dk.get(), dv.get(), q.read(), k.read(), v.read(),
-                                             out.read(), max.read(), sum.read(), g.read(), bias.read()});
+                                             out.read(), max.read(), sum.read(), g.read(), added});
   });
+  if (!biased) return;
   report(machine, "bias' gradient", 2 * product, [&] {
     machine.run(primitives::attention_bias_vjp<T>{shape, scale, dbias.get(), q.read(), k.read(), v.read(), out.read(),
-                                                  max.read(), sum.read(), g.read(), bias.read()});
+                                                  max.read(), sum.read(), g.read(), added});
   });
 }
 
@@ -180,6 +184,10 @@ int main(int argc, char** argv) {
   measure<mtf::bfloat16>("bfloat16", machine, 1, 2048, 8, 64);
   measure<float>("float", machine, 8, 256, 8, 64);
   measure<mtf::bfloat16>("bfloat16", machine, 8, 256, 8, 64);
-  measure_general<float>("float", machine, 2048, 2, 4, 64);
-  measure_general<mtf::bfloat16>("bfloat16", machine, 2048, 2, 4, 64);
+  for (bool const biased : {false, true}) {
+    measure_general<float>("float", machine, 2048, 2, 4, 64, mtf::visible::causal(), "causal", biased);
+    measure_general<float>("float", machine, 2048, 2, 4, 64, mtf::visible::window(512), "window 512", biased);
+    measure_general<mtf::bfloat16>("bfloat16", machine, 2048, 2, 4, 64, mtf::visible::window(512), "window 512",
+                                   biased);
+  }
 }
