@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -70,7 +71,7 @@ std::optional<nlohmann::json> json_in(model_source const& model, std::string con
   if (!text) return {};
   auto json = nlohmann::json::parse(*text, nullptr, false);
   if (!json.is_object()) throw mtf::user_error(model.name_of(file) + " is no JSON object");
-  return json;
+  return std::optional<nlohmann::json>(std::in_place, std::move(json));
 }
 
 /// A token's id, or several.

@@ -70,8 +70,8 @@ TEST_CASE("a stream that waits says that it is alive") {
   CHECK(comments >= 2);
   std::string text;
   for (auto const& event : events_of(body)) text += event["choices"][0]["text"].get<std::string>();
-  CHECK(text == json::parse(s.completion({{"prompt", "a"}, {"max_tokens", 100}, {"ignore_eos", true}, {"seed", 1}})
-                                .body)["choices"][0]["text"]);
+  auto const whole = s.completion({{"prompt", "a"}, {"max_tokens", 100}, {"ignore_eos", true}, {"seed", 1}});
+  CHECK(text == json::parse(whole.body)["choices"][0]["text"].get<std::string>());
 }
 
 TEST_CASE("who goes away frees what was kept for him") {

@@ -119,8 +119,8 @@ class http_server::session final : public http_reply, public std::enable_shared_
   void close() {
     if (closed_) return;
     closed_ = true;
+    deadline_.cancel();
     error_code none;
-    deadline_.cancel(none);
     socket_.shutdown(tcp::socket::shutdown_both, none);
     socket_.close(none);
     if (answers_)
@@ -153,8 +153,7 @@ class http_server::session final : public http_reply, public std::enable_shared_
 
   /// After that time the connection is over; none: no time is set.
   void within(std::optional<int> seconds) {
-    error_code none;
-    deadline_.cancel(none);
+    deadline_.cancel();
     if (!seconds) return;
     deadline_.expires_after(std::chrono::seconds(*seconds));
     deadline_.async_wait([self = shared_from_this()](error_code e) {
@@ -164,8 +163,7 @@ class http_server::session final : public http_reply, public std::enable_shared_
 
   /// What stands between a server and its clients closes a connection on which nothing comes: a comment comes.
   void keep_alive() {
-    error_code none;
-    deadline_.cancel(none);
+    deadline_.cancel();
     deadline_.expires_after(
         std::chrono::duration_cast<net::steady_timer::duration>(std::chrono::duration<double>(of_->limits.silence)));
     deadline_.async_wait([self = shared_from_this()](error_code e) {
