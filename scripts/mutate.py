@@ -608,6 +608,8 @@ def main():
             missed += 0 if caught else 1
             print(f"| {what} | {program} | {'' if caught else 'MISSED: '}{verdict}: {text[:230]} | {time.time() - begin:.0f} s |",
                   flush=True)
+    if count == 0:
+        sys.exit(f"mutate.py: neither the words nor a program of any error are like {options.only!r}")
     print(f"{count} errors, {missed} not caught")
     sys.exit(missed)
 

@@ -7,18 +7,20 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+usage() {
+  echo "usage: scripts/sweep.sh [--all] [--build DIR]" >&2
+  exit 2
+}
 build=build/gcc cases=--many
 while (($# > 0)); do
   case "$1" in
     --all) cases=--full ;;
     --build)
-      build="${2:?scripts/sweep.sh --build DIR}"
+      (($# > 1)) || usage
+      build="$2"
       shift
       ;;
-    *)
-      echo "usage: scripts/sweep.sh [--all] [--build DIR]" >&2
-      exit 2
-      ;;
+    *) usage ;;
   esac
   shift
 done
